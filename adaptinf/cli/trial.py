@@ -27,6 +27,8 @@ _SAID = {
     "status": "tell how the trial stands",
     "verify": "check the file from its first row on",
     "unblind": "tell the arm of one participant in an emergency",
+    "remove-arm": "never assign an arm again",
+    "erase": "make unreadable what the file holds of a participant",
     "history": "tell what was done to the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
@@ -34,6 +36,7 @@ _SAID = {
     "resume": "assign again",
     "finish": "end the trial for good",
 }
+_KEY = "names the request: sent again, it counts once"
 _LINES = (
     "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
 )
@@ -75,14 +78,14 @@ def _create_flags(parser: argparse.ArgumentParser) -> None:
 
 def _assign_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unit", metavar="TEXT", help="who it is")
-    parser.add_argument("--key", metavar="TEXT", help="names the request: sent again, it counts once")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
     parser.add_argument("--context", type=_json, metavar="JSON", help='a label, such as "young", or numbers')
 
 
 def _record_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decision", type=int, metavar="ID", help="of the decision")
     parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never come")
-    parser.add_argument("--key", metavar="TEXT", help="names the request: sent again, it counts once")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
 
 
 def _verify_flags(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +98,9 @@ def _export_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--as-told", action="store_true", help="outcomes that were amended as the design was told them"
+    )
+    parser.add_argument(
+        "--erased", choices=("keep", "drop"), help="rounds of erased participants: without contexts, or not"
     )
 
 
@@ -111,8 +117,24 @@ def _unblind_flags(parser: argparse.ArgumentParser) -> None:
 
 def _amend_flags(parser: argparse.ArgumentParser) -> None:
     _record_flags(parser)
+    _why_flags(parser)
+
+
+def _why_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="TEXT", help="why; the trial keeps it")
     parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
+
+
+def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arm", metavar="LABEL", help="the arm")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
+    _why_flags(parser)
+
+
+def _erase_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", metavar="TEXT", help="who it is")
+    parser.add_argument("--key", metavar="TEXT", help=f"{_KEY}; it stays readable")
+    _why_flags(parser)
 
 
 _FLAGS = {
@@ -121,6 +143,8 @@ _FLAGS = {
     "record": _record_flags,
     "amend": _amend_flags,
     "unblind": _unblind_flags,
+    "remove-arm": _remove_arm_flags,
+    "erase": _erase_flags,
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
@@ -133,6 +157,8 @@ _FIELDS = {
     "assign": ("unit", "context", "key"),
     "record": ("decision", "reward", "key"),
     "amend": ("decision", "reward", "key", "reason", "by"),
+    "remove-arm": ("arm", "key", "reason", "by"),
+    "erase": ("unit", "key", "reason", "by"),
 }
 """What requests hold that can come as lines."""
 
@@ -173,7 +199,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
         elif arguments.action == "backup":
             trial.backup(arguments.output)
         elif arguments.action == "export":
-            trial.log(arguments.missing, amended=not arguments.as_told).to_parquet(arguments.output)
+            log = trial.log(arguments.missing, amended=not arguments.as_told, erased=arguments.erased)
+            log.to_parquet(arguments.output)
         _say(_status(trial))
     return 0
 
@@ -263,13 +290,23 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
     missing = [name for name in names if name not in request and name != "context"]
     if missing:
         raise ParameterError("a request", [f"{name} is needed" for name in missing])
-    if "unit" in names:
-        return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+    if "reward" not in names:
+        return _done(trial, names, request)
     decision, key = request["decision"], request["key"]
     reward = None if request["reward"] == _LOST else request["reward"]
     if "by" in names:
         return asdict(trial.amend(decision, reward, key=key, reason=request["reason"], by=request["by"]))
     return asdict(trial.record(decision, reward, key=key))
+
+
+def _done(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
+    """The answer to a request about an arm or a participant."""
+    if "context" in names:
+        return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+    why = {name: request[name] for name in ("key", "reason", "by")}
+    if "arm" in names:
+        return {"left": list(trial.remove_arm(request["arm"], **why))}
+    return {"decision": trial.erase(request["unit"], **why)}
 
 
 def _status(trial: Trial) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.validation.columns import label_array
+from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 
@@ -17,7 +18,9 @@ PLANNED = "planned_rounds"
 """Parameter in the record of a log that holds fewer rounds than its design planned for."""
 AMENDED = "amended_outcomes"
 """Parameter in the record of a log: how many of its outcomes the design was told otherwise."""
-COLLECTED = (PLANNED, AMENDED)
+REMOVED = "removed_arms"
+"""Parameter in the record of a log: arms that were taken out, each with the rounds that there were then."""
+COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT)
 """Parameters that tell of the collection and not of the design."""
 
 
@@ -32,6 +35,8 @@ def log_of(
     """The log of the rounds that were run, of a design that planned for `horizon` of them."""
     record, rounds = run.record, run.record.action.size
     phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
+    if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
+        guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
         _arrays(design, run, env, phases),
         arms=env.arms,
@@ -40,11 +45,11 @@ def log_of(
         propensity_status="exact" if record.propensities.shape[1] else "absent",
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
-        design=_record(design, run, horizon),
+        design=_record(design, run, env, horizon),
         noise="simulation" if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
         adaptive_rounds=_adaptive_rounds(design, run),
-        released_rounds=design._released_rounds(run, rounds),
+        released_rounds=_at_least(design._released_rounds(run, rounds), _last_removal(run)),
         guarantee_source="design",
         recommended=design._recommended(run, env),
         missing=run.missing,
@@ -56,19 +61,39 @@ def log_of(
 def _adaptive_rounds(design: Any, run: Run) -> int | None:
     """Rounds whose reward can change a later action, for which it must be known before the last choice."""
     rounds = run.record.action.size
-    most: int | None = design._adaptive_rounds(run, rounds)
+    most = _at_least(design._adaptive_rounds(run, rounds), _last_removal(run))
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
-def _record(design: Any, run: Run, horizon: int) -> DesignRecord:
+def _last_removal(run: Run) -> int:
+    """Rounds before the last choice of somebody who removed an arm and saw a choice follow; 0 without one."""
+    rounds = run.record.action.size
+    return max((before for _, before in run.removed if before < rounds), default=0)
+
+
+def _at_least(counted: int | None, least: int) -> int | None:
+    return counted if counted is None else max(counted, least)
+
+
+def _record(design: Any, run: Run, env: Environment, horizon: int) -> DesignRecord:
     """What a log keeps of its design, and of its collection where that was not as a run's."""
     record: DesignRecord = design.record()
-    told = {}
+    told: dict[str, Any] = {}
     if run.record.action.size < horizon:
         told[PLANNED] = horizon
     if run.amended:
         told[AMENDED] = run.amended
+    if run.removed:
+        told[REMOVED] = [[env.arms[code], before] for code, before in run.removed]
+        record = replace(record, traits=_by_hand(record.traits))
     return replace(record, parameters={**record.parameters, **told}) if told else record
+
+
+def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
+    """Traits of a design from which arms were removed: rewards may have moved that, and no floor holds."""
+    if traits is None:
+        return None
+    return replace(traits, adapts=True, floor=None, stability=None, outputs=None)
 
 
 def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
@@ -88,9 +113,21 @@ def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) ->
         reward=record.reward,
         propensity=record.propensity if record.propensities.shape[1] else None,
         propensities=record.propensities if record.propensities.shape[1] else None,
-        batch=design._batches(record.action.size, env.n_arms),
+        batch=_batches(design, run, env),
         phase=phase,
         randomised=randomised,
         context=context,
         known=run.known,
     )
+
+
+def _batches(design: Any, run: Run, env: Environment) -> Any:
+    """Batch number of each round, or None; where an arm is removed in a batch, another one begins."""
+    rounds = run.record.action.size
+    batch = design._batches(rounds, env.n_arms)
+    if batch is None or not run.removed:
+        return batch
+    cuts = np.zeros(rounds, dtype=bool)
+    cuts[1:] = batch[1:] != batch[:-1]
+    cuts[[before for _, before in run.removed if before < rounds]] = True
+    return np.cumsum(cuts)

@@ -50,3 +50,26 @@ def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str,
     stepper = session._stepper
     assert isinstance(stepper, KernelStepper)
     stepper.remember(memory)
+
+
+def answered(session: Session, kind: str, key: Any) -> int:
+    """What answered a request of a kind under its key.
+
+    Raises
+    ------
+    ParameterError
+        If the key stands for a request of another kind.
+    """
+    found = session._rounds.answers.known(kind, key)
+    assert found is not None
+    return found
+
+
+def keep_key(session: Session, kind: str, key: Any, step: int) -> None:
+    """Note what answered a request under its key."""
+    session._rounds.answers.keep(kind, key, step)
+
+
+def remove_again(session: Session, arm: Any, rounds: int) -> None:
+    """Take an arm out that was removed after so many rounds."""
+    session._rounds.removed.append((session._participants.arm_code("remove_arm", arm), rounds))

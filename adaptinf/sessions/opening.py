@@ -63,6 +63,7 @@ def open_session(
         made: AdaptiveLog = placed._log(run, participants, horizon, *promised)
         return made
 
-    return Session(
-        name, participants, horizon, program, stepper, coins, log, design.pending, window, design.lost
-    )
+    own_coins = design.traits.own_coins
+    by_context = bool(participants.features or participants.dimension) and placed.traits.uses_context != "no"
+    rules = design.pending, window, design.lost, own_coins, by_context
+    return Session(name, participants, horizon, program, stepper, coins, log, *rules)

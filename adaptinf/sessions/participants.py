@@ -102,6 +102,21 @@ class Participants(Environment):
             raise ParameterError("assign", [problem])
         return np.zeros(1)
 
+    def blank(self) -> FloatArray:
+        """What stands for a context that is not known any more."""
+        if self.features:
+            return np.array([-1.0])
+        return np.full(self.n_arms * self.dimension, np.nan) if self.dimension else np.zeros(1)
+
+    def arm_code(self, subject: str, arm: Any) -> int:
+        """Position of an arm, or a ParameterError that lists those there are."""
+        label = plain(arm)
+        known = {label_key(label): code for code, label in enumerate(self.arms)}
+        try:
+            return known[label_key(label)]
+        except (KeyError, TypeError):  # the latter where it cannot be hashed
+            raise ParameterError(subject, [unlisted("arm", self.arms, arm)]) from None
+
     def _code(self, context: Any) -> int:
         label = plain(context)
         try:

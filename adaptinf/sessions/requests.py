@@ -14,12 +14,12 @@ from adaptinf.texts import shown
 _LONGEST, _LARGEST = 200, 2**53
 
 
-KINDS = ("assign", "record", "amend")
+KINDS = ("assign", "record", "amend", "remove_arm", "erase")
 """Requests that have keys."""
 
 
 class Answers:
-    """Answers by the keys of the requests: rounds, and for amendments their place in the list of them."""
+    """Answers by the keys of the requests: rounds; of amendments and removals their place in the lists."""
 
     def __init__(self) -> None:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}

@@ -27,7 +27,8 @@ class Rounds:
 
     `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
     of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
-    the design was told.
+    the design was told. `removed` lists arms that were taken out, and how many rounds there were then.
+    `erased` holds the steps of participants of whom neither unit nor context is known.
     """
 
     def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
@@ -40,6 +41,8 @@ class Rounds:
         self.told: IntArray = np.zeros(horizon, dtype=np.int64)
         self.decided, self.n_told = 0, 0
         self.amendments: list[tuple[int, float]] = []
+        self.removed: list[tuple[int, int]] = []
+        self.erased: set[int] = set()
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}
         self.answers = Answers()
@@ -62,6 +65,14 @@ class Rounds:
             self.codes[step] = context
         self.decided += 1
         return step
+
+    def blank(self, step: int) -> None:
+        """Take the context of a round away."""
+        blank = self._participants.blank()
+        if self._participants.dimension:
+            self.record.vectors[step] = blank
+        elif self._participants.features:
+            self.record.feature[step], self.codes[step] = int(blank[0]), blank
 
     def belongs(self, step: int, unit: Any) -> None:
         """Keep whose round the last one is."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from adaptinf.sessions.rounds import Rounds
 from adaptinf.sessions.steppers import Stepper
@@ -14,7 +17,7 @@ _NAMES = ("action", "status", "feature", "reward", "propensity", "propensities",
 
 def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | None, amended: bool) -> Run:
     """A copy of the rounds so far, with outcomes as they were amended or as the design was told them."""
-    done, units = rounds.decided, rounds.units
+    done = rounds.decided
     arrays = {name: getattr(rounds.record, name)[:done].copy() for name in _NAMES}
     corrected = rounds.amended() if amended else {}
     arrays["reward"][list(corrected)] = list(corrected.values())
@@ -22,11 +25,27 @@ def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | 
         rounds.record._replace(**arrays),
         stepper.released(),
         stepper.outcome(),
-        None if units[0] is None else np.array(units),
+        _units(rounds),
         _known_rounds(rounds, window),
         missing if np.isnan(arrays["reward"]).any() else None,
         len(corrected),
+        tuple(rounds.removed),
     )
+
+
+def _units(rounds: Rounds) -> NDArray[Any] | None:
+    """Who each round is of, with a name that nobody has for those who were erased; None without units."""
+    if not rounds.by_unit and not rounds.erased:
+        return None
+    known = rounds.by_unit
+    named = [unit for unit in known if not isinstance(unit, int)]
+    least = min(0, *known) if known and not named else 0
+    units = list(rounds.units)
+    for step in rounds.erased:
+        units[step] = least - step - 1 if known and not named else f"erased {step + 1}"
+        while units[step] in known:
+            units[step] += "*"
+    return np.array(units)
 
 
 def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:

@@ -10,19 +10,21 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
-from adaptinf.sessions.decisions import Decision, Outcome
+from adaptinf.sessions.decisions import Decision
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.requests import identity, plain, reward_problems, same_reward
+from adaptinf.sessions.removals import drawn, unfit, without
+from adaptinf.sessions.requests import identity, plain
 from adaptinf.sessions.rounds import Rounds
 from adaptinf.sessions.runs import run_of
 from adaptinf.sessions.steppers import Stepper
+from adaptinf.sessions.telling import Telling
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray
 
 _MISSING = OrNone(OneOf("drop", "worst", "best"))
 
 
-class Session:
+class Session(Telling):
     """A design at work on participants who arrive one at a time, as `Design.session` opens it.
 
     It is kept in memory: a restart loses it. One thread at a time may use it.
@@ -52,11 +54,14 @@ class Session:
         pending: str,
         window: int | None,
         lost: float | None,
+        own_coins: bool,
+        by_context: bool,
     ) -> None:
         self._name, self._participants, self._horizon, self._make_log = name, participants, horizon, log
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
-        self._pending, self._window, self._lost = pending, window, lost
+        self._pending, self._window, self._lost, self._own_coins = pending, window, lost, own_coins
+        self.by_context, self.blind = by_context, False
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
         self._rounds = Rounds(participants, horizon, with_propensities)
 
@@ -121,6 +126,27 @@ class Session:
     def _decision(self, step: int) -> Decision:
         return Decision(step + 1, self._participants.arms[self._rounds.record.action[step]], step + 1)
 
+    def arm_of(self, decision_id: int) -> Any:
+        """The arm of a decision.
+
+        Parameters
+        ----------
+        decision_id : int
+            The `id` of the decision.
+
+        Returns
+        -------
+        label
+            As it was assigned.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such decision.
+        """
+        refuse("arm_of", Count()("decision_id", decision_id) or self._unknown(decision_id))
+        return self._decision(int(decision_id) - 1).arm
+
     def propensities(self, decision_id: int) -> tuple[float, ...] | None:
         """The probability of each arm when a decision was made.
 
@@ -150,11 +176,13 @@ class Session:
 
     def _refuse_assignment(self, unit: Any) -> None:
         """Say why no participant can be assigned now."""
-        problems, units, last = [], self._rounds.units, self.rounds
-        if units and (unit is None) != (units[0] is None):
-            had = "had none" if units[0] is None else "had one"
+        problems, rounds, last = [], self._rounds, self.rounds
+        known = next(iter(rounds.by_unit), None)
+        named = known is not None or bool(rounds.erased)
+        if last and (unit is not None) != named:
+            had = "had one" if named else "had none"
             problems.append(f"either all participants have a unit or none: those before {had}")
-        elif units and unit is not None and type(unit) is not type(units[0]):
+        elif known is not None and type(unit) is not type(known):
             problems.append(f"units must be all text or all whole numbers, got {unit!r:.60}")
         if last == self._horizon:
             problems.append(f"the horizon of {last:,} rounds is used up")
@@ -188,146 +216,80 @@ class Session:
             if own is None:
                 own = np.eye(n_arms)[proposal] if self._share.shape[0] else np.full(n_arms, np.nan)
             row = (1.0 - share) * own + share / n_arms
+            if removed := [code for code, _ in self._rounds.removed]:
+                row = without(row, removed)
+                arm = drawn(row, self._coins.random())
             record.propensities[step], record.propensity[step] = row, row[arm]
         return self._rounds.begin(context, arm, status)
+
+    def remove_arm(self, arm: Any, key: Any = None) -> tuple[Any, ...]:
+        """Never assign an arm again; the others share its probability in proportion to their own.
+
+        The design goes on as it is. Its probability of an arm that is left is divided by that of all that are
+        left, and the arm is drawn anew from these numbers, which are the propensities. Where the design gives
+        0 to all of them they share equally; a single arm that is left is assigned with certainty.
+
+        Parameters
+        ----------
+        arm : label
+            One of the arms.
+        key : str or int, optional
+            Names the request, as for `assign`.
+
+        Returns
+        -------
+        tuple of labels
+            The arms that are left.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such arm, it was removed already or is the last one, nobody has been assigned yet,
+            the key stands for another request, or the design cannot go on without an arm: it has no coins of
+            its own, or waits for outcomes. Nothing has changed then.
+
+        Notes
+        -----
+        Whoever removes an arm may have seen outcomes. The log says which arms were removed and when, that
+        choices may have followed rewards, and promises neither a floor nor privacy.
+        """
+        key, rounds, arms = plain(key), self._rounds, self._participants.arms
+        check("remove_arm", key=(key, identity))
+        code = self._participants.arm_code("remove_arm", arm)
+        place = rounds.answers.known("remove_arm", key)
+        if place is None:
+            refuse("remove_arm", self._irremovable(code))
+            place = len(rounds.removed)
+            rounds.removed.append((code, rounds.decided))
+            rounds.answers.keep("remove_arm", key, place)
+        elif rounds.removed[place][0] != code:
+            rounds.answers.refuse("remove_arm", key, "remove_arm")
+        gone = {code for code, _ in rounds.removed[: place + 1]}
+        return tuple(label for code, label in enumerate(arms) if code not in gone)
+
+    def _irremovable(self, code: int) -> list[str]:
+        """Say why an arm cannot be removed."""
+        rounds, arms = self._rounds, self._participants.arms
+        if not self.rounds:
+            return ["nobody has been assigned yet: begin without the arm"]
+        before = dict(rounds.removed)
+        if code in before:
+            return [f"arm {arms[code]!r} was removed after round {before[code]} already"]
+        if len(before) + 1 == len(arms):
+            return [f"arm {arms[code]!r} is the last one: pause or finish"]
+        known = self.propensities(self.rounds) is not None
+        return unfit(self._name, self._pending, self._own_coins, known)
 
     def _learn(self, step: int, reward: float) -> None:
         """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
         arm, status = int(self._rounds.record.action[step]), int(self._rounds.record.status[step])
+        self.blind |= self.by_context and step in self._rounds.erased
+        if self.blind:
+            return
         if np.isnan(reward):
             assert self._lost is not None
             reward = self._lost
         self._stepper.update(self._rounds.context(step), arm, reward, status, self.rounds)
-
-    def record(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
-        """Tell the outcome of a decision.
-
-        Parameters
-        ----------
-        decision_id : int
-            The `id` of the decision.
-        reward : float or None
-            A number in the reward range of the session; None says that the outcome will never come.
-        key : str or int, optional
-            Names the request, as for `assign`.
-
-        Returns
-        -------
-        Outcome
-            What was recorded; the same again where the same is recorded twice.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such decision, it has another outcome already, the reward is outside the range, the
-            key stands for another request, or an outcome will never come of which the design has to know.
-            Nothing has changed then.
-        """
-        step, value, key = self._told("record", decision_id, reward, key)
-        answers, answered = self._rounds.answers, self._rounds.answers.known("record", key)
-        if answered is not None:
-            if answered != step or not self._has(step, value):
-                answers.refuse("record", key, "record")
-        else:
-            if self._rounds.known[step]:
-                self._refuse_other_reward(step, value)
-            else:
-                self._enter(step, value)
-            answers.keep("record", key, step)
-        return Outcome(step + 1, value, self._in_time(step))
-
-    def _told(self, subject: str, decision_id: Any, reward: Any, key: Any) -> tuple[int, float | None, Any]:
-        """Step, reward and key of a request that tells an outcome."""
-        key = plain(key)
-        problems = Count()("decision_id", decision_id) or self._unknown(decision_id)
-        problems += reward_problems(reward, self._participants.reward_range) + identity("key", key)
-        refuse(subject, problems)
-        return int(decision_id) - 1, None if reward is None else float(reward), key
-
-    def _has(self, step: int, value: float | None) -> bool:
-        """Whether the outcome of a round that has one is this."""
-        return same_reward(float(self._rounds.record.reward[step]), value)
-
-    def amend(self, decision_id: int, reward: float | None, key: Any = None) -> Outcome:
-        """Correct an outcome that was recorded wrongly.
-
-        The log has the new value. The design keeps what it learnt: choices that were made stand, and those
-        to come are made as if nothing had been corrected.
-
-        Parameters
-        ----------
-        decision_id : int
-            The `id` of the decision.
-        reward : float or None
-            The right outcome, as for `record`; None says that there is none.
-        key : str or int, optional
-            Names the request, as for `assign`.
-
-        Returns
-        -------
-        Outcome
-            What the log has now; `in_time` is false, as the design does not learn from it.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such decision, it has no outcome yet or this one already, the reward is outside the
-            range, or the key stands for another request. Nothing has changed then.
-        """
-        step, value, key = self._told("amend", decision_id, reward, key)
-        rounds = self._rounds
-        known = rounds.answers.known("amend", key)
-        if known is not None:
-            before, told = rounds.amendments[known]
-            if before != step or not same_reward(told, value):
-                rounds.answers.refuse("amend", key, "amend")
-        else:
-            self._refuse_amendment(step, value)
-            rounds.answers.keep("amend", key, len(rounds.amendments))
-            rounds.amendments.append((step, np.nan if value is None else value))
-        return Outcome(step + 1, value, False)
-
-    def _refuse_amendment(self, step: int, value: float | None) -> None:
-        """Say why there is nothing to correct."""
-        rounds = self._rounds
-        if not rounds.known[step]:
-            raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
-        if same_reward(rounds.amended().get(step, float(rounds.record.reward[step])), value):
-            told = "is lost" if value is None else f"has the outcome {value:g}"
-            raise ParameterError("amend", [f"decision {step + 1} {told} already"])
-
-    def _unknown(self, decision_id: int) -> list[str]:
-        if decision_id <= self.rounds:
-            return []
-        made = f"decisions 1 to {self.rounds} have been made" if self.rounds else "none has been made yet"
-        return [f"there is no decision {decision_id}: {made}"]
-
-    def _refuse_other_reward(self, step: int, value: float | None) -> None:
-        if self._has(step, value):
-            return
-        known = float(self._rounds.record.reward[step])
-        told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
-        got = "None" if value is None else f"{value:g}"
-        problem = f"decision {step + 1} {told}, got {got}: amend it if that is a correction"
-        raise ParameterError("record", [problem])
-
-    def _enter(self, step: int, value: float | None) -> None:
-        """Keep a new outcome; the design has it now, or when its window ends."""
-        if value is None and self._pending == "last" and self._lost is None:
-            problem = (
-                f"decision {step + 1} needs an outcome: {self._name} has no rule for one that never comes"
-            )
-            raise ParameterError("record", [problem])
-        number = np.nan if value is None else value
-        if self._window is None and (value is not None or self._pending != "any"):
-            self._learn(step, number)
-        self._rounds.tell(step, number)
-
-    def _in_time(self, step: int) -> bool:
-        """Whether the outcome of a round was there when the design had to have it."""
-        rounds = self._rounds
-        punctual = self._window is None or bool(rounds.known[step] <= step + 1 + self._window)
-        return punctual and not np.isnan(rounds.record.reward[step])
 
     def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
         """The log of the rounds so far, as `Design.run` makes it.

@@ -96,7 +96,8 @@ class Run:
     """Raw results of one recorded run: its rounds, its releases, what it reported at the end.
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
-    missing where outcomes are, what that means; amended outcomes that the design was told otherwise.
+    missing where outcomes are, what that means; amended outcomes that the design was told otherwise; arms
+    that were removed, each with the number of rounds before that.
     """
 
     record: Record
@@ -106,6 +107,7 @@ class Run:
     known: IntArray | None = None
     missing: str | None = None
     amended: int = 0
+    removed: tuple[tuple[int, int], ...] = ()
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:

@@ -8,7 +8,7 @@ from typing import Any
 
 from adaptinf.texts import shown
 
-ACTS = ("pause", "resume", "finish", "amend", "unblind")
+ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase")
 """Kinds of rows that tell what somebody did."""
 _LONGEST = 1_000
 
@@ -23,16 +23,18 @@ class Act:
         Number of the row in the journal.
     time : str
         Of the clock at hand, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind"}
+    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase"}
         What was done.
-    reason : str
-        Why.
+    reason : str or None
+        Why; None where it was about a participant who was erased.
     by : str or None
         Who did it, where that was said.
     decision : int or None
         Id of the decision that it was done to.
     reward : float or None
         The amended outcome.
+    arm : label or None
+        The arm that was removed.
 
     Examples
     --------
@@ -49,10 +51,11 @@ class Act:
     row: int
     time: str
     kind: str
-    reason: str
+    reason: str | None = None
     by: str | None = None
     decision: int | None = None
     reward: float | None = None
+    arm: Any = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

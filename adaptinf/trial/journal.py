@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -59,6 +59,7 @@ class Journal:
             )
             driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
             driver.execute("PRAGMA cell_size_check = ON")
+            driver.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
             if create:
                 driver.execute("PRAGMA journal_mode = WAL")
             return driver
@@ -70,13 +71,14 @@ class Journal:
         except FAILURES as error:
             raise self.told(error, "written" if create else "read") from error
 
-    def start(self, entry: Entry) -> None:
-        """Make the table, with its first row; refused where the file holds anything."""
+    def start(self, entry: Entry, also: Callable[[], None]) -> None:
+        """Make the table, with its first row, and what else is wanted; refused where there is anything."""
         self.begin()
         try:
             if sa.inspect(self.connection).get_table_names():
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
             _ROWS.create(self.connection)
+            also()
             self.append(entry)
             self.commit()
         except FAILURES as error:
@@ -145,6 +147,20 @@ class Journal:
             self.connection.rollback()
         except FAILURES:  # what failed before has ended it
             self.connection.invalidate()
+
+    def purge(self) -> None:
+        """Bring all that was committed into the file itself, and cut off its write-ahead log.
+
+        Nothing that was overwritten is left in either then.
+        """
+        driver: Any = self.connection.connection.driver_connection
+        try:
+            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except FAILURES as error:
+            raise self.told(error, "written") from error
+        if busy:
+            problem = f"another process has read it for {_PATIENCE:g} s: send the request again with its key"
+            raise FileError(str(self.path), "purged", problem)
 
     def holds_trial(self) -> bool:
         """Whether the table is there."""

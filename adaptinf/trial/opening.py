@@ -21,7 +21,7 @@ from adaptinf.sessions.requests import plain
 from adaptinf.trial.coins import Coins, fresh_seed
 from adaptinf.trial.journal import Entry
 
-FORMAT = 1
+FORMAT = 2
 _DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
 _DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
 
@@ -108,10 +108,12 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
     Raises
     ------
     FileError, ParameterError
-        If the file is of a later format, or the design that is given is not that of the trial.
+        If the file is of another format, or the design that is given is not that of the trial.
     """
-    if entry["format"] > FORMAT:
-        raise FileError(path, "read", "a later version of adaptinf wrote it")
+    if entry["format"] != FORMAT:
+        when = "a later" if entry["format"] > FORMAT else "an earlier"
+        problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
+        raise FileError(path, "read", f"{problem}: go on with that version")
     stated = encode([entry["design"], entry["parameters"]])
     if given is not None:
         refuse("Trial.open", problems_of(design=(given, _DESIGN)))

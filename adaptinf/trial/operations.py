@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.history import Act, act_of
 from adaptinf.trial.requests import Requests
@@ -102,7 +104,89 @@ class Operations:
         reason, by
             As for `pause`.
         """
-        self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)))
+        self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
+
+    def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
+        """Never assign an arm again; the others share its probability in proportion to their own.
+
+        For designs with coins of their own that take outcomes in any order. Whoever removes an arm may have
+        seen outcomes: logs say which arm was removed and when, and promise neither a floor nor privacy.
+
+        Parameters
+        ----------
+        arm : label
+            One of the arms.
+        key : str or int
+            Names the request, as for `assign`.
+        reason, by : str
+            Why, and who does it; the journal keeps both.
+
+        Returns
+        -------
+        tuple of labels
+            The arms that are left. That the arm is gone is on the disk.
+
+        Raises
+        ------
+        ParameterError
+            If the trial is finished or closed, there is no such arm, it was removed already or is the last
+            one, nobody has been assigned yet, the design cannot go on without an arm, or the key stands for
+            another request. Nothing has changed.
+        FileError
+            As for `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b", "c"], horizon=100) as trial:
+        ...     decision = trial.assign("participant 1", key="visit 1")
+        ...     trial.remove_arm("b", key="safety 1", reason="two seizures", by="the safety board")
+        ('a', 'c')
+        """
+        return self._requests.change(lambda replay: replay.remove_arm(arm, key, reason, by))
+
+    def erase(self, unit: str | int, *, key: str | int, reason: str, by: str) -> int:
+        """Make unreadable what the file holds of a participant: name, context, keys and reasons.
+
+        The arm, the propensities and the outcome stay, with the times of the rows. An outcome that is not in
+        counts as lost. Backups that were made before hold all of it.
+
+        Parameters
+        ----------
+        unit : str or int
+            Who it is.
+        key : str or int
+            Names the request, as for `assign`. It stays readable, as do the two below: name nobody in them.
+        reason, by : str
+            Why, and who does it.
+
+        Returns
+        -------
+        int
+            Id of the decision whose participant was erased. No file of the trial holds the fields any more.
+
+        Raises
+        ------
+        ParameterError
+            If nobody of that name was assigned or they were erased before, the design waits for their
+            outcome, it is of your own and goes by contexts, or the key stands for another request. Nothing
+            has changed.
+        FileError
+            As for `assign`: send the request again with its key, so that nothing is left of the fields.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+        ...     decision = trial.assign("participant 1", key="visit 1")
+        ...     trial.erase("participant 1", key="letter 12", reason="a request", by="data protection")
+        1
+        """
+        return self._requests.change(lambda replay: replay.erase(unit, key, reason, by), purge=True)
 
     def history(self) -> tuple[Act, ...]:
         """What was done to the trial beside its requests, in order: by whom, when and why."""

@@ -2,57 +2,64 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adaptinf.designs import Design
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.keeping import decision_of, has_key, marks_of, memory_of, part_of, restore
-from adaptinf.sessions.requests import identity, plain
+from adaptinf.sessions.erasing import (
+    amend_blank,
+    assign_as_written,
+    assign_blank,
+    recall,
+    record_blank,
+    status_of,
+)
+from adaptinf.sessions.keeping import marks_of, memory_of, part_of, restore
+from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
-from adaptinf.trial.history import ACTS, act_problems
+from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
+from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
-from adaptinf.trial.opening import session_of
-from adaptinf.trial.snapshots import Snapshot, pack
-
-OPEN, PAUSED, FINISHED = "open", "paused", "finished"
-_STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
+from adaptinf.trial.sealing import GONE
+from adaptinf.trial.snapshots import Snapshot, pack, unpacked
 
 
-class Replay:
+class Replay(Acts):
     """The session of a trial, its keys, and whether it takes requests."""
 
-    def __init__(self, first: Entry, design: Design) -> None:
-        self.declared, self.design = first, design
-        self.session, self._coins = session_of(first, design)
-        self.state, self.reason = OPEN, ""
-        self.acts: list[Entry] = []
+    unread: frozenset[int] = frozenset()
+    """Decisions whose fields cannot be read, and of which no row has said so far that they were erased."""
 
     def assign(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
         """Assign an arm; with the entry to write where the key is new."""
         fresh = self._fresh("assign", key, refused=(PAUSED, FINISHED))
-        check("assign", unit=(unit, _named))
+        check("assign", unit=(unit, named))
+        self._refuse_erased("assign", key=key, unit=unit)
         self._coins.set("assign", self.session.rounds + 1)
         decision = self.session.assign(unit, context, key)
         if not fresh:
             return decision, None
-        return decision, {
-            "kind": "assign",
-            "key": plain(key),
-            "unit": plain(unit),
-            "context": _kept(context),
-            "round": decision.round,
-            "arm": decision.arm,
-            "propensities": _listed(self.session.propensities(decision.id)),
+        whose = {"key": plain(key), "unit": plain(unit), "context": _kept(context)}
+        return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
+
+    def _decided(self, number: int) -> Entry:
+        """What a row says of a decision beside its participant."""
+        return {
+            "round": number,
+            "arm": self.session.arm_of(number),
+            "status": status_of(self.session, number - 1),
+            "propensities": _listed(self.session.propensities(number)),
         }
 
     def record(self, decision_id: Any, reward: Any, key: Any) -> tuple[Outcome, Entry | None]:
         """Record an outcome; with the entry to write where the key is new."""
         fresh = self._fresh("record", key, refused=(FINISHED,))
+        self._refuse_erased("record", decision_id, key=key)
         self._coins.set("record", decision_id if isinstance(decision_id, int) else 0)
         outcome = self.session.record(decision_id, reward, key)
         if not fresh:
@@ -64,55 +71,6 @@ class Replay:
             "reward": outcome.reward,
         }
 
-    def amend(
-        self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
-    ) -> tuple[Outcome, Entry | None]:
-        """Correct an outcome; with the entry to write where the key is new."""
-        refuse("amend", act_problems(reason, by))
-        fresh = self._fresh("amend", key, refused=(FINISHED,))
-        outcome = self.session.amend(decision_id, reward, key)
-        if not fresh:
-            return outcome, None
-        return outcome, {
-            "kind": "amend",
-            "key": plain(key),
-            "decision": outcome.id,
-            "reward": outcome.reward,
-            "reason": reason,
-            "by": by,
-        }
-
-    def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
-        """The decision of a unit, with the entry that says who asked for it."""
-        refuse("unblind", [*_named("unit", unit), *act_problems(reason, by)])
-        decision = decision_of(self.session, plain(unit))
-        if decision is None:
-            raise ParameterError("unblind", [f"unit {plain(unit)!r:.60} was not assigned"])
-        return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
-
-    def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
-        """Pause, resume or finish; None where that is how things stand."""
-        refuse(kind, act_problems(reason, "nobody" if by is None else by))
-        if self.state == FINISHED and kind != "finish":
-            raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
-        if self.state == _STATES[kind]:
-            return None
-        self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
-        return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
-
-    def noted(self, number: int, entry: Entry) -> None:
-        """Remember a row of what somebody did to the trial."""
-        if entry["kind"] in ACTS:
-            self.acts.append({"row": number, **entry})
-
-    def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
-        """Whether a key is new; refused where the trial takes no new requests of this kind."""
-        check(subject, key=(key, _named))
-        fresh = not has_key(self.session, plain(key))
-        if fresh and self.state in refused:
-            raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
-        return fresh
-
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What came since then, and how things stand; None of a design of one's own.
 
@@ -120,7 +78,7 @@ class Replay:
         """
         if self.declared["own"]:
             return None
-        memory = memory_of(self.session, session_of(self.declared, self.design)[0])
+        memory = memory_of(self.session, self._opened())
         standing = {"state": self.state, "reason": self.reason, "acts": self.acts}
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
         return part_of(self.session, since), state
@@ -128,12 +86,11 @@ class Replay:
     def resume(self, snapshot: Snapshot) -> None:
         """Go on, with a session that was just opened, where an image was made."""
         restore(self.session, snapshot.parts, snapshot.state["memory"])
-        standing = snapshot.state["standing"]
-        self.state, self.reason, self.acts = standing["state"], standing["reason"], standing["acts"]
+        self.stand(snapshot.state["standing"])
 
     def is_as(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot of the row that was followed last comes to the same."""
-        other = Replay(self.declared, self.design)
+        other = Replay(self.declared, self.design, self._mark)
         other.resume(snapshot)
         mine, theirs = self.image(Marks()), other.image(Marks())
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
@@ -146,45 +103,84 @@ class Replay:
         JournalError
             If the same request has another answer now.
         """
+        said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
         try:
-            again = self._again(entry)
-        except (ParameterError, KeyError, TypeError) as error:
+            again = self._again_blank(said) if GONE in entry else self._again(said)
+        except (ParameterError, KeyError, TypeError, ValueError, IndexError) as error:
             raise JournalError(path, f"row {number} cannot be followed: {error}") from error
-        said = {name: value for name, value in entry.items() if name != "time"}
         if again != said:
             told = "is not what its design decides on the rows before it, in this version of adaptinf"
             raise JournalError(path, f"row {number} {told}")
-        self.noted(number, entry)
+        self.noted(number, {name: value for name, value in entry.items() if name != GONE})
 
-    def _looked_up(self, entry: Entry) -> Entry:
+    def _again(self, said: Entry) -> Entry | None:
+        """The entry of a row as it comes out now."""
+        requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
+            "assign": lambda: self.assign(said["unit"], said["context"], said["key"]),
+            "record": lambda: self.record(said["decision"], said["reward"], said["key"]),
+            "amend": lambda: self.amend(
+                said["decision"], said["reward"], said["key"], said["reason"], said["by"]
+            ),
+            "remove_arm": lambda: self.remove_arm(said["arm"], said["key"], said["reason"], said["by"]),
+        }
+        if said["kind"] == "unblind":
+            return self._looked_up(said)
+        if said["kind"] == "erase":
+            return self._erased_again(said)
+        if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
+            return self._as_written(said, (said["unit"], said["context"], said["key"]))
+        if said["kind"] in requests:
+            return requests[said["kind"]]()[1]
+        return self.turn(said["kind"], said["reason"], said.get("by"))
+
+    def _looked_up(self, said: Entry) -> Entry:
         """The entry of an unblinding, which names its decision and no unit."""
         names = "decision", "reason", "by"
-        refuse("unblind", act_problems(entry["reason"], entry["by"]))
-        self.session.propensities(entry["decision"])  # refused where there is no such decision
-        return {"kind": "unblind", **{name: entry[name] for name in names}}
+        refuse("unblind", act_problems(said["reason"], said["by"]))
+        self.session.propensities(said["decision"])  # refused where there is no such decision
+        return {"kind": "unblind", **{name: said[name] for name in names}}
 
-    def _again(self, entry: Entry) -> Entry | None:
-        requests: dict[str, Callable[[], tuple[Any, Entry | None]]] = {
-            "assign": lambda: self.assign(entry["unit"], entry["context"], entry["key"]),
-            "record": lambda: self.record(entry["decision"], entry["reward"], entry["key"]),
-            "amend": lambda: self.amend(
-                entry["decision"], entry["reward"], entry["key"], entry["reason"], entry["by"]
-            ),
-        }
-        if entry["kind"] == "unblind":
-            return self._looked_up(entry)
-        if entry["kind"] in requests:
-            return requests[entry["kind"]]()[1]
-        return self.turn(entry["kind"], entry["reason"], entry.get("by"))
+    def _erased_again(self, said: Entry) -> Entry:
+        """The entry of an erasure; what the design remembered then is taken from it where that is needed."""
+        refuse("erase", act_problems(said["reason"], said["by"]))
+        self._fresh("erase", said["key"], refused=())
+        self._forget(said["decision"] - 1, said["key"])
+        self.unread -= {said["decision"]}
+        memory = self.memory()
+        if self.session.blind and said["memory"] is not None:
+            recall(self.session, self._opened(), unpacked(base64.b64decode(said["memory"], validate=True)))
+            memory = said["memory"]
+        return {**said, "rounds": self.session.rounds, "memory": memory}
+
+    def _as_written(self, said: Entry, known: tuple[Any, Any, Any] | None) -> Entry:
+        """The entry of a decision that rests on a context which is gone: nobody can make it again."""
+        step = assign_as_written(self.session, known, said["arm"], said["status"], said["propensities"])
+        whose = {} if known is None else dict(zip(("unit", "context", "key"), known, strict=True))
+        return {"kind": "assign", **whose, **self._decided(step + 1)}
+
+    def _again_blank(self, said: Entry) -> Entry:
+        """The entry of a row about a participant who was erased later, without what cannot be read."""
+        kind, decision = said["kind"], said["round" if said["kind"] == "assign" else "decision"]
+        self.unread |= {decision}
+        session, step = self.session, decision - 1
+        if kind == "assign" and step >= session.rounds:
+            if session.by_context or session.blind:
+                return self._as_written(said, None)
+            self._coins.set("assign", session.rounds + 1)
+            return {"kind": kind, **self._decided(assign_blank(session) + 1)}
+        session.propensities(decision)  # refused where there is no such decision
+        if kind == "assign":
+            return {"kind": kind, **self._decided(decision)}
+        self._coins.set("record", decision)
+        if kind == "record":
+            record_blank(session, step, said["reward"])
+        elif kind == "amend":
+            amend_blank(session, step, said["reward"])
+        return said
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return pack(one) == pack(other)
-
-
-def _named(name: str, value: Any) -> list[str]:
-    """What is wrong with a unit or a key, which is needed."""
-    return identity(name, plain(value)) if value is not None else [f"{name} is needed"]
 
 
 def _kept(context: Any) -> Any:

@@ -11,10 +11,13 @@ from typing import TypeVar
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
+from adaptinf.sessions.erasing import erased_steps
 from adaptinf.sessions.rounds import Marks
+from adaptinf.trial.acts import FINISHED
 from adaptinf.trial.journal import FAILURES, Entry, Journal
 from adaptinf.trial.opening import design_of
 from adaptinf.trial.replay import Replay
+from adaptinf.trial.sealing import MARKS, Sealing
 from adaptinf.trial.snapshots import Snapshots
 
 EVERY = 2_000
@@ -28,7 +31,8 @@ class Requests:
     def __init__(self, journal: Journal, design: Design | None) -> None:
         self.journal, self._design = journal, design
         self._replay: Replay | None = None
-        self._snapshots, self._kept, self._stale = Snapshots(journal), 0, False
+        self._snapshots, self._sealing = Snapshots(journal), Sealing(journal)
+        self._kept, self._stale = 0, False
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
@@ -46,9 +50,10 @@ class Requests:
             finally:
                 self.journal.rollback()
 
-    def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]]) -> _Answer:
+    def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
         """One transaction: read what others wrote, answer, write the row, and only then give the answer.
 
+        With `purge` nothing that was overwritten is left in the files when the answer is given.
         What was refused has changed nothing. After any other failure it is open what the disk has, so the
         memory is given up, and the next request reads the journal from its first row.
         """
@@ -62,7 +67,8 @@ class Requests:
                     self.journal.rollback()
                 else:
                     whole = {"kind": entry["kind"], "time": now(), **entry}
-                    self.journal.append(whole)
+                    self.journal.append(self._sealing.sealed(self.journal.rows + 1, whole))
+                    self._destroy(entry)
                     self.journal.commit()
                     replay.noted(self.journal.rows, whole)
             except ParameterError:
@@ -72,8 +78,19 @@ class Requests:
                 self._forget()
                 self.journal.rollback()
                 raise
+            if purge:
+                self.journal.purge()
             self.keep()
             return answer
+
+    def _destroy(self, entry: Entry) -> None:
+        """Make unreadable what a row says is to be: a snapshot holds fields of all participants."""
+        if entry["kind"] == "erase":
+            self._sealing.destroy(entry["decision"])
+            self._snapshots.drop()
+            self._stale = True
+        elif entry["kind"] == "finish":  # nobody comes any more who would have to be known again
+            self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
         """Write a snapshot, where there are many rows since the last one or it could not be used.
@@ -118,23 +135,40 @@ class Requests:
             self._resume(path)
         for number, entry, digest in self.journal.news():
             if self._replay is None:
-                self._replay = Replay(entry, design_of(path, entry, self._design))
+                self._replay = self._begun(path, entry)
+                self._sealing.load()
             else:
-                self._replay.follow(path, number, entry)
+                self._replay.follow(path, number, self._sealing.opened(number, entry))
             if heads is not None:
                 heads.add(digest)
             if snapshot is not None and number == snapshot.number and not self._replay.is_as(snapshot):
                 raise JournalError(path, f"its snapshot is not what its rows up to row {number} come to")
+        self._sealing.let_go()
         if self._replay is None:
             raise FileError(path, "read", "it holds no trial")
+        if self._replay.unread or self._replay.session.blind:
+            problem = f"the secret of decision {min(self._replay.unread, default=0)} is gone without a row"
+            raise JournalError(path, problem)
+        if heads is not None:
+            self._check_secrets(path, self._replay)
         return self._replay
+
+    def _begun(self, path: str, first: Entry) -> Replay:
+        return Replay(first, design_of(path, first, self._design), self._sealing.mark)
+
+    def _check_secrets(self, path: str, replay: Replay) -> None:
+        """Each participant has a secret, but for those who were erased."""
+        erased = {step + 1 for step in erased_steps(replay.session)}
+        gone = {*erased, MARKS} if replay.state == FINISHED else erased
+        if problems := self._sealing.problems(replay.session.rounds, gone):
+            raise JournalError(path, problems[0])
 
     def _resume(self, path: str) -> None:
         """Go on from the snapshot where there is one; a damaged one is told, and left to be made anew."""
         _, entry, _ = next(self.journal.news(), (0, None, ""))
         if entry is None or entry["own"]:
             return
-        replay = Replay(entry, design_of(path, entry, self._design))
+        replay = self._begun(path, entry)
         try:
             snapshot = self._snapshots.read()
             if snapshot is not None:

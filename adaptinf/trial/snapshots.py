@@ -171,7 +171,7 @@ def pack(value: dict[str, Any]) -> bytes:
         arrays.append(item.tobytes())
         return {"array": [item.dtype.str, list(item.shape)]}
 
-    text = json.dumps(value, default=laid, separators=(",", ":")).encode()
+    text = json.dumps(value, default=laid, sort_keys=True, separators=(",", ":")).encode()
     return len(text).to_bytes(_SIZE, "big") + text + b"".join(arrays)
 
 

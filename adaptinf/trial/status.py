@@ -24,6 +24,13 @@ class TrialStatus:
         Participants who have been assigned, and the most that there can be.
     pending : int
         Outcomes that are not in yet.
+    removed : tuple of labels
+        Arms that are not assigned any more.
+    erased : int
+        Participants whose fields were erased.
+    unrepeatable : int
+        Decisions that stand as they were written, since they rest on a context that was erased: nobody can
+        make them again.
     rows : int
         Rows of the journal.
     head : str
@@ -48,5 +55,8 @@ class TrialStatus:
     rounds: int
     horizon: int
     pending: int
+    removed: tuple[Any, ...]
+    erased: int
+    unrepeatable: int
     rows: int
     head: str

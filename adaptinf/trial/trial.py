@@ -15,11 +15,13 @@ from adaptinf.files import as_path, atomic_write
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
+from adaptinf.sessions.erasing import erased_steps, logged
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
+from adaptinf.trial.sealing import Sealing
 from adaptinf.trial.status import TrialStatus
 
 _PREFIX = "sqlite:///"
@@ -107,7 +109,7 @@ class Trial(Operations):
             )
         journal = Journal(place, create=True)
         try:
-            journal.start({"kind": "create", "time": now(), **first})
+            journal.start({"kind": "create", "time": now(), **first}, Sealing(journal).start)
         except BaseException:
             journal.close()
             raise
@@ -218,7 +220,9 @@ class Trial(Operations):
         """
         return self._requests.change(lambda replay: replay.record(decision_id, reward, key))
 
-    def log(self, missing: str | None = None, *, amended: bool = True) -> AdaptiveLog:
+    def log(
+        self, missing: str | None = None, *, amended: bool = True, erased: str | None = None
+    ) -> AdaptiveLog:
         """The log so far, with exact propensities, as `Session.log` makes it.
 
         Parameters
@@ -227,13 +231,17 @@ class Trial(Operations):
             What an outcome means that is not in: needed where there are any.
         amended : bool
             Whether outcomes that were amended have their new values, or those that the design was told.
+        erased : {"keep", "drop"}, optional
+            Needed where contexts of participants were erased: ``"keep"`` for a log of all rounds without
+            contexts, ``"drop"`` for one without the rounds of these participants, which is right where their
+            being erased has nothing to do with their outcomes.
 
         Returns
         -------
         AdaptiveLog
-            A copy; the trial goes on.
+            A copy; the trial goes on. Units of participants who were erased have names that tell nothing.
         """
-        return self._requests.read(lambda replay: replay.session.log(missing, amended=amended))
+        return self._requests.read(lambda replay: logged(replay.session, missing, amended, erased))
 
     def status(self) -> TrialStatus:
         """How the trial stands."""
@@ -249,6 +257,9 @@ class Trial(Operations):
             rounds=session.rounds,
             horizon=replay.declared["horizon"],
             pending=len(session.pending),
+            removed=replay.removed,
+            erased=len(erased_steps(session)),
+            unrepeatable=replay.unrepeatable,
             rows=journal.rows,
             head=journal.head,
         )

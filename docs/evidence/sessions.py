@@ -24,7 +24,7 @@ import adaptinf as ai
 
 Array = NDArray[np.float64]
 
-SEED, FULL, QUICK, BLOCK = 20261124, 2_000, 40, 20
+SEED, FULL, QUICK, BLOCK = 20261124, 2_000, 20, 20
 ALPHA, ROUNDS = 0.05, 1_000
 COMMAND = "python docs/evidence/sessions.py"
 D = ai.designs

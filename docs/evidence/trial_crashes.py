@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 import evidence
 import numpy as np
@@ -26,10 +27,22 @@ from adaptinf.trial import requests
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "unit" / "trial")]
 
-from crashes import EVERY, NAMES, arm, crashed_run, entries, fate, flipped, in_child  # noqa: E402
+from crashes import (  # noqa: E402
+    EVERY,
+    NAMES,
+    SELDOM,
+    Scenario,
+    arm,
+    crashed_run,
+    entries,
+    fate,
+    flipped,
+    in_child,
+)
 from system_calls import CALLS, arm_call, library  # noqa: E402
 
-SEED = 20261124
+SEED = 20261125
+Answer = TypeVar("Answer")
 COMMAND = "python docs/evidence/trial_crashes.py"
 KILLS, FLIPS, PEOPLE, STARTS, WORKERS = 10_000, 2_000, 20_000, 32, 4
 QUICK = {"kills": 60, "flips": 60, "people": 200, "starts": 4, "workers": 1}
@@ -37,6 +50,7 @@ PARTICIPANTS = 16
 DESIGNS = {
     "Thompson(floor=0.1)": ai.designs.Thompson(floor=0.1),
     "Mixture(UCB())": ai.designs.Mixture(ai.designs.UCB()),
+    "Mixture(LinUCB())": ai.designs.Mixture(ai.designs.LinUCB()),
 }
 
 
@@ -45,7 +59,8 @@ def killed(job: tuple[Path, int, int]) -> tuple[Counter[str], int]:
     folder, wanted, seed = job
     rng, counts, trials = np.random.default_rng(seed), Counter[str](), 0
     places: list[tuple[str, int, Callable[[int], None]]] = [
-        (name, 6, lambda count, point=point: arm(point, count)) for point, name in enumerate(NAMES)
+        (name, 2 if name.endswith(SELDOM) else 6, lambda count, point=point: arm(point, count))
+        for point, name in enumerate(NAMES)
     ]
     if library() is not None:
         places += [
@@ -73,11 +88,16 @@ def damage(folder: Path, wanted: int) -> tuple[Counter[str], Counter[str], int]:
     path, place, rng = folder / "whole.db", folder / "flipped.db", np.random.default_rng(SEED)
     requests.EVERY = EVERY
     warnings.simplefilter("ignore", ai.errors.AdaptinfWarning)  # of damaged snapshots
-    with ai.Trial.create(path, DESIGNS["Thompson(floor=0.1)"], ["a", "b"], horizon=40) as trial:
+    with ai.Trial.create(path, DESIGNS["Thompson(floor=0.1)"], ["a", "b", "c"], horizon=40) as trial:
         for number in range(40):
             told = trial.assign(f"participant {number}", key=f"assign {number}")
             if number % 5:
                 trial.record(told.id, float(number % 2), key=f"record {number}")
+        trial.remove_arm("b", key="remove", reason="for safety", by="a monitor")
+        for number in (7, 30):
+            why = {"reason": "asked for", "by": "a monitor"}
+            trial.erase(f"participant {number}", key=f"erase {number}", **why)
+        trial.unblind("participant 3", reason="an emergency", by="a monitor")
         head = trial.status().head
         for name in ("db", "db-wal"):
             shutil.copyfile(folder / f"whole.{name}", folder / f"open.{name}")
@@ -95,6 +115,15 @@ def damage(folder: Path, wanted: int) -> tuple[Counter[str], Counter[str], int]:
     return fates, ahead, path.stat().st_size
 
 
+def insisted(request: Callable[..., Answer], *given: float, key: int) -> Answer:
+    """The answer to a request that is sent again with its key where the file was held for too long."""
+    while True:
+        try:
+            return request(*given, key=key)
+        except ai.errors.FileError:
+            continue
+
+
 def side_by_side(folder: Path, people: int, workers: int) -> tuple[float, int]:
     """Requests a second of some processes on one trial, and rows; rounds have no gap, and replay agrees."""
     path = folder / "many.db"
@@ -103,8 +132,8 @@ def side_by_side(folder: Path, people: int, workers: int) -> tuple[float, int]:
     def work(worker: int) -> None:
         with ai.Trial.open(path) as trial:
             for number in range(worker, people, workers):
-                told = trial.assign(number, key=2 * number)
-                trial.record(told.id, float(number % 3 == 0), key=2 * number + 1)
+                told = insisted(trial.assign, number, key=2 * number)
+                insisted(trial.record, told.id, float(number % 3 == 0), key=2 * number + 1)
 
     begun = time.perf_counter()
     children = [in_child(lambda worker=worker: work(worker)) for worker in range(workers)]
@@ -156,6 +185,7 @@ def page(folder: Path, disk: Path, sizes: dict[str, int]) -> str:
     counts, trials = sum((part for part, _ in found), Counter[str]()), sum(made for _, made in found)
     side_by_side(folder / "starts", sizes["starts"] * 2, sizes["starts"])
     synced, asked, opened = speed(disk, 500)
+    erased = Scenario(PARTICIPANTS, []).erased(10**6)
     lines = [f"| {name} | {count:,} |" for name, count in counts.items()]
     unnoticed = fates["unnoticed"] + ahead["unnoticed"]
     return f"""# Trials: kills, damaged files, processes side by side
@@ -172,14 +202,16 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 ## Kills
 
 {counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
-{PARTICIPANTS} participants, with {" and ".join(DESIGNS)} in turn, outcomes two participants late, and
-half of them amended. Each
+{PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late,
+one of three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are
+erased, one of them while the outcome is pending; the last design goes by contexts. Each
 process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
 that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
 of the system, inside a commit or a recovery; half of a write may then be there. Snapshots are written
 every {EVERY} rows, and processes open the trial from them. After every kill, answers that came before have
 to come again; at the end, answers, rows and log have to be those of a copy of the file that ran undisturbed
-on the same coins, and `verify` has to pass. The script ends with an error where anything differs. Files are
+on the same coins, `verify` has to pass, and the files must not hold the names and keys of those who were
+erased. The script ends with an error where anything differs. Files are
 in memory: kills do not test power loss, for which a test traces that the disk has each row before its
 answer is given.
 
@@ -190,9 +222,10 @@ answer is given.
 ## Damaged files
 
 Single bits of a finished trial's file of {size:,} bytes, its snapshot among them, are changed, drawn at
-random. Either `open` or `verify` says so, or all rows read back identical (the bit is in no use, or the
-snapshot was made anew from the rows). Bits of the write-ahead log of an open trial are changed too; a row
-that is lost so is seen against the head of the trial.
+random; an arm was removed and two participants erased in it. Either `open` or `verify` says so, or all rows
+read back identical (the bit is in no use, or the snapshot was made anew from the rows). Bits of the
+write-ahead log of an open trial are changed too; a row that is lost so is seen against the head of the
+trial.
 
 | file | bits | detected | identical | unnoticed |
 | --- | ---: | ---: | ---: | ---: |
@@ -204,11 +237,12 @@ that is lost so is seen against the head of the trial.
 Four processes assigned {sizes["people"]:,} participants and recorded their outcomes, {each_second:,.0f}
 requests a second in all beside what else this script does: rounds 1 to {sizes["people"]:,} without a gap,
 {rows:,} rows, and every decision made again from them. {sizes["starts"]} processes that start at once on
-one trial all work.
+one trial all work. Whoever has waited a minute for the others sends the request again with its key.
 
 ## Speed
 
-On the disk of the machine, {synced:.2f} ms a synchronised write, `assign` took {asked:.2f} ms;
+On the disk of the machine, which had other work too, {synced:.2f} ms a synchronised write; `assign` took
+{asked:.2f} ms;
 3 synchronisations and 1 ms are {3 * synced + 1:.2f} ms. `open` took {opened:.0f} µs a row.
 """
 

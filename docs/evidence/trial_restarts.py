@@ -19,7 +19,7 @@ import adaptinf as ai
 from adaptinf.trial.requests import EVERY
 
 COMMAND = "python docs/evidence/trial_restarts.py"
-DECISIONS, QUICK, LIMIT, REPEATS = 1_000_000, 5_000, 5.0, 3
+DECISIONS, QUICK, LIMIT, REPEATS = 1_000_000, 2_000, 5.0, 3
 DESIGN = ai.designs.Thompson(floor=0.1)
 
 

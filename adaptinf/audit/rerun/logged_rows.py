@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.logs import AMENDED, PLANNED
+from adaptinf.designs.logs import AMENDED, PLANNED, REMOVED
 from adaptinf.log import AdaptiveLog
+from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
@@ -115,7 +116,7 @@ def plan_problems(log: AdaptiveLog, design: Design, env: Environment) -> list[st
 
 
 def late_problems(log: AdaptiveLog) -> list[str]:
-    """Why a design cannot be run again on a log: it did not know the outcomes as they stand there."""
+    """Why a design cannot be run again on a log: it did not know these outcomes, or lost arms on the way."""
     told = log.design
     adapts = told is not None and (told.traits is None or told.traits.adapts)
     problems = []
@@ -123,6 +124,15 @@ def late_problems(log: AdaptiveLog) -> list[str]:
         problems.append(
             f"{amended} outcomes were amended after the design had learnt others: log(amended=False) makes a "
             "log of those that it was told"
+        )
+    if told is not None and (removed := told.parameters.get(REMOVED)):
+        arms = ", ".join(f"{arm!r} after round {before:,}" for arm, before in removed)
+        problems.append(
+            f"arms were removed by hand ({arms}), and {told.name} would not do that when it is run again"
+        )
+    if told is not None and adapts and (left_out := told.parameters.get(LEFT_OUT)):
+        problems.append(
+            f"{left_out:,} rounds of participants who were erased are left out, from which {told.name} learnt"
         )
     return problems + _order_problems(log)
 

@@ -143,3 +143,27 @@ def test_contexts_are_json(path: str, capsys: pytest.CaptureFixture[str]) -> Non
     context = "--context", '"young"'
     assert told(capsys, "assign", path, "--unit", "p", "--key", "k", *context)["round"] == 1
     assert "context must be one of" in told(capsys, "assign", path, "--unit", "q", "--key", "l", code=2)
+
+
+def test_an_arm_is_removed_and_a_participant_erased(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created(capsys, path, "--feature", "young", "--feature", "old")
+    for unit in ("p 1", "p 2", "p 3"):
+        told(capsys, "assign", path, "--unit", unit, "--key", unit, "--context", '"old"')
+    why = "--reason", "two seizures", "--by", "the board"
+    assert told(capsys, "remove-arm", path, "--arm", "a", "--key", "s", *why) == {"left": ["b"]}
+    assert "last one" in told(capsys, "remove-arm", path, "--arm", "b", "--key", "t", *why, code=2)
+    assert "by is needed" in told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why[:2], code=2)
+    assert told(capsys, "erase", path, "--unit", "p 2", "--key", "e", *why) == {"decision": 2}
+    line = json.dumps({"unit": "p 3", "key": "e 3", "reason": "asked for", "by": "the board"})
+    monkeypatch.setattr("sys.stdin", io.StringIO(line))
+    assert told(capsys, "erase", path) == {"decision": 3}
+    status = told(capsys, "verify", path)
+    assert (status["removed"], status["erased"], status["unrepeatable"]) == (["a"], 2, 0)
+    assert "was erased" in told(capsys, "assign", path, "--unit", "p 2", "--key", "p 2", code=2)
+    told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "r")
+    output = str(tmp_path / "log.parquet")
+    assert 'erased="drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
+    told(capsys, "export", path, output, "--missing", "drop", "--erased", "drop")
+    assert ai.read_log(output).n_rounds == 1

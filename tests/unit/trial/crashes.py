@@ -20,6 +20,7 @@ from adaptinf.trial import requests
 from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+from adaptinf.trial.sealing import Sealing
 from adaptinf.trial.snapshots import Snapshots
 
 STEPS = (
@@ -29,10 +30,16 @@ STEPS = (
     (Replay, "assign"),
     (Replay, "record"),
     (Replay, "amend"),
+    (Replay, "remove_arm"),
+    (Replay, "erase"),
+    (Sealing, "destroy"),
     (Journal, "append"),
     (Journal, "commit"),
+    (Journal, "purge"),
     (Snapshots, "write"),
 )
+SELDOM = ("remove_arm", "erase", "destroy", "purge")
+"""Steps that a process takes once or twice: it is killed at one of these."""
 EVERY = 4
 """Rows from one snapshot to the next in processes that are killed."""
 POINTS = [(owner, name, when) for owner, name in STEPS for when in ("before", "after")]
@@ -70,30 +77,81 @@ def arm(point: int, count: int) -> None:
     setattr(owner, name, rows if name == "news" else step)
 
 
+ERASED = ["erased"]
+"""The answer to a request about a participant who was erased."""
+_EARLY = 3
+"""A participant who is erased before the outcome is in."""
+
+
 @dataclass
 class Scenario:
-    """Requests in their order, each with its key; outcomes come two participants late, amendments last."""
+    """Requests in their order, each with its key.
+
+    Outcomes come two participants late; an arm is removed half-way; amendments and erasures come last, but
+    for one participant who is erased before the outcome is in.
+    """
 
     participants: int
     rewards: list[float]
+    contexts: bool = False
     answers: dict[int, Any] = field(default_factory=dict)
+    requests: list[tuple[str, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.requests = [("assign", 0), ("assign", 1)]
+        for who in range(self.participants):
+            self.requests.append(("record", who))
+            if who + 2 < self.participants:
+                self.requests.append(("assign", who + 2))
+            if who + 2 == _EARLY:
+                self.requests.append(("erase", _EARLY))
+            if who + 2 == self.participants // 2:
+                self.requests.append(("remove", 0))
+        self.requests += [("amend", who) for who in range(0, self.participants, 2)]
+        self.requests += [("erase", who) for who in range(0, self.participants, 5)]
 
     def __len__(self) -> int:
-        return 2 * self.participants + self.participants // 2
+        return len(self.requests)
+
+    def erased(self, answered: int) -> list[int]:
+        """Participants who are erased by the first so many requests."""
+        return [who for kind, who in self.requests[:answered] if kind == "erase"]
+
+    def may_be(self, number: int, answer: Any) -> bool:
+        """Whether this is how a request that had its answer before may be answered now."""
+        kind, who = self.requests[number]
+        if kind in ("erase", "remove"):
+            return bool(answer == self.answers[number])
+        done = len(self.answers)
+        if who in self.erased(done):
+            return bool(answer == ERASED)
+        return bool(answer == self.answers[number]) or (answer == ERASED and who in self.erased(done + 1))
 
     def send(self, trial: ai.Trial, number: int) -> list[Any]:
         """Send a request and have its answer; the id of a decision is its round."""
-        late, known = 2, 2 * self.participants
-        if number >= known:
-            who = 2 * (number - known)
-            right = {"key": f"amend {who}", "reason": "read wrongly", "by": "a monitor"}
-            return [trial.amend(who + 1, 1.0 - self.rewards[who], **right).reward]
-        if number < late or (number < known - late and number % 2 == 0):
-            who = number if number < late else (number - late) // 2 + late
-            told = trial.assign(f"participant {who}", key=f"assign {who}")
-            return [told.id, told.arm]
-        who = (number - late) // 2 if number < known - late else number - known + self.participants
-        return [trial.record(who + 1, self.rewards[who], key=f"record {who}").in_time]
+        kind, who = self.requests[number]
+        why, unit = {"reason": f"about participant {who}.", "by": "a monitor"}, f"participant {who}."
+        try:
+            if kind == "assign":
+                told = trial.assign(unit, self.context(who), key=f"assign {who}.")
+                return [told.id, told.arm]
+            if kind == "record":
+                return [trial.record(who + 1, self.rewards[who], key=f"record {who}.").in_time]
+            if kind == "amend":
+                right = 1.0 - self.rewards[who]
+                return [trial.amend(who + 1, right, key=f"amend {who}.", **why).reward]
+        except ai.errors.ParameterError as error:
+            if "erased" not in str(error):
+                raise
+            return ERASED
+        why["reason"] = "for safety"
+        if kind == "remove":
+            return list(trial.remove_arm("c", key="remove", **why))
+        return [trial.erase(unit, key=f"erasure {number}", **why)]
+
+    def context(self, who: int) -> list[float] | None:
+        """What is known of a participant."""
+        return [0.5, who / self.participants] if self.contexts else None
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -138,18 +196,22 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
     _, status = os.waitpid(child, 0)
     for line in said.decode().splitlines():
         number, answer = json.loads(line)
-        assert scenario.answers.setdefault(number, answer) == answer, (number, answer)
+        if number in scenario.answers:
+            assert scenario.may_be(number, answer), (scenario.requests[number], answer)
+        else:
+            scenario.answers[number] = answer
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     assert killed or os.waitstatus_to_exitcode(status) == 0, status
     return killed
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Entries of a journal, without their times."""
+    """Entries of a journal, opened where their secret is there, without their times."""
     journal = Journal(path)
+    sealing = Sealing(journal)
     journal.begin(write=False)
     try:
-        rows = [entry for _, entry, _ in journal.news()]
+        rows = [sealing.opened(number, entry) for number, entry, _ in journal.news()]
     finally:
         journal.rollback()
         journal.close()
@@ -179,8 +241,9 @@ def crashed_run(
     for old in folder.glob("t*.db*"):
         old.unlink()
     rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
-    scenario = Scenario(participants, rewards)
-    with ai.Trial.create(path, design, ["a", "b"], horizon=participants) as trial:
+    scenario = Scenario(participants, rewards, design.traits.uses_context == "vectors")
+    options = {"dimension": 2} if scenario.contexts else {}
+    with ai.Trial.create(path, design, ["a", "b", "c"], horizon=participants, **options) as trial:
         trial.backup(twin)
     expected = undisturbed(twin, scenario)
     kills = 0
@@ -192,9 +255,13 @@ def crashed_run(
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
-        assert trial.verify().rows == len(scenario) + 1
-        assert trial.log().frame.equals(calm.log().frame)
-        assert trial.log().units.tolist() == calm.log().units.tolist()
+        assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED)
+        logs = [one.log("drop", erased="keep") for one in (trial, calm)]
+        assert logs[0].equals(logs[1])
+    content = b"".join(place.read_bytes() for place in folder.glob("trial.db*"))
+    for who in scenario.erased(len(scenario)):
+        traces = (f"participant {who}.", f"assign {who}.", f"record {who}.", f"amend {who}.")
+        assert not any(trace.encode() in content for trace in traces), who
     return kills
 
 

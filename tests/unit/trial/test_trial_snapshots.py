@@ -160,7 +160,7 @@ def test_a_snapshot_is_written_every_so_many_rows_in_parts(path: Path) -> None:
 def test_a_design_of_ones_own_is_made_again_from_all_rows(path: Path) -> None:
     design = FunctionDesign(lambda state, context, rng: [0.5, 0.5])
     made(path, design)
-    assert run(path, "SELECT name FROM sqlite_master WHERE type = 'table'") == [("journal",)]
+    assert run(path, "SELECT name FROM sqlite_master WHERE type = 'table'") == [("journal",), ("secrets",)]
     with Trial.open(path, design) as trial:
         assert trial.verify().rounds == PEOPLE
 

@@ -1,0 +1,175 @@
+"""Participants of a session of whom nothing is kept but what was decided and what came of it.
+
+A design that goes by contexts cannot make a decision again whose context is gone, nor those that rest on its
+outcome. Its session is `blind` from there on: it takes decisions as they were written, until it is told what
+the design remembered when the context was erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import LogArrays
+from adaptinf.log.validation.gaps import arrays_of
+from adaptinf.parameters import OneOf, OrNone, check, refuse
+from adaptinf.sessions.session import Session
+from adaptinf.sessions.steppers import KernelStepper
+from adaptinf.sessions.telling import Telling
+
+LEFT_OUT = "left_out_rounds"
+"""Parameter in the record of a log: rounds of erased participants that are not in it."""
+_MEANINGS = OrNone(OneOf("keep", "drop"))
+
+
+def erased_steps(session: Session) -> set[int]:
+    """Steps of the rounds whose participants were erased."""
+    return session._rounds.erased
+
+
+def keys_of(session: Session, step: int) -> list[Any]:
+    """Keys of all requests about a round."""
+    answers, amendments = session._rounds.answers.steps, session._rounds.amendments
+    found = [key for kind in ("assign", "record") for key, place in answers[kind].items() if place == step]
+    return found + [key for key, place in answers["amend"].items() if amendments[place][0] == step]
+
+
+def forget(session: Session, step: int) -> None:
+    """Keep of a round's participant the decision and its outcome; one that is not in counts as lost.
+
+    Raises
+    ------
+    ParameterError
+        If the design cannot go on without the outcome. Nothing has changed then.
+    """
+    rounds = session._rounds
+    if not rounds.known[step]:
+        session._enter(step, None)
+    keys = keys_of(session, step)
+    for kind in ("assign", "record", "amend"):
+        for key in keys:
+            rounds.answers.steps[kind].pop(key, None)
+    rounds.by_unit.pop(rounds.units[step], None)
+    rounds.units[step] = None
+    rounds.blank(step)
+    rounds.erased.add(step)
+
+
+def assign_blank(session: Session) -> int:
+    """Make a decision again without its participant, for a design that does not go by contexts; the step."""
+    step = session._choose(session._participants.blank())
+    session._rounds.belongs(step, None)
+    session._rounds.erased.add(step)
+    return step
+
+
+def assign_as_written(
+    session: Session,
+    known: tuple[Any, Any, Any] | None,
+    arm: Any,
+    status: int,
+    propensities: Sequence[float] | None,
+) -> int:
+    """Take a decision as it was written: of a unit, context and key, or of one that was erased; the step."""
+    session.blind = True
+    rounds, participants = session._rounds, session._participants
+    unit, context, key = known or (None, None, None)
+    found = participants.blank() if known is None else participants.read(context)
+    step = rounds.begin(found, participants.arm_code("assign", arm), status)
+    if propensities is not None:
+        rounds.record.propensities[step] = propensities
+        rounds.record.propensity[step] = rounds.record.propensities[step, rounds.record.action[step]]
+    rounds.belongs(step, unit)
+    rounds.answers.keep("assign", key, step)
+    if known is None:
+        rounds.erased.add(step)
+    return step
+
+
+def status_of(session: Session, step: int) -> int:
+    """What kind of round a decision was."""
+    return int(session._rounds.record.status[step])
+
+
+def record_blank(session: Telling, step: int, reward: float | None) -> None:
+    """Take an outcome of a participant who was erased later."""
+    if not session._rounds.known[step]:
+        session._enter(step, reward)
+
+
+def amend_blank(session: Telling, step: int, reward: float | None) -> None:
+    """Take a correction of such an outcome."""
+    session._rounds.amendments.append((step, np.nan if reward is None else reward))
+
+
+def recall(session: Session, fresh: Session, memory: dict[str, Any]) -> None:
+    """Let a session see again: from here on its design goes on with what it remembered."""
+    stepper = fresh._stepper
+    assert isinstance(stepper, KernelStepper)
+    stepper.remember(memory)
+    stepper.rng = session._coins
+    session._stepper, session.blind = stepper, False
+
+
+def logged(session: Session, missing: str | None, amended: bool, erased: str | None) -> AdaptiveLog:
+    """The log of a session; `erased` says what becomes of rounds whose contexts are gone."""
+    check("log", erased=(erased, _MEANINGS))
+    steps, log = session._rounds.erased, session.log(missing, amended=amended)
+    if not steps:
+        return log
+    if log.context and erased is None:
+        few = "participant's context was" if len(steps) == 1 else "participants' contexts were"
+        problem = (
+            f'{len(steps):,} {few} erased: say erased="drop" for a log without these rounds, or "keep" for '
+            "one of all rounds without contexts"
+        )
+        refuse("log", [problem])
+    if erased == "drop":
+        return _without_rounds(log, steps)
+    return _without_contexts(log, session.by_context) if log.context else log
+
+
+def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
+    made = copy(log)
+    made.arrays, made.context = type(log.arrays)(**{**log.arrays.by_field(), "context": {}}), ()
+    made.context_free = not by_context
+    made.kept = {}
+    return made
+
+
+def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
+    """The same log without some rounds; rounds that are counted are those that are left."""
+    keep = np.ones(log.n_rounds, dtype=bool)
+    keep[list(steps)] = False
+    if not keep.any():
+        refuse("log", ["all participants were erased"])
+    before = np.concatenate([[0], np.cumsum(keep)])
+    columns: dict[str, Any] = log.arrays.by_field()
+    for name in (each.name for each in fields(LogArrays)):
+        if isinstance(columns[name], dict):
+            columns[name] = {label: values[keep] for label, values in columns[name].items()}
+        elif columns[name] is not None:
+            columns[name] = columns[name][keep]
+    if columns["known"] is not None:
+        columns["known"] = before[columns["known"]]
+    if columns["batch"] is not None:
+        columns["batch"] = np.unique(columns["batch"], return_inverse=True)[1]
+    made = copy(log)
+    made.arrays = arrays_of(columns)
+    made.missing = log.missing if np.isnan(columns["reward"]).any() else None
+    made.n_rounds = int(keep.sum())
+    for name in ("adaptive_rounds", "released_rounds"):
+        if (count := getattr(log, name)) is not None:
+            setattr(made, name, int(before[count]))
+    made.units = None if log.units is None else log.units[keep]
+    made._outcome_rounds = columns["known"]
+    if log.design is not None:
+        told = {**log.design.parameters, LEFT_OUT: log.n_rounds - made.n_rounds}
+        made.design = replace(log.design, parameters=told)
+    made.kept = {}
+    return made

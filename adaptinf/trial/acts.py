@@ -1,0 +1,195 @@
+"""What an operator does to a trial in memory, each act with the entry that says so."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs import Design
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import check, refuse
+from adaptinf.sessions import Decision, Outcome, Session
+from adaptinf.sessions.erasing import erased_steps, forget, keys_of
+from adaptinf.sessions.keeping import answered, decision_of, has_key, keep_key, memory_of, remove_again
+from adaptinf.sessions.requests import identity, plain
+from adaptinf.trial.history import ACTS, act_problems
+from adaptinf.trial.journal import Entry
+from adaptinf.trial.opening import session_of
+from adaptinf.trial.snapshots import pack
+
+OPEN, PAUSED, FINISHED = "open", "paused", "finished"
+_STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
+Mark = Callable[[str, Any], str | None]
+"""What stands for the name of a unit or a key that was erased, as `Sealing.mark` tells it."""
+
+
+class Acts:
+    """A session, whether it takes requests, and what was done to it."""
+
+    def __init__(self, first: Entry, design: Design, mark: Mark) -> None:
+        self.declared, self.design, self._mark = first, design, mark
+        self.session, self._coins = session_of(first, design)
+        self.state, self.reason = OPEN, ""
+        self.acts: list[Entry] = []
+        self._marks: dict[str, int] = {}
+
+    @property
+    def removed(self) -> tuple[Any, ...]:
+        """Arms that are not assigned any more."""
+        return tuple(act["arm"] for act in self.acts if act["kind"] == "remove_arm")
+
+    @property
+    def unrepeatable(self) -> int:
+        """Decisions from an erased context's up to its erasure, where the design goes by contexts."""
+        found: set[int] = set()
+        for act in self.acts:
+            if act["kind"] == "erase" and act["memory"] is not None:
+                found.update(range(act["decision"], act["rounds"] + 1))
+        return len(found)
+
+    def amend(
+        self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
+    ) -> tuple[Outcome, Entry | None]:
+        """Correct an outcome; with the entry to write where the key is new."""
+        refuse("amend", act_problems(reason, by))
+        fresh = self._fresh("amend", key, refused=(FINISHED,))
+        self._refuse_erased("amend", decision_id, key=key)
+        outcome = self.session.amend(decision_id, reward, key)
+        if not fresh:
+            return outcome, None
+        told = {"kind": "amend", "key": plain(key), "decision": outcome.id, "reward": outcome.reward}
+        return outcome, {**told, "reason": reason, "by": by}
+
+    def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
+        """The decision of a unit, with the entry that says who asked for it."""
+        refuse("unblind", [*named("unit", unit), *act_problems(reason, by)])
+        decision = self._assigned("unblind", unit)
+        return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
+
+    def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
+        """Pause, resume or finish; None where that is how things stand."""
+        refuse(kind, act_problems(reason, "nobody" if by is None else by))
+        if self.state == FINISHED and kind != "finish":
+            raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
+        if self.state == _STATES[kind]:
+            return None
+        self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
+        return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
+
+    def remove_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
+        """Take an arm out; the arms that are left, with the entry to write where the key is new."""
+        refuse("remove_arm", act_problems(reason, by))
+        fresh = self._fresh("remove_arm", key, refused=(FINISHED,))
+        self._refuse_erased("remove_arm", key=key)
+        left = self.session.remove_arm(arm, key)
+        if not fresh:
+            return left, None
+        told = {"kind": "remove_arm", "key": plain(key), "arm": plain(arm), "rounds": self.session.rounds}
+        return left, {**told, "reason": reason, "by": by}
+
+    def erase(self, unit: Any, key: Any, reason: Any, by: Any) -> tuple[int, Entry | None]:
+        """Forget a participant; the decision's id, with the entry to write where the key is new."""
+        refuse("erase", [*named("unit", unit), *act_problems(reason, by)])
+        if not self._fresh("erase", key, refused=()):
+            return self._erased_before(unit, key), None
+        self._refuse_erased("erase", key=key)
+        step = self._assigned("erase", unit).id - 1
+        self._refuse_unkept()
+        names = [("unit", plain(unit)), *(("key", known) for known in keys_of(self.session, step))]
+        self._forget(step, key)
+        marks = sorted(mark for name in names if (mark := self._mark(*name)) is not None)
+        told = {"kind": "erase", "key": plain(key), "decision": step + 1, "rounds": self.session.rounds}
+        return step + 1, {**told, "marks": marks, "memory": self.memory(), "reason": reason, "by": by}
+
+    def _erased_before(self, unit: Any, key: Any) -> int:
+        """The decision that was erased under a key, if that was of this unit."""
+        step, mark = answered(self.session, "erase", plain(key)), self._mark("unit", plain(unit))
+        if mark is not None and self._marks.get(mark) != step + 1:
+            problem = (
+                f"key {plain(key)!r:.60} stands for another request, one of erase: give each its own key"
+            )
+            raise ParameterError("erase", [problem])
+        return step + 1
+
+    def _forget(self, step: int, key: Any) -> None:
+        """Forget a participant in memory."""
+        self._coins.set("record", step + 1)
+        forget(self.session, step)
+        keep_key(self.session, "erase", plain(key), step)
+
+    def _refuse_unkept(self) -> None:
+        """Say that a design goes by contexts, and that no file can hold what it remembers of them."""
+        if self.session.by_context and self.memory() is None:
+            problem = f"{self.declared['design']} goes by contexts, and no file can hold what it remembers"
+            raise ParameterError("erase", [problem])
+
+    def memory(self) -> str | None:
+        """What a design that goes by contexts remembers, as a row keeps it."""
+        memory = memory_of(self.session, self._opened()) if self.session.by_context else None
+        return None if memory is None else base64.b64encode(pack(memory)).decode()
+
+    def _opened(self) -> Session:
+        """The session as it was at the start, with coins of its own."""
+        return session_of(self.declared, self.design)[0]
+
+    def _assigned(self, subject: str, unit: Any) -> Decision:
+        decision = decision_of(self.session, plain(unit))
+        if decision is None:
+            self._refuse_erased(subject, unit=unit)
+            raise ParameterError(subject, [f"unit {plain(unit)!r:.60} was not assigned"])
+        return decision
+
+    def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
+        """Say that a unit, a key or a decision is of a participant who was erased."""
+        erased = erased_steps(self.session)
+        if not erased:
+            return
+        if isinstance(decision_id, (int, np.integer)) and int(decision_id) - 1 in erased:
+            problem = f"the participant of decision {decision_id} was erased: nothing more is kept of them"
+            raise ParameterError(subject, [problem])
+        for name, value in names.items():
+            mark = self._mark(name, plain(value))
+            if mark is not None and mark in self._marks:
+                problem = f"{name} {plain(value)!r:.60} is of the participant of decision {self._marks[mark]}"
+                raise ParameterError(subject, [f"{problem}, who was erased"])
+
+    def noted(self, number: int, entry: Entry) -> None:
+        """Remember a row of what somebody did to the trial."""
+        if entry["kind"] in ACTS:
+            self.acts.append({"row": number, **entry})
+            self._noted_erasure(entry)
+
+    def _noted_erasure(self, entry: Entry) -> None:
+        if entry["kind"] != "erase":
+            return
+        self._marks.update(dict.fromkeys(entry["marks"], entry["decision"]))
+        for act in self.acts:
+            if act["kind"] in ("amend", "unblind") and act["decision"] == entry["decision"]:
+                act.pop("reason", None)
+                act.pop("key", None)
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take over how things stood when a snapshot was made."""
+        self.state, self.reason, self.acts = standing["state"], standing["reason"], standing["acts"]
+        for act in self.acts:
+            if act["kind"] == "remove_arm":
+                remove_again(self.session, act["arm"], act["rounds"])
+            elif act["kind"] == "erase":
+                erased_steps(self.session).add(act["decision"] - 1)
+                self._noted_erasure(act)
+
+    def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
+        """Whether a key is new; refused where the trial takes no new requests of this kind."""
+        check(subject, key=(key, named))
+        fresh = not has_key(self.session, plain(key))
+        if fresh and self.state in refused:
+            raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
+        return fresh
+
+
+def named(name: str, value: Any) -> list[str]:
+    """What is wrong with a unit or a key, which is needed."""
+    return identity(name, plain(value)) if value is not None else [f"{name} is needed"]

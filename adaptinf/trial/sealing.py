@@ -1,0 +1,165 @@
+"""What a journal holds of a person, encrypted with a secret of its own, so that it can be made unreadable.
+
+A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
+The digests of the rows cover the ciphertexts, and the secrets lie in a table beside them: where one is
+destroyed nobody can read what it sealed, and the rows still follow from each other.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from adaptinf.errors import JournalError, MissingDependencyError
+from adaptinf.log.storage.plain import decode, encode
+from adaptinf.trial.journal import FAILURES, Entry, Journal
+
+try:
+    import sqlalchemy as sa
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+except ImportError as error:
+    raise MissingDependencyError("a live trial", "SQLAlchemy and cryptography", "trial") from error
+
+SEALED = {
+    "assign": ("key", "unit", "context"),
+    "record": ("key",),
+    "amend": ("key", "reason"),
+    "unblind": ("reason",),
+}
+"""Fields that only who has the secret of a row's decision can read, by the kind of the row."""
+GONE = "gone"
+"""In an entry: its sealed fields cannot be read any more, as the secret was destroyed."""
+MARKS = 0
+"""Number of the secret under which names and keys that were erased are known again; others are decisions."""
+_BYTES, _NONCE, _PADDED, _MARK = 32, 12, 32, 32
+_DESTROYED = bytes(_BYTES)
+_TABLE = sa.Table(
+    "secrets",
+    sa.MetaData(),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("secret", sa.LargeBinary, nullable=False),
+)
+
+
+class Sealing:
+    """The secrets of a journal, in its transactions. Rows of the table are only added or overwritten."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._many: dict[int, bytes] = {}
+
+    def start(self) -> None:
+        """Make the table, with the secret of marks."""
+        _TABLE.create(self._journal.connection)
+        self._add(MARKS)
+
+    def sealed(self, number: int, entry: Entry) -> Entry:
+        """An entry as row `number` keeps it; the first one of a decision has a new secret made."""
+        names = SEALED.get(entry["kind"], ())
+        if not names:
+            return entry
+        decision = _decision(entry)
+        secret = self.secret(decision) or self._add(decision)
+        nonce = secrets.token_bytes(_NONCE)
+        text = json.dumps(encode({name: entry[name] for name in names}), separators=(",", ":")).encode()
+        text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
+        content = nonce + AESGCM(secret).encrypt(nonce, text, _place(number, entry))
+        kept = {name: value for name, value in entry.items() if name not in names}
+        return {**kept, "sealed": base64.b64encode(content).decode()}
+
+    def opened(self, number: int, entry: Entry) -> Entry:
+        """The entry of a row with its sealed fields; with `GONE` where their secret was destroyed.
+
+        Raises
+        ------
+        JournalError
+            If they do not fit the secret.
+        """
+        if entry.get("kind") not in SEALED:
+            return entry
+        kept = {name: value for name, value in entry.items() if name != "sealed"}
+        try:
+            secret = self.secret(_decision(entry))
+            if secret is None:
+                return {**kept, GONE: True}
+            content = base64.b64decode(entry["sealed"], validate=True)
+            text = AESGCM(secret).decrypt(content[:_NONCE], content[_NONCE:], _place(number, entry))
+            return {**kept, **decode(json.loads(text))}
+        except (InvalidTag, ValueError, KeyError, TypeError) as error:
+            problem = f"the sealed fields of row {number} do not fit their secret"
+            raise JournalError(str(self._journal.path), problem) from error
+
+    def secret(self, number: int) -> bytes | None:
+        """A secret; None where there is none, or it was destroyed."""
+        found: Any = self._many.get(number)
+        if found is None:
+            query = sa.select(_TABLE.c.secret).where(_TABLE.c.number == number)
+            found = next((row[0] for row in self._read(query)), None)
+        return None if found is None or found == _DESTROYED else bytes(found)
+
+    def load(self) -> None:
+        """Have all secrets at hand until `let_go`, for many rows."""
+        self._many = dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
+
+    def let_go(self) -> None:
+        """Keep no secret in memory."""
+        self._many = {}
+
+    def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
+        """What is wrong with the secrets of so many decisions, of which some were erased."""
+        gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
+        wanted = set(range(MARKS, decisions + 1))
+        odd = sorted(wanted ^ set(known))
+        whole = sorted(number for number in gone & set(known) if known[number] != _DESTROYED)
+        lost = sorted(n for n in (wanted & set(known)) - gone if known[n] == _DESTROYED)
+        problems = [f"the secret of decision {odd[0]} is missing or of no decision"] if odd else []
+        problems += [f"decision {whole[0]} was erased, and its secret is there"] if whole else []
+        return problems + ([f"the secret of decision {lost[0]} is gone without a row"] if lost else [])
+
+    def destroy(self, number: int) -> None:
+        """Overwrite a secret where it lies: a deleted row could leave a copy in its page."""
+        change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=_DESTROYED)
+        self._done(change)
+
+    def mark(self, what: str, value: Any) -> str | None:
+        """What stands for the name of a unit or a key that was erased; None after the secret was destroyed.
+
+        It is known again under the same value, and tells nothing without the secret.
+        """
+        secret = self.secret(MARKS)
+        if secret is None:
+            return None
+        text = json.dumps([what, value]).encode()
+        return hmac.digest(secret, text, hashlib.sha256).hex()[:_MARK]
+
+    def _add(self, number: int) -> bytes:
+        secret = secrets.token_bytes(_BYTES)
+        self._done(sa.insert(_TABLE).values(number=number, secret=secret))
+        return secret
+
+    def _done(self, statement: Any) -> None:
+        try:
+            self._journal.connection.execute(statement)
+        except FAILURES as error:
+            raise self._journal.told(error, "written") from error
+
+    def _read(self, query: Any) -> list[Any]:
+        try:
+            return list(self._journal.connection.execute(query).all())
+        except FAILURES as error:
+            raise self._journal.told(error, "read") from error
+
+
+def _decision(entry: Entry) -> int:
+    return int(entry["round" if entry["kind"] == "assign" else "decision"])
+
+
+def _place(number: int, entry: Entry) -> bytes:
+    """What a ciphertext is bound to: in another row it does not open."""
+    return f"{number} {entry['kind']} {_decision(entry)}".encode()
