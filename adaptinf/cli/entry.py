@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptinf import __version__
+from adaptinf.cli.roles import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
@@ -21,23 +22,9 @@ from adaptinf.texts import visible
 _LINE = "\n"
 _HOLDER = "{arm}"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
-_SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
 _ASKED = (
     *("treatment", "control", "by", "estimator", "weights"),
     *("received", "lift", "winner", "denominator", "covariate"),
-)
-_COLUMNS = (
-    "action",
-    "reward",
-    "propensity",
-    "batch",
-    "unit",
-    "round",
-    "phase",
-    "randomised",
-    "assigned",
-    "observation",
-    "outcome_round",
 )
 
 
@@ -157,10 +144,10 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
     columns = parser.add_argument_group(
         "columns", "A file that adaptinf wrote knows its columns; name none of them then."
     )
-    for role in _COLUMNS:
-        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
-    for role in _SUMS:
-        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=_HELP[role])
+    for role in COLUMNS:
+        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=HELP[role])
+    for role in SUMS:
+        columns.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=HELP[role])
     columns.add_argument(
         "--propensities",
         action="append",
@@ -202,26 +189,6 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
         "corrected columns",
     )
-
-
-_HELP = {
-    "action": "chosen arm (needed)",
-    "reward": "reward (needed)",
-    "propensity": "probability of the chosen arm given the past",
-    "batch": "batch number",
-    "unit": "who took part",
-    "round": "increasing round number or time",
-    "phase": "phase, such as learning and estimation",
-    "randomised": "true where the arm was drawn with fixed probabilities",
-    "assigned": "assigned arm, where --action is the received one",
-    "observation": "probability that the reward is observed",
-    "outcome_round": "round at whose end the reward became known",
-    "n": "rounds of an arm in a batch: the file is a table of sums, a row for each batch and arm",
-    "sum": "sum of their rewards",
-    "sum_squares": "sum of their squared rewards",
-    "sum_cubes": "sum of their cubed rewards, for the correction for skewness",
-    "nonzero": "number of their rewards other than 0",
-}
 
 
 def _seed(text: str) -> int:
@@ -300,14 +267,16 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _analyze(arguments: argparse.Namespace) -> int:
     from adaptinf.cli.commands import argument_problems, fit, open_log, render, report_problems, with_unused
-    from adaptinf.cli.sums import holds_sums, open_sums
+    from adaptinf.cli.sums import further_options, holds_sums, open_sums
     from adaptinf.log.storage.files import output_problems
 
     options = _column_options(arguments)
     if options and arguments.by:
-        role = "group" if any(name in options for name in _SUMS) else "context"
+        role = "group" if any(name in options for name in SUMS) else "context"
         options[role] = list(dict.fromkeys([*options.get(role, []), *arguments.by]))
-    if options and arguments.denominator not in (None, *options.get("context", ())):
+    if any(name in options for name in SUMS):
+        options |= further_options(arguments.denominator, arguments.covariate)
+    elif options and arguments.denominator not in (None, *options.get("context", ())):
         options["outcomes"] = [arguments.denominator]
     problems = argument_problems(
         arguments.alpha,
@@ -369,7 +338,7 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*_COLUMNS, *_SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
     named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:

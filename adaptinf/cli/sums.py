@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 
+from adaptinf.cli.roles import SUMS
 from adaptinf.errors import LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.storage.files import read_file
@@ -18,15 +19,14 @@ from adaptinf.sums import Sums
 from adaptinf.sums.storage import KEY
 from adaptinf.texts import frame_text
 
-NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
-_ROLES = ("batch", "propensity", *NUMBERS)
+_ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")
 _NEEDED = ("action", "batch", "n", "sum", "sum_squares")
 _OTHERS = ("reward_range", "context", "date_format", "group")
 
 
 def holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
     """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
-    if any(name in options for name in NUMBERS):
+    if any(name in options for name in SUMS):
         return True
     if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
         return False
@@ -62,6 +62,14 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the table of sums in {path}") from None
     return sums, [str(name) for name in frame.columns if name not in named]
+
+
+def further_options(denominator: str | None, covariates: Sequence[str] | None) -> dict[str, str]:
+    """Columns of sums of a denominator and of a covariate, as far as they are asked for."""
+    several = "a table of sums takes one: several are had from rows, or from sums that adaptinf made"
+    refuse("--covariate", [several] if covariates and len(covariates) > 1 else [])
+    named = {"denominator": denominator, "covariate": covariates[0] if covariates else None}
+    return {role: name for role, name in named.items() if name is not None}
 
 
 def describe_sums(sums: Sums) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adaptinf.sums.further.products import Products, joined_products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS, DEGREES = 5, 4
@@ -31,7 +32,7 @@ class Cells:
     NaN where it is not known (j = 3 without cubes; p = 4 has j = 0 alone). Over all rounds of a batch
     `inverse`, `expected` and `spread` are sums of 1 / e, e and e (1 - e), and `smallest` is the least e; the
     first three are NaN where the chosen arm's propensity alone is known. `nonzero` counts rewards other than
-    0, NaN where nobody counted.
+    0, NaN where nobody counted. `products` are those with further columns, where there are any.
     """
 
     moments: FloatArray
@@ -42,6 +43,7 @@ class Cells:
     smallest: FloatArray
     nonzero: FloatArray
     centre: float = 0.0
+    products: Products | None = None
 
     @property
     def pulls(self) -> FloatArray:
@@ -67,7 +69,8 @@ class Cells:
     def of(self, places: IntArray) -> Cells:
         """The cells of some batches; places (b,)."""
         sums = {name: getattr(self, name)[places] for name in _BY_BATCH}
-        return replace(self, moments=self.moments[..., places, :], **sums)
+        products = None if self.products is None else self.products.of(places)
+        return replace(self, moments=self.moments[..., places, :], products=products, **sums)
 
     def about(self, centre: float) -> Cells:
         """The same sums of rewards less another centre."""
@@ -115,7 +118,12 @@ def other_value(first: FloatArray, squares: FloatArray) -> float | None:
 
 
 def cells_of_shares(
-    base: FloatArray, rounds: FloatArray, propensities: FloatArray, nonzero: FloatArray, centre: float
+    base: FloatArray,
+    rounds: FloatArray,
+    propensities: FloatArray,
+    nonzero: FloatArray,
+    centre: float,
+    products: Products | None = None,
 ) -> Cells:
     """Cells of batches whose propensities are constant.
 
@@ -132,6 +140,7 @@ def cells_of_shares(
         propensities,
         nonzero,
         centre,
+        None if products is None else products.by_share(propensities),
     )
 
 
@@ -199,6 +208,9 @@ def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size:
             whole[..., place, :] += getattr(part, name)
         return whole
 
+    products = None
+    if first.products is not None and second.products is not None:
+        products = joined_products(first.products, second.products, places, size)
     rounds, smallest = np.zeros(size), np.full((size, n_arms), np.inf)
     for part, place in zip(parts, places, strict=True):
         rounds[place] += part.rounds
@@ -213,4 +225,5 @@ def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size:
         smallest,
         added("nonzero", (size, n_arms)),
         first.centre,
+        products,
     )

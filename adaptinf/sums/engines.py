@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
 from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
 from adaptinf.sums.checks import improbable
+from adaptinf.sums.further.products import Products, read_sums
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.query import (
     ARM,
@@ -31,9 +32,10 @@ from adaptinf.sums.query import (
     cell_query,
     column_of_fault,
     columns_of,
+    highest_power,
 )
 from adaptinf.sums.reading import read_arms, read_batches
-from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_reward, waiting
+from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_values, waiting
 from adaptinf.sums.table import Sums
 from adaptinf.typing import FloatArray, IntArray
 
@@ -47,6 +49,8 @@ def aggregate(
     propensity: str | None = None,
     propensities: Mapping[Any, str] | str | None = None,
     by: str | Sequence[str] = (),
+    denominator: str | Sequence[str] = (),
+    covariate: str | Sequence[str] = (),
     unit: str | None = None,
     every: str | None = None,
     centre: float | None = None,
@@ -82,6 +86,10 @@ def aggregate(
         arms' shares of each batch stand in.
     by : str or list of str
         Columns whose labels make groups, which count as contexts; by default none.
+    denominator : str or list of str
+        Columns that mean rewards are to be divided by the mean of, for ratio metrics: numbers of at least 0.
+    covariate : str or list of str
+        Columns from before the choice that are to explain rewards, which count as contexts.
     unit : str, optional
         Column of the units, such as users, where they have several rounds: a second query adds up what errors
         by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
@@ -90,7 +98,7 @@ def aggregate(
         Truncates the times in `batch`; weeks begin on Monday.
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of a few rows, which is a
-        small query of its own.
+        small query of its own. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
         these are two queries, and `arms` or `propensities` must name the arms.
@@ -118,6 +126,7 @@ def aggregate(
     Notes
     -----
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
+    A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
     Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
     of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
 
@@ -155,16 +164,17 @@ def aggregate(
     columns = columns_of(rows, given, declared, found)
     found.raise_if_any("the table")
     assert columns is not None
-    about = usual_reward(rows, reward) if centre is None else float(centre)
+    about = _centres(rows, columns, centre)
     query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
     if not collect:
         if unit is None:
             return query.to_native()
-        return query.to_native(), unit_query(rows, columns, _known_arms(columns, declared), about).to_native()
+        of_units = unit_query(rows, columns, _known_arms(columns, declared), about[0])
+        return query.to_native(), of_units.to_native()
     with waiting(progress):
         frame = collected(query)
         read = _read(frame, columns, about, declared, found)
-        totals = None if unit is None or read is None else _unit_totals(rows, columns, read, about, found)
+        totals = None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
     shares = columns.propensity is None and not columns.every
     if read is not None and not (shares or propensity_status == "estimated"):
         for cells, _ in read[0].by_group.values():
@@ -172,6 +182,12 @@ def aggregate(
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares, by_unit=totals)
     return sums
+
+
+def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
+    """What is subtracted from rewards, and from each further column."""
+    names = (columns.reward, *columns.further.names)
+    return usual_values(rows, names) if centre is None else [float(centre), *[0.0] * (len(names) - 1)]
 
 
 def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
@@ -194,7 +210,11 @@ def _unit_totals(
 
 
 def _read(
-    frame: pd.DataFrame, columns: Columns, centre: float, declared: Sequence[Label] | None, found: Findings
+    frame: pd.DataFrame,
+    columns: Columns,
+    centres: Sequence[float],
+    declared: Sequence[Label] | None,
+    found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
     """Parts and arms of what the query returned; None with problems."""
     if len(frame) == 0:
@@ -216,7 +236,7 @@ def _read(
         return None
     strata = strata_of(batch[0], group)
     size = len(strata.batch), len(arm[1])
-    cells = _cells(frame, columns, (strata.code, arm[0]), size, arm[1], centre)
+    cells = _cells(frame, columns, (strata.code, arm[0]), size, arm[1], centres)
     if sometimes_impossible(cells):
         where = "of a batch and group" if columns.groups else "of a batch"
         found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
@@ -234,7 +254,7 @@ def _cells(
     place: tuple[IntArray, IntArray],
     shape: tuple[int, int],
     arms: Sequence[Label],
-    centre: float,
+    centres: Sequence[float],
 ) -> Cells:
     """Cells from a row for each batch and arm; place (R,) each."""
 
@@ -250,27 +270,40 @@ def _cells(
             whole[:, arms.index(arm)] = spread(f"{name}_{position}").sum(axis=1)
         return whole
 
-    counts, nonzero = spread(COUNT), spread("nonzero")
+    counts, nonzero, centre = spread(COUNT), spread("nonzero"), centres[0]
     rounds = counts.sum(axis=1)
     base = np.stack([counts, *(spread(f"moment_0_{degree}") for degree in range(1, DEGREES))])
     if columns.propensity is None and not columns.every:
-        return cells_of_shares(base, rounds, counts / rounds[:, None], nonzero, centre)
+        moments = np.broadcast_to(base, (POWERS, *base.shape))
+        kept = nonzero, centre, _products(columns, spread, moments, centres)
+        return cells_of_shares(base, rounds, counts / rounds[:, None], *kept)
     moments = np.full((POWERS, DEGREES, *shape), np.nan)
     moments[0] = base
     for power in range(1, HIGHEST + 1):
         moments[power] = [spread(f"moment_{power}_{degree}") for degree in range(DEGREES)]
     moments[HIGHEST + 1, 0] = spread(f"moment_{HIGHEST + 1}_0")
+    products = _products(columns, spread, moments, centres)
     if not columns.every:
         unknown = np.full(shape, np.nan)
         smallest = spread("least__propensity", np.inf)
-        return Cells(moments, rounds, unknown, unknown, unknown, smallest, nonzero, centre)
+        return Cells(moments, rounds, unknown, unknown, unknown, smallest, nonzero, centre, products)
     smallest = np.full(shape, np.inf)
     for position, arm in enumerate(columns.every):
         smallest[:, arms.index(arm)] = spread(f"least__share_{position}", np.inf).min(axis=1)
     inverse = np.where(smallest > 0.0, over_all("inverse"), np.inf)
-    return Cells(
-        moments, rounds, inverse, over_all("expected"), over_all("spread"), smallest, nonzero, centre
-    )
+    sums = inverse, over_all("expected"), over_all("spread")
+    return Cells(moments, rounds, *sums, smallest, nonzero, centre, products)
+
+
+def _products(
+    columns: Columns, spread: Callable[[str], FloatArray], moments: FloatArray, centres: Sequence[float]
+) -> Products | None:
+    """Sums of products with further columns, None without any; moments (5, 4, B, K)."""
+    further = columns.further
+    if not further.names:
+        return None
+    told = further.names, further.roles, [0.0, *centres]
+    return read_sums(told, spread, moments, highest_power(columns))
 
 
 def _check_shares(cells: Cells, found: Findings) -> None:

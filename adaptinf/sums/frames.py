@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.log.validation.columns import Label
+from adaptinf.sums.cells import Cells
 from adaptinf.sums.groups import Key, Parts
+from adaptinf.typing import FloatArray
 
 
 def frame_of(parts: Parts, arms: Sequence[Label]) -> pd.DataFrame:
@@ -27,6 +29,19 @@ def _table(parts: Parts, label: Key, arms: Sequence[Label]) -> pd.DataFrame:
         "sum_squares": raw.moments[0, 2],
         "propensity": raw.expected / raw.rounds[:, None],
     }
+    columns |= _further(cells)
     places = {"batch": np.repeat(batches, len(arms)), "arm": list(arms) * len(batches)}
     groups = {name: [one] * raw.pulls.size for name, one in zip(parts.names, label, strict=True)}
     return pd.DataFrame(groups | places | {name: values.ravel() for name, values in columns.items()})
+
+
+def _further(cells: Cells) -> dict[str, FloatArray]:
+    """Sums of further columns, of their squares and of their products with rewards, shape (B, K) each."""
+    if cells.products is None:
+        return {}
+    raw, found = cells.products.about(np.zeros(cells.products.size)), dict[str, FloatArray]()
+    for place, name in enumerate(raw.names, start=2):
+        found[f"{name}_sum"] = raw.table[0, 0, 0, place]
+        found[f"{name}_sum_squares"] = raw.table[0, 0, place, place]
+        found[f"{name}_sum_products"] = raw.table[0, 0, 1, place]
+    return found

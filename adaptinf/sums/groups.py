@@ -14,6 +14,7 @@ from adaptinf.log.validation.columns import Column, Label, read_labels
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
+from adaptinf.sums.further.products import COVARIATE
 from adaptinf.typing import IntArray
 
 Key = tuple[Label, ...]
@@ -125,6 +126,13 @@ class Parts:
         """Rounds of all groups."""
         return int(sum(cells.rounds.sum() for cells, _ in self.by_group.values()))
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Further columns that count as contexts."""
+        products = next(iter(self.by_group.values()))[0].products
+        pairs = () if products is None else zip(products.names, products.roles, strict=True)
+        return tuple(name for name, role in pairs if role == COVARIATE)
+
     def whole(self, *, shares: bool) -> Part:
         """All groups together."""
         first, *others = self.by_group.values()
@@ -168,7 +176,8 @@ def merged(first: Part, second: Part, *, shares: bool, otherwise: str = _OF_PART
     cells = joined(first[0], second[0], places, len(batches))
     if shares:  # of the whole batches, not of their parts
         by_share = cells.pulls / cells.rounds[:, None]
-        cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, cells.nonzero, cells.centre)
+        kept = cells.nonzero, cells.centre, cells.products
+        cells = cells_of_shares(cells.moments[0], cells.rounds, by_share, *kept)
     if sometimes_impossible(cells):
         raise ParameterError("Sums", [otherwise])
     return cells, batches

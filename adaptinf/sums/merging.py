@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 ADDED = ("adaptive_rounds", "released_rounds")
 """Counts that two parts of a trial each have some of."""
+_ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "context", "reward_range")
 
 
 def other_trials(first: Sums, second: Sums) -> list[str]:
     """Why two sums are not of one trial."""
     problems = [
         f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
-        for name in ("arms", "group_names", "shares", "context", "reward_range", *METADATA)
+        for name in (*_ALIKE, *METADATA)
         if name not in ADDED and not _same(getattr(first, name), getattr(second, name))
     ]
     kinds = {first.batches.dtype.kind, second.batches.dtype.kind}

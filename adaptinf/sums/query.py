@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from adaptinf.log.validation.columns import Label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
+from adaptinf.sums.further.columns import further_columns
+from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further, further_triples
 from adaptinf.sums.groups import group_names
 
 HIGHEST = 3
@@ -23,11 +26,13 @@ BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
 _ROLES = ("action", "reward", "batch", "propensity", "unit")
 _OPTIONAL = ("propensity", "unit")
 _PREFIX = "propensity_"
-_REWARD, _PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
+_REWARD, _PROPENSITY, _WEIGHT, _FURTHER = "__reward", "__propensity", "__weight", "__further_"
 FAULTS = {
     "missing-group": "group columns have no value",
     "missing-reward": "rewards are missing",
     "infinite-reward": "rewards are infinite or not a number",
+    "bad-denominator": "denominators are missing, infinite or negative",
+    "bad-covariate": "covariates are missing or infinite",
     "propensity-out-of-range": "propensities of the chosen arm are missing or outside (0, 1]",
     "propensities-out-of-range": "propensities of some arm are missing or outside [0, 1]",
     "propensities-sum": f"propensities do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
@@ -44,7 +49,8 @@ class Columns:
     batch: str
     propensity: str | None
     every: Mapping[Label, str]
-    groups: tuple[str, ...] = ()
+    groups: tuple[str, ...]
+    further: Further
     unit: str | None = None
 
 
@@ -61,14 +67,21 @@ def columns_of(
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
     single = {role: given[role] for role in _ROLES if given[role]}
-    groups = _groups(given["by"], names, tuple(single.values()), found)
+    groups = _several("by", group_names("by", given["by"]), names, tuple(single.values()), found)
+    further = further_columns("aggregate", given["denominator"], given["covariate"])
+    used = (*single.values(), *groups)
+    for role in (DENOMINATOR, COVARIATE):
+        _several(role, further.having(role), names, used, found)
     if found.problems:
         return None
-    roles = Roles(single, groups, {name: place for place, name in enumerate(names)}, tuple(names))
+    roles = Roles(
+        single, (*groups, *further.names), {name: place for place, name in enumerate(names)}, tuple(names)
+    )
     pairs = _arm_columns(given["propensities"], schema[given["action"]], arms, roles, found)
-    for name in (given["reward"], given["propensity"], *pairs.values()):
+    for name in (given["reward"], given["propensity"], *pairs.values(), *further.names):
         kind = None if name is None else schema[name]
-        if kind is not None and not (kind.is_numeric() or (name == given["reward"] and kind == nw.Boolean)):
+        truth = name == given["reward"] or name in further.names
+        if kind is not None and not (kind.is_numeric() or (truth and kind == nw.Boolean)):
             found.add("non-numeric", f"column {name!r} must hold numbers, and is of type {kind}")
     if given["unit"] is not None:
         _check_unit(given, bool(pairs), found)
@@ -81,6 +94,7 @@ def columns_of(
         given["propensity"],
         pairs,
         groups,
+        further,
         given["unit"],
     )
 
@@ -92,19 +106,23 @@ def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) ->
         found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
     if given["propensity"] is None and not knows_every:
         found.add("missing-propensity", "unit= needs propensities: errors by unit are of inverse weighting")
+    if given["denominator"] or given["covariate"]:
+        found.add("bad-unit", "unit= goes without denominator= and covariate=: with them it needs the rows")
     if given["by"]:
         found.add("bad-unit", "unit= and by= do not go together: errors by unit within groups need the rows")
 
 
-def _groups(by: Any, names: Sequence[str], used: Sequence[str], found: Findings) -> tuple[str, ...]:
-    """Columns whose labels make groups."""
-    groups = group_names("by", by)
-    for name in groups:
+def _several(
+    role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
+) -> tuple[str, ...]:
+    """Columns of a role that several may have."""
+    for name in asked:
         if name not in names:
-            missing_column(name, "by", list(names), found)
+            missing_column(name, role, list(names), found)
         elif name in used:
-            found.add("bad-group", f"column {name!r} of by= has another role")
-    return groups
+            code = "bad-group" if role == "by" else "bad-column-name"
+            found.add(code, f"column {name!r} of {role}= has another role")
+    return asked
 
 
 def _arm_columns(
@@ -130,9 +148,9 @@ def _arm_columns(
 
 
 def cell_query(
-    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centre: float
+    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centres: Sequence[float]
 ) -> nw.LazyFrame[Any]:
-    """Sums by batch and arm with the counts of faults, lazily."""
+    """Sums by batch and arm with the counts of faults, lazily; of rewards and columns less their centres."""
     arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
     rows = table.select(
         batch.alias(BATCH),
@@ -141,17 +159,25 @@ def cell_query(
         nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
         own_propensity(columns).alias(_PROPENSITY),
         *(share.alias(f"__share_{place}") for place, share in arms.items()),
+        *(
+            nw.col(name).cast(nw.Float64()).alias(f"{_FURTHER}{place}")
+            for place, name in enumerate(columns.further.names)
+        ),
     )
     rows = rows.with_columns(_inverse(nw.col(_PROPENSITY)).alias(_WEIGHT))
-    summed = _summands(columns, centre) | _over_all(len(arms)) | _faults(columns)
+    summed = _summands(columns, centres[0]) | _products(columns, centres)
+    summed |= _over_all(len(arms)) | _faults(columns)
     wide = rows.with_columns(**summed)
     least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
     keys = [f"{GROUP}{place}" for place in range(len(columns.groups))]
-    return wide.group_by(BATCH, ARM, *keys).agg(
-        nw.len().alias(COUNT),
-        *(nw.col(name).sum().alias(name) for name in summed),
-        *(nw.col(name).min().alias(f"least{name}") for name in least),
-    )
+    with warnings.catch_warnings():
+        # Of an eager frame of pandas, to which narwhals adds column by column.
+        warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
+        return wide.group_by(BATCH, ARM, *keys).agg(
+            nw.len().alias(COUNT),
+            *(nw.col(name).sum().alias(name) for name in summed),
+            *(nw.col(name).min().alias(f"least{name}") for name in least),
+        )
 
 
 def own_propensity(columns: Columns) -> nw.Expr:
@@ -171,7 +197,7 @@ def own_propensity(columns: Columns) -> nw.Expr:
 def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     """Powers of rewards over powers of propensities."""
     above, weight = _powers(nw.col(_REWARD) - centre), _powers(nw.col(_WEIGHT))
-    highest = HIGHEST if columns.propensity is not None or columns.every else 0
+    highest = highest_power(columns)
     found = {}
     for power in range(highest + 1):
         for degree in range(DEGREES):
@@ -182,6 +208,29 @@ def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     if highest:
         found[f"moment_{highest + 1}_0"] = weight[highest]
     found["nonzero"] = _counted(nw.col(_REWARD) != 0.0)
+    return found
+
+
+def highest_power(columns: Columns) -> int:
+    """The highest inverse power of propensities whose sums go with rewards."""
+    return HIGHEST if columns.propensity is not None or columns.every else 0
+
+
+def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
+    """Products of up to three of rewards and further columns over powers of propensities."""
+    count = len(columns.further.names)
+    names = (_REWARD, *(f"{_FURTHER}{place}" for place in range(count)))
+    above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
+    weight, found = _powers(nw.col(_WEIGHT)), dict[str, nw.Expr]()
+    for power in range(highest_power(columns) + 1):
+        for triple in further_triples(count):
+            first, *others = (above[place - 1] for place in triple if place)
+            for other in others:
+                first = first * other
+            name = f"product_{power}_{'_'.join(map(str, triple))}"
+            found[name] = first * weight[power - 1] if power else first
+    for place in range(count):
+        found[f"positive_{place}"] = _counted(nw.col(f"{_FURTHER}{place}") > 0.0)
     return found
 
 
@@ -230,6 +279,7 @@ def _faults(columns: Columns) -> dict[str, nw.Expr]:
         **({"missing-group": _counted(nowhere)} if columns.groups else {}),
         "missing-reward": _counted(reward.is_null()),
         "infinite-reward": _counted_unless(reward.is_finite(), _counted_unless(reward.is_null())),
+        **_further_faults(columns.further),
         "propensity-out-of-range": _counted_unless((own > 0.0) & (own <= 1.0)),
     }
     shares = [nw.col(f"__share_{place}") for place in range(len(columns.every))]
@@ -252,6 +302,16 @@ def _faults(columns: Columns) -> dict[str, nw.Expr]:
 def _possible(share: nw.Expr) -> nw.Expr:
     """Whether a share is in [0, 1]; missing where it is."""
     return (share >= 0.0) & (share <= 1.0)
+
+
+def _further_faults(further: Further) -> dict[str, nw.Expr]:
+    """One for each row with a denominator, or a covariate, that must not be counted."""
+    good = dict[str, nw.Expr]()
+    for place, role in enumerate(further.roles):
+        column = nw.col(f"{_FURTHER}{place}")
+        own = column.is_finite() & (column >= 0.0) if role == DENOMINATOR else column.is_finite()
+        good[role] = good[role] & own if role in good else own
+    return {f"bad-{role}": _counted_unless(own) for role, own in good.items()}
 
 
 def column_of_fault(code: str) -> str:

@@ -26,6 +26,8 @@ from adaptinf.log.validation.roles import is_hashable, missing_column
 from adaptinf.log.validation.rows import check_probabilities, read_numbers
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.checks import check_cells, check_rows
+from adaptinf.sums.further.tables import ROLES as FURTHER
+from adaptinf.sums.further.tables import check_further, further_products
 from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -36,7 +38,7 @@ _REQUIRED = ("batch", "arm", "n", "sum", "sum_squares")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of sums as arrays over its R rows in S strata; arm (R,), sums (R,), NaN where not given."""
+    """A table of sums as arrays over its R rows in S strata; arm, sums, further (R,), NaN if unknown."""
 
     strata: Strata
     arm: IntArray
@@ -45,6 +47,7 @@ class Table:
     arms: tuple[Label, ...]
     sums: Mapping[str, FloatArray]
     propensity: FloatArray | None
+    further: Mapping[str, FloatArray]
 
     def spread(self, values: FloatArray, missing: float = 0.0) -> FloatArray:
         """Values by stratum and arm; values (R,); returns (S, K)."""
@@ -72,6 +75,7 @@ def read_parts(
     if table is None:
         return None
     check_rows(table.sums, table.propensity, centre, reward_range, found)
+    check_further(table.sums, table.further, found)
     check_cells(
         table.strata.code,
         table.arm,
@@ -85,14 +89,14 @@ def read_parts(
     )
     if found.problems:
         return None
-    return Parts(table.groups, table.strata.parts(_cells(table, centre), table.batches)), table.arms
+    return Parts(table.groups, table.strata.parts(_cells(table, columns, centre), table.batches)), table.arms
 
 
 def _kind(frame: object) -> str:
     return f"a {type(frame).__name__}"
 
 
-def _cells(table: Table, centre: float) -> Cells:
+def _cells(table: Table, columns: Mapping[str, object], centre: float) -> Cells:
     counts = table.spread(table.sums["n"])
     rounds = counts.sum(axis=1)
     if table.propensity is None:
@@ -105,7 +109,9 @@ def _cells(table: Table, centre: float) -> Cells:
     if value is not None:  # rewards are 0 or this value: what was not counted follows
         cubes = np.where(np.isnan(cubes), value * squares, cubes)
         nonzero = np.where(np.isnan(nonzero), np.rint(first / value), nonzero)
-    return cells_of_shares(np.stack([counts, first, squares, cubes]), rounds, propensities, nonzero, centre)
+    base = np.stack([counts, first, squares, cubes])
+    products = further_products(base, centre, columns, table.further, table.spread)
+    return cells_of_shares(base, rounds, propensities, nonzero, centre, products)
 
 
 def _read(
@@ -131,6 +137,7 @@ def _read(
     read = {role: read_column(frame, place) for role, place in places.items()}
     told = {role: f"{role} column {columns[role]!r}" for role in places}
     sums = {role: _numbers(read, role, told.get(role, ""), found) for role in NUMBERS}
+    further = {role: _numbers(read, role, told[role], found) for role in read if role.startswith(FURTHER)}
     propensity = None
     if "propensity" in read:
         what = told["propensity"]
@@ -143,7 +150,7 @@ def _read(
     if found.problems or batch is None or arm is None or group is None:
         return None
     strata = strata_of(batch[0], group)
-    return Table(strata, arm[0], batch[1], groups, arm[1], sums, propensity)
+    return Table(strata, arm[0], batch[1], groups, arm[1], sums, propensity, further)
 
 
 def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:

@@ -16,13 +16,17 @@ from adaptinf.parameters import FINITE, check
 from adaptinf.sums.by_unit.from_rows import totals_of_rows
 from adaptinf.sums.by_unit.totals import UnitTotals, drawn_before, unit_problem
 from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
+from adaptinf.sums.further.columns import with_columns
+from adaptinf.sums.further.products import COVARIATE, Further
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
 from adaptinf.texts import absent
 from adaptinf.typing import IntArray
 
+_NONE = Further()
+
 
 def parts_of_log(
-    log: AdaptiveLog, by: str | Sequence[str], centre: float | None
+    log: AdaptiveLog, by: str | Sequence[str], centre: float | None, further: Further = _NONE
 ) -> tuple[Parts, tuple[str, ...], UnitTotals | None]:
     """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean.
 
@@ -44,6 +48,7 @@ def parts_of_log(
         log.n_arms,
         float(centre),
     )
+    cells = with_columns(cells, log, further, strata.code, batch == 0)
     if sometimes_impossible(cells):
         where = "of a batch and group" if names else "of a batch"
         reason = f"an arm could be chosen in some rounds {where} alone"
@@ -52,8 +57,8 @@ def parts_of_log(
     totals = None
     if unit is not None:
         totals = totals_of_rows(arrays.action, reward, arrays.propensity, unit, log.n_arms, float(centre))
-        _check_units(names, cells, totals)
-    given = {log.columns.get(name, name): name for name in names}
+        _check_units((*names, *further.names), cells, totals)
+    given = {log.columns.get(name, name): name for name in (*names, *further.having(COVARIATE))}
     return parts, tuple(given.get(name, name) for name in log.context), totals
 
 
@@ -69,7 +74,9 @@ def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None
     """Refuse totals of units that do not serve."""
     reasons = [reason for reason in (unit_problem(cells), drawn_before(totals)) if reason is not None]
     if names:
-        reasons.append("units have several rounds, and errors by unit within groups need the rows")
+        reasons.append(
+            "units have several rounds, and errors by unit with by=, denominator= or covariate= need the rows"
+        )
     if reasons:
         raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from os import PathLike
@@ -23,7 +23,7 @@ PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
 _HEAD = 1_000
-"""Rows whose mean reward is the centre, where none is given."""
+"""Rows whose means are the centres, where none is given."""
 
 
 def opened(table: Any) -> nw.LazyFrame[Any]:
@@ -92,12 +92,13 @@ def _refresh(line: Any, done: threading.Event) -> None:
         line.refresh()
 
 
-def usual_reward(rows: nw.LazyFrame[Any], reward: str) -> float:
-    """Mean of the first finite rewards that the engine returns, 0 without any."""
-    head = rows.select(nw.col(reward).cast(nw.Float64()).alias("reward")).head(_HEAD)
-    values = np.asarray(collected(head)["reward"], dtype=np.float64)
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else 0.0
+def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
+    """Means of columns over the first finite entries that the engine returns, 0 without any."""
+    wanted = [nw.col(name).cast(nw.Float64()).alias(f"value_{place}") for place, name in enumerate(names)]
+    head = collected(rows.select(*wanted).head(_HEAD))
+    columns = [np.asarray(head[f"value_{place}"], dtype=np.float64) for place in range(len(names))]
+    known = [column[np.isfinite(column)] for column in columns]
+    return [float(column.mean()) if len(column) else 0.0 for column in known]
 
 
 def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> tuple[nw.LazyFrame[Any], nw.Expr]:

@@ -25,6 +25,7 @@ from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
 from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
+from adaptinf.sums.further.products import further_sums, read_sums
 from adaptinf.sums.groups import Parts
 from adaptinf.typing import FloatArray
 
@@ -57,15 +58,19 @@ def write_stored(path: Any, sums: StoredSums) -> None:
     design = metadata["design"]
     traits = None if design is None or design.traits is None else design.traits.to_dict()
     metadata["design"] = None if design is None else (design.name, design.parameters, traits)
+    first = next(iter(sums.parts.by_group.values()))[0]
     header = {
         "version": _VERSION,
         "arms": encode(tuple(sums.arms)),
         "groups": encode((sums.parts.names, tuple(sums.parts.by_group))),
-        "centre": encode(next(iter(sums.parts.by_group.values()))[0].centre),
+        "centre": encode(first.centre),
         "metadata": encode(metadata),
         "also": encode(dict(sums.also)),
         "units": encode(None if sums.by_unit is None else dict(sums.by_unit.values)),
     }
+    if first.products is not None:
+        centres = tuple(_centres(first).tolist())
+        header["further"] = encode((first.products.names, first.products.roles, centres))
     told = header | {"digest": content_digest(header, None, columns)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({KEY: json.dumps(told, allow_nan=False).encode()})
@@ -96,14 +101,23 @@ def _place(subject: str, path: Any) -> Path:
 
 def _columns(sums: StoredSums) -> dict[str, NDArray[Any]]:
     """A row for each group, batch and arm, in their order."""
-    tables = [
-        _of_group(place, *part, len(sums.arms)) for place, part in enumerate(sums.parts.by_group.values())
-    ]
+    parts = list(sums.parts.by_group.values())
+    about = len(sums.arms), _centres(parts[0][0])
+    tables = [_of_group(place, *part, *about) for place, part in enumerate(parts)]
     return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
-def _of_group(place: int, cells: Cells, batches: NDArray[Any], n_arms: int) -> dict[str, NDArray[Any]]:
-    """The rows of the group at a place."""
+def _centres(cells: Cells) -> FloatArray:
+    """About what products are stored: rewards as in their other sums; empty without products."""
+    if cells.products is None:
+        return np.zeros(0)
+    return np.array([0.0, cells.centre, *cells.products.centres[2:]])
+
+
+def _of_group(
+    place: int, cells: Cells, batches: NDArray[Any], n_arms: int, centres: FloatArray
+) -> dict[str, NDArray[Any]]:
+    """The rows of the group at a place; centres (D,), of products."""
     columns: dict[str, NDArray[Any]] = {
         "group": np.full(len(batches) * n_arms, place),
         "batch": np.repeat(batches, n_arms),
@@ -113,7 +127,9 @@ def _of_group(place: int, cells: Cells, batches: NDArray[Any], n_arms: int) -> d
     for power in range(POWERS):
         for degree in range(DEGREES):
             columns[f"moment_{power}_{degree}"] = cells.moments[power, degree].ravel()
-    return columns | {name: getattr(cells, name).ravel() for name in _OVER_ALL}
+    columns |= {name: getattr(cells, name).ravel() for name in _OVER_ALL}
+    further = {} if cells.products is None else further_sums(cells.products.about(centres))
+    return columns | {name: values.ravel() for name, values in further.items()}
 
 
 def _read(place: Path) -> StoredSums:
@@ -138,21 +154,26 @@ def _read(place: Path) -> StoredSums:
         own = None if traits is None else DesignTraits.from_dict(traits)
         said["design"] = DesignRecord(name, parameters, own)
     names, labels = decode(header["groups"])
+    about = decode(header["centre"]), decode(header["further"]) if "further" in header else None
     by_group = {}
     for code, label in enumerate(labels):
         rows = {key: values[columns["group"] == code] for key, values in columns.items()}
-        by_group[label] = (_cells(rows, len(arms), decode(header["centre"])), rows["batch"][:: len(arms)])
-    centre, units = decode(header["centre"]), decode(header["units"])
-    by_unit = None if units is None else UnitTotals(units, len(arms), centre)
+        by_group[label] = (_cells(rows, len(arms), *about), rows["batch"][:: len(arms)])
+    units = decode(header["units"])
+    by_unit = None if units is None else UnitTotals(units, len(arms), about[0])
     return StoredSums(Parts(names, by_group), arms, said, decode(header["also"]), by_unit)
 
 
-def _cells(columns: Mapping[str, NDArray[Any]], n_arms: int, centre: float) -> Cells:
+def _cells(columns: Mapping[str, NDArray[Any]], n_arms: int, centre: float, further: Any) -> Cells:
     """Cells from the columns of a file."""
 
     def whole(name: str) -> FloatArray:
         return np.array(columns[name], dtype=np.float64).reshape(-1, n_arms)
 
-    moments = [[whole(f"moment_{power}_{degree}") for degree in range(DEGREES)] for power in range(POWERS)]
-    over_all = {name: whole(name) for name in _OVER_ALL}
-    return Cells(np.array(moments), whole("rounds")[:, 0], **over_all, centre=centre)
+    moments = np.array(
+        [[whole(f"moment_{power}_{degree}") for degree in range(DEGREES)] for power in range(POWERS)]
+    )
+    inverse, expected, spread, smallest, nonzero = map(whole, _OVER_ALL)
+    products = None if further is None else read_sums(further, whole, moments)
+    rounds = whole("rounds")[:, 0]
+    return Cells(moments, rounds, inverse, expected, spread, smallest, nonzero, centre, products)

@@ -19,6 +19,8 @@ from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.frames import frame_of
+from adaptinf.sums.further.columns import WithFurther, further_columns
+from adaptinf.sums.further.tables import further_roles
 from adaptinf.sums.grouped import Grouped
 from adaptinf.sums.groups import Parts
 from adaptinf.sums.merging import ADDED, other_trials
@@ -32,7 +34,7 @@ NEEDS_ROWS = "it needs rows, and these are sums by batch and arm"
 """Why a method that reads rounds one by one refuses sums."""
 
 
-class Sums(Grouped, Promises):
+class Sums(WithFurther, Grouped, Promises):
     """Sums of rewards by batch and arm, from which arms are compared as from a log.
 
     Parameters
@@ -56,6 +58,14 @@ class Sums(Grouped, Promises):
     propensity : str, optional
         Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
         estimates.
+    denominator, denominator_sum_squares, denominator_sum_products : str, optional
+        Columns of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
+        of, of its squares, and of its products with rewards.
+    covariate, covariate_sum_squares, covariate_sum_products : str, optional
+        The same of a column from before the choice that is to explain rewards. It counts as a context.
+    denominator_sum_cubes, covariate_sum_cubes : three str, optional
+        Columns of the sums of y^2 z, y z^2 and z^3, y the reward and z the other column, with which intervals
+        are corrected for skewness.
     centre : float
         What was subtracted from every reward before it was summed, so that squares keep their digits.
     group : str or list of str, optional
@@ -85,6 +95,8 @@ class Sums(Grouped, Promises):
         Number of units, where their totals are there for errors by unit.
     group_names : tuple of str
         Columns that make the groups; empty without groups.
+    denominators, covariates : tuple of str
+        Further columns, by which there are ratios and adjustments; empty without any.
 
     Raises
     ------
@@ -143,6 +155,14 @@ class Sums(Grouped, Promises):
         nonzero: str | None = None,
         propensity: str | None = None,
         group: str | Sequence[str] | None = None,
+        denominator: str | None = None,
+        denominator_sum_squares: str | None = None,
+        denominator_sum_products: str | None = None,
+        denominator_sum_cubes: Sequence[str] = (),
+        covariate: str | None = None,
+        covariate_sum_squares: str | None = None,
+        covariate_sum_products: str | None = None,
+        covariate_sum_cubes: Sequence[str] = (),
         centre: float = 0.0,
         arms: Sequence[Any] | None = None,
         context: Sequence[str] = (),
@@ -164,7 +184,7 @@ class Sums(Grouped, Promises):
         estimated = propensity is None or propensity_status == "estimated"
         read = read_parts(
             frame,
-            {name: given[name] for name in _COLUMNS},
+            {name: given[name] for name in _COLUMNS} | further_roles(given, found),
             group=group,
             arms=arms,
             centre=float(centre),
@@ -202,7 +222,7 @@ class Sums(Grouped, Promises):
             found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
         assert read is not None
-        named = tuple(dict.fromkeys([*context, *read[0].names]))
+        named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
         self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit)
         if shares:
             self.propensity_status = "estimated"
@@ -228,7 +248,15 @@ class Sums(Grouped, Promises):
         self.kept: dict[str, Any] = {}
 
     @classmethod
-    def of_log(cls, log: AdaptiveLog, centre: float | None = None, by: str | Sequence[str] = ()) -> Sums:
+    def of_log(
+        cls,
+        log: AdaptiveLog,
+        centre: float | None = None,
+        by: str | Sequence[str] = (),
+        *,
+        denominator: str | Sequence[str] = (),
+        covariate: str | Sequence[str] = (),
+    ) -> Sums:
         """Sums of a log's rows, by its batches and arms.
 
         Parameters
@@ -239,6 +267,10 @@ class Sums(Grouped, Promises):
             What is subtracted from rewards before they are summed; by default the mean of the first batch.
         by : str or list of str
             Context columns whose labels make groups; by default none.
+        denominator : str or list of str
+            Columns of the log that mean rewards are to be divided by the mean of; by default none.
+        covariate : str or list of str
+            Contexts that are to explain rewards, numbers each; by default none.
 
         Returns
         -------
@@ -261,7 +293,8 @@ class Sums(Grouped, Promises):
         >>> ai.Sums.of_log(log).n_batches
         3
         """
-        parts, context, by_unit = parts_of_log(log, by, centre)
+        further = further_columns("Sums.of_log", denominator, covariate)
+        parts, context, by_unit = parts_of_log(log, by, centre, further)
         sums = cls.__new__(cls)
         metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
         sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False, by_unit=by_unit)
@@ -353,6 +386,7 @@ class Sums(Grouped, Promises):
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
             *([f"  groups: {groups}"] if self.group_names else []),
+            *self._further_lines(),
             *([] if self.n_units is None else [f"  units: {self.n_units:,}"]),
         ]
         return visible_lines(lines)

@@ -245,7 +245,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones; from sums where there are no rows."""
     if question.profile.sums is not None:
-        return from_sums.estimates(question, choice, augmented=model is not None)
+        return from_sums.estimates(question, choice, model)
     options = _options(question, choice, model)
     if model is not None and model.seen is not None:
         return seen_means(question, model, options)

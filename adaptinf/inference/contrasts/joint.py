@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.circumstances.from_sums import batch_weights
-from adaptinf.inference.arms.question import Question
-from adaptinf.inference.scores.batch_sums import contrast_correlation, correlation_of, shared_correlation
+from adaptinf.inference.arms.choice import as_ratios, fit_method
+from adaptinf.inference.arms.circumstances.from_sums import outcome_of
+from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.scores.batch_sums import arm_signs, correlation_of
 from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.circumstances.ratios import Denominator
     from adaptinf.inference.results import Results
     from adaptinf.sums import Sums
 
@@ -39,25 +42,46 @@ def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | No
 
 
 def sums_correlation(
-    sums: Sums, pairs: Sequence[Results], codes: IntArray, *, stationary: bool
+    sums: Sums,
+    first: Results,
+    codes: IntArray,
+    asked: Asked,
+    below: Denominator | None,
 ) -> FloatArray | None:
     """Correlation of contrasts from sums by batch, None where their weights are not each pair's own.
 
-    Shapes: codes (P, 2), the treatment first; returns (P, P).
+    Shapes: codes (P, 2), the treatment first; returns (P, P). All contrasts are by the methods of the first,
+    and `asked` says what else was asked of them.
     """
-    kind, estimator = pairs[0].weights, pairs[0].estimator
-    if estimator not in ("ipw", "aipw") or kind not in SHARED:
+    kind, profile = first.weights, profile_of(sums)
+    if first.estimator not in ("ipw", "aipw") or kind not in SHARED:
         return None
-    if sums.by_unit is not None and profile_of(sums).repeated_units:
-        return unit_correlation(sums.cells, sums.by_unit, codes, augmented=estimator == "aipw")
+    if sums.by_unit is not None and profile.repeated_units:
+        return unit_correlation(sums.cells, sums.by_unit, codes, augmented=first.estimator == "aipw")
+    asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
-        return shared_correlation(sums.cells, codes)
-    profile = profile_of(sums)
-    weights = [
-        batch_weights(Question(profile, pair, contrast=True, stationary=stationary), str(kind))[:, 0]
-        for pair in codes
-    ]
-    return contrast_correlation(sums.cells, codes, np.column_stack(weights), augmented=estimator == "aipw")
+        return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below)
+    from adaptinf.inference.arms.circumstances.forms import arm_forms  # loads when it is needed
+    from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms
+
+    found = []
+    for pair in codes:
+        question = Question(profile, pair, contrast=True, stationary=asked.stationary)
+        outcome = outcome_of(question, asked) if first.estimator == "aipw" else None
+        products, forms = arm_forms(question, kind, outcome, None if below is None else below.name)
+        found.append(contrast_of(forms))
+    return correlation_of(covariance_of(products, stacked_forms(found)))
+
+
+def _of_independent(
+    question: Question, codes: IntArray, asked: Asked, below: Denominator | None
+) -> FloatArray:
+    """Correlation where shares stand in for propensities: given the arms their means are independent."""
+    method, fit = fit_method(question, asked)
+    if below is not None:
+        fit = as_ratios(question, method, fit, asked, below)[1]
+    sign = arm_signs(codes, len(fit.estimate))
+    return correlation_of((sign * fit.std_error**2) @ sign.T)
 
 
 def joint_covariance(correlation: FloatArray | None, pairs: Sequence[Results]) -> FloatArray | None:

@@ -177,7 +177,8 @@ class Contrasts:
             correlation = rows_correlation(influences)
         else:
             codes = np.array([self._codes(treatment) for treatment in self.treatments])
-            correlation = sums_correlation(sums, pairs, codes, stationary=stationary)
+            asked = Asked("Contrasts.fit", **self._modelled(options), stationary=stationary)
+            correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator)
         covariance = joint_covariance(correlation, pairs)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
@@ -199,15 +200,21 @@ class Contrasts:
         """Positions of the arms of a pair."""
         return self.log.arms.index(treatment), self.log.arms.index(self.control)
 
+    def _modelled(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What estimates of arms take of the options, covariates as an outcome model."""
+        taken = ("decay", "outcome", "ridge", "arm_error")
+        also = {name: options[name] for name in taken if name in options}
+        if options.get("covariate") is not None:
+            named = options["covariate"], options.get("outcome")
+            also["outcome"] = covariates_of("Contrasts.fit", self.log, *named)
+        return also
+
     def _lift(self, pair: Results, treatment: Any, options: dict[str, Any]) -> Lift:
         """One lift, of the means that the contrast is the difference of."""
         codes = np.array(self._codes(treatment))
         stationary = bool(options["stationary"])
         question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
-        taken = ("decay", "outcome", "ridge", "arm_error")
-        also = {name: options[name] for name in taken if name in options}
-        if options.get("covariate") is not None:
-            also["outcome"] = covariates_of("Contrasts.fit", self.log, options["covariate"])
+        also = self._modelled(options)
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:

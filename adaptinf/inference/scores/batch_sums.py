@@ -103,9 +103,21 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     estimate = np.einsum("bk,bk->k", share, first)
     scores = score_products(parts, cells.rounds, estimate)
     covariance = np.einsum("bk,bl,bkl->kl", share, share, scores.cross)
+    cubes = np.einsum("bk,bk->k", share**3, scores.third)
+    return described_means(cells, codes, h, (estimate, covariance, cubes))
+
+
+def described_means(
+    cells: Cells, codes: IntArray, h: FloatArray, found: tuple[FloatArray, FloatArray, FloatArray]
+) -> ScoreMeans:
+    """Estimates with what tests and tables need beside them.
+
+    Shapes: codes (k,), h the weights (B, k), found the estimates above the centre (k,), their covariance
+    (k, k) and the sums of cubed contributions to their errors (k,).
+    """
+    estimate, covariance, cubes = found
     constant = negligible(np.sqrt(np.maximum(np.diag(covariance), 0.0)), estimate, cells.centre)
     covariance[constant, :] = covariance[:, constant] = 0.0
-    cubes = np.einsum("bk,bk->k", share**3, scores.third)
     own, pulls = cells.moments[:, 0][:, :, codes], cells.pulls[:, codes]
     gains = [np.einsum("bk,bk->k", h**power, own[power]) for power in range(1, 5)]
     squares, fourths = (np.where(gain > 0.0, gain, 1.0) for gain in (gains[1], gains[3]))
@@ -160,46 +172,6 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
     diagonal = np.arange(len(estimate))
     cross[:, diagonal, diagonal] = n * d * d + 2.0 * d * reach + spread
     return ScoreProducts(third, cross)
-
-
-def contrast_correlation(
-    cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool
-) -> FloatArray:
-    """Correlation of contrasts that each have one weight per batch for both arms.
-
-    Shapes: codes (P, 2), the arm that is compared first; weights (B, P); returns (P, P).
-
-    With d the predicted difference less the estimate, R and V sums of (y - m)/e and (y - m)^2/e^2 over an
-    arm's rounds (times the first batch's n/(n - 1) and its square), and s the sign of an arm in a contrast,
-    two contrasts q and r have sum h_q h_r (n d_q d_r + d_q R_r + d_r R_q + sum_k s_qk s_rk V_k).
-    """
-    cells = cells if augmented else cells.about(0.0)
-    every = np.arange(cells.smallest.shape[1])
-    parts = score_parts(cells, every, augmented=augmented)
-    h, n = weights.copy(), cells.rounds[:, None]
-    if augmented and cells.rounds[0] == 1.0:
-        h[0] = 0.0
-    sign = arm_signs(codes, len(every))
-    gain = parts.gain[:, None]
-    reach, level = (gain * parts.about[1, 1]) @ sign.T, parts.level @ sign.T
-    total = (h * n).sum(axis=0)
-    d = level - (h * (n * level + reach)).sum(axis=0) / np.where(total > 0.0, total, 1.0)
-    one = h * d
-    spread = one.T @ (n * one) + one.T @ (h * reach) + (h * reach).T @ one
-    spread += np.einsum("bq,br,bk,qk,rk->qr", h, h, gain**2 * parts.about[2, 2], sign, sign, optimize=True)
-    return correlation_of(spread)
-
-
-def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
-    """Correlation of contrasts where the arms' shares stand in for propensities.
-
-    Shapes: codes (P, 2); returns (P, P). Given the arms the means of different ones are independent.
-    """
-    every = np.arange(cells.smallest.shape[1])
-    means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
-    variance = np.diag(shared_means(cells, every, means).covariance)
-    sign = arm_signs(codes, len(every))
-    return correlation_of((sign * variance) @ sign.T)
 
 
 def arm_signs(codes: IntArray, n_arms: int) -> FloatArray:

@@ -58,13 +58,17 @@ class Outcome:
     seen: SeenRounds | None = None
     """Rounds whose reward is observed and known, where some are not, or late."""
     cautions: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
+    """Further columns of sums on which rewards of earlier batches are regressed, with their penalty."""
+    penalty: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Contexts on which rewards are regressed, whatever others the log has."""
+    """Contexts on which rewards are regressed, whatever others the log has: by round, or by batch."""
 
     names: tuple[str, ...]
+    by_batch: bool = False
 
 
 RUNNING_MEAN = Outcome(
@@ -127,9 +131,9 @@ def _regression(
     subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
 ) -> Outcome:
     """Running ridge on all contexts, or on some of them in units of the rounds so far; codes (k,)."""
-    penalty = 1.0 if ridge is None else ridge
-    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
-        raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+    penalty = checked_penalty(subject, ridge)
+    if covariates is not None and covariates.by_batch:
+        return _lines(subject, log, codes, covariates, penalty)
     names = log.context if covariates is None else covariates.names
     x = context_matrix(subject, log, names)
     if covariates is not None:
@@ -137,13 +141,21 @@ def _regression(
     # About the first reward, so that the penalty pulls towards it and not towards 0.
     reward = log.arrays.reward
     origin = float(reward[0]) if len(reward) else 0.0
-    values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, float(penalty))
+    values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, penalty)
     scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
     note = (
         f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(names)}{scaled}, "
-        f"penalty {float(penalty):g} (fixed in advance); the first round has no weight."
+        f"penalty {penalty:g} (fixed in advance); the first round has no weight."
     )
     return Outcome(values, note, 1)
+
+
+def checked_penalty(subject: str, ridge: object) -> float:
+    """The penalty of a regression, 1 by default."""
+    penalty = 1.0 if ridge is None else ridge
+    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
+        raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+    return float(penalty)
 
 
 def running_standardised(x: FloatArray) -> FloatArray:
@@ -169,6 +181,30 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
         )
     values, start = batch_means(arrays.action, arrays.reward, arrays.batch, codes, log.n_arms)
     return Outcome(values, BATCH_NOTE, start)
+
+
+def _lines(
+    subject: str, log: AdaptiveLog, codes: IntArray, covariates: Covariates, penalty: float
+) -> Outcome:
+    """Means over earlier batches and slopes from them; codes (k,)."""
+    from adaptinf.inference.scores.score_forms import batch_lines  # loads when it is needed
+
+    arrays, plain = log.arrays, _batch_mean(subject, log, codes)
+    x = context_matrix(subject, log, covariates.names)[:, 1:]
+    assert arrays.batch is not None
+    values = batch_lines(arrays.action, arrays.reward, arrays.batch, x, codes, log.n_arms, penalty)
+    first = arrays.batch == 0
+    values[first] = np.asarray(plain.values)[first]
+    return Outcome(values, lines_note(covariates.names, penalty), plain.start)
+
+
+def lines_note(names: Sequence[str], penalty: float) -> str:
+    """What predictions from earlier batches with covariates are, for the footer."""
+    return (
+        f"Outcome model: ridge regression of the arm's rewards in earlier batches on {', '.join(names)} (in "
+        f"standard deviations there), penalty {penalty:g} on slopes (fixed in advance), before its first "
+        "reward that of all arms; in the first batch the mean of its other rounds, without covariates."
+    )
 
 
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:

@@ -56,3 +56,32 @@ def test_what_does_not_take_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     _, path = sample(tmp_path)
     assert main(["analyze", path, *COLUMNS, f"--{option}", "before", "--winner"]) == 2
     assert f"--{option}: it is taken without --by, --winner and --received" in capsys.readouterr().err
+
+
+def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame, _ = sample(tmp_path)
+    y, z, x = frame["y"], frame["orders"], frame["before"]
+    wide = frame.assign(week=np.arange(400) // 200, n=1, yy=y * y, zz=z * z, yz=y * z, xx=x * x, yx=y * x)
+    table = wide.drop(columns=["p_a", "p_b"]).groupby(["week", "arm"], as_index=False).sum().assign(p=0.5)
+    table.to_csv(tmp_path / "sums.csv", index=False)
+    names = {"batch": "week", "n": "n", "sum": "y", "sum_squares": "yy", "propensity": "p"}
+    names |= {"denominator": "orders", "denominator_sum_squares": "zz", "denominator_sum_products": "yz"}
+    given = [str(tmp_path / "sums.csv"), "--action", "arm"]
+    given += [text for name, column in names.items() for text in (f"--{name.replace('_', '-')}", column)]
+    pair = {"treatment": "b", "control": "a"}
+    sums = ai.Sums(table, arm="arm", **names)
+    asked = ["--treatment", "b", "--control", "a"]
+    check(capsys, [*given, *asked], ai.Contrast(sums, **pair, denominator="orders").fit())
+    covariate = {"covariate_sum_squares": "xx", "covariate_sum_products": "yx"}
+    more = [text for name, column in covariate.items() for text in (f"--{name.replace('_', '-')}", column)]
+    roles = {name: column for name, column in names.items() if not name.startswith("denominator")}
+    sums = ai.Sums(table, arm="arm", **roles, covariate="before", **covariate)
+    plain = given[: given.index("--denominator")]
+    expected = ai.Contrast(sums, **pair).fit(covariate="before")
+    check(capsys, [*plain, *more, *asked, "--covariate", "before"], expected)
+    sums.to_parquet(tmp_path / "sums.parquet")
+    check(capsys, [str(tmp_path / "sums.parquet"), *asked, "--covariate", "before"], expected)
+    assert main(["analyze", *plain, "--covariate", "before"]) == 2
+    assert "covariate= needs covariate_sum_squares=" in capsys.readouterr().err
+    assert main(["analyze", *plain, *more, "--covariate", "before", "--covariate", "y"]) == 2
+    assert "--covariate: a table of sums takes one" in capsys.readouterr().err

@@ -1,8 +1,8 @@
 """Covariate adjustment: columns from before the experiment explain part of the rewards, and errors fall.
 
 The covariates enter the outcome model of AIPW, a ridge regression of the arm's earlier rewards that is fitted
-before each round, so that scores stay unbiased however arms were chosen: CUPED, with coefficients that only
-look back.
+before each round, or each batch, so that scores stay unbiased however arms were chosen: CUPED, with
+coefficients that only look back.
 
 References
 ----------
@@ -13,7 +13,7 @@ evaluation in adaptive experiments".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,9 +21,9 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.outcome_models import Covariates
+from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates
 from adaptinf.parameters import refuse
-from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.sums import Sums
 from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
@@ -33,12 +33,16 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 
-def covariates_of(subject: str, log: AdaptiveLog, covariate: Any) -> Covariates:
-    """The context columns that a user named, one or a list of them."""
-    if isinstance(cast(object, log), Sums):
-        raise InvalidForLog(f"{subject}(covariate=)", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any = None) -> Covariates:
+    """The context columns that a user named, one or a list of them, and whether slopes are by batch."""
     named, problems = ((covariate,), []) if isinstance(covariate, str) else labels("covariate", covariate)
+    if outcome is not None and not (isinstance(outcome, str) and outcome == BATCH_MEAN):
+        problems.append(
+            f"covariate= is an outcome model of its own: leave outcome= out, or give {BATCH_MEAN!r}"
+        )
     refuse(subject, problems)
+    if isinstance(cast(object, log), Sums):
+        return _of_sums(subject, cast(Sums, log), named)
     columns = log.columns
     problems = [
         f"covariate {name!r} is no context of the log, whose contexts are {listed(log.context)}: columns "
@@ -46,24 +50,52 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any) -> Covariates:
         for name in named
         if columns.get(name, name) not in log.context
     ]
-    problems += ["covariate names no column"] * (not named)
-    problems += ["covariate names a column more than once"] * (len(set(named)) < len(named))
-    refuse(subject, problems)
-    return Covariates(tuple(str(columns.get(name, name)) for name in named))
+    refuse(subject, problems + _miscounted(named))
+    if outcome is not None and log.arrays.batch is not None:
+        _refuse_one_batch(subject, int(log.arrays.batch[-1]) + 1)
+    return Covariates(tuple(str(columns.get(name, name)) for name in named), by_batch=outcome is not None)
+
+
+def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
+    """Columns that the sums have products of rewards with."""
+    lacking = [repr(name) for name in named if name not in sums.covariates]
+    if lacking:
+        reason = f"the sums have no products of rewards with {', '.join(lacking)}"
+        ways = [f"covariate={name!r}" for name in sums.covariates]
+        ways += ["covariate= of aggregate, Sums or Sums.of_log", "an AdaptiveLog of the rows"]
+        raise InvalidForLog(f"{subject}(covariate=)", reason, ways)
+    refuse(subject, _miscounted(named))
+    if sums.shares:
+        reason = "the sums have no propensities, and shares in their place tell errors of plain means alone"
+        raise InvalidForLog(f"{subject}(covariate=)", reason, ["propensity= of aggregate or Sums"])
+    _refuse_one_batch(subject, sums.n_batches)
+    return Covariates(tuple(named), by_batch=True)
+
+
+def _miscounted(named: Sequence[Any]) -> list[str]:
+    """What is wrong with how many columns are named."""
+    found = ["covariate names no column"] * (not named)
+    return found + ["covariate names a column more than once"] * (len(set(named)) < len(named))
+
+
+def _refuse_one_batch(subject: str, n_batches: int) -> None:
+    """Refuse slopes from earlier batches where there are none."""
+    if n_batches < 2:
+        reason = "slopes come from earlier batches, and there is one batch"
+        raise InvalidForLog(f"{subject}(covariate=)", reason, ["shorter batches", "a log, by round"])
 
 
 def adjusted(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:
     """Results of AIPW with covariates in the outcome model, and their variances over those without."""
     subject = f"{type(model).__name__}.fit"
-    found = covariates_of(subject, model.log, arguments["covariate"])
-    if arguments["outcome"] is not None:
-        raise ParameterError(subject, ["covariate= is an outcome model of its own: leave outcome= out"])
+    found = covariates_of(subject, model.log, arguments["covariate"], arguments["outcome"])
     if arguments["estimator"] not in (None, "aipw"):
         problem = f"covariate= belongs to aipw, not to {arguments['estimator']!r:.60}"
         raise ParameterError(subject, [problem])
     asked = {**arguments, "covariate": None, "estimator": "aipw"}
     result = model.fit(**{**asked, "outcome": found})
-    plain = model.fit(**{**asked, "weights": result.weights, "ridge": None, "keep_scores": False})
+    without = {"weights": result.weights, "outcome": BATCH_MEAN if found.by_batch else None}
+    plain = model.fit(**{**asked, **without, "ridge": None, "keep_scores": False})
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = (result.std_error / plain.std_error) ** 2
     return replace(
@@ -81,7 +113,8 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
     low, high = f"{known.min():.2f}", f"{known.max():.2f}"
     spread = f"variances are {low} to {high} times those"
     many = spread if low != high else f"the variance is {low} times that"
+    means = "means over earlier batches" if found.by_batch else "running means"
     return (
-        f"{told}: {many} without it (by running means, with the same weights). That no arm can have moved it "
+        f"{told}: {many} without it (by {means}, with the same weights). That no arm can have moved it "
         "is an assumption."
     )

@@ -11,7 +11,14 @@ from adaptinf.inference.arms.circumstances.rounds import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, BATCH_NOTE, Outcome
+from adaptinf.inference.scores.outcome_models import (
+    BATCH_MEAN,
+    BATCH_NOTE,
+    Covariates,
+    Outcome,
+    checked_penalty,
+    lines_note,
+)
 from adaptinf.inference.scores.unit_sums import unit_score_means
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
@@ -44,9 +51,12 @@ def refuse_rows() -> None:
 
 
 def outcome_of(question: Question, asked: Asked) -> Outcome:
-    """The one outcome model that sums allow."""
+    """The outcome models that sums allow: means over earlier batches, with covariates or without."""
     if question.profile.repeated_units:
         return _fixed(question, asked)
+    if isinstance(asked.outcome, Covariates):
+        names, penalty = asked.outcome.names, checked_penalty(asked.subject, asked.ridge)
+        return Outcome(BATCH_MEAN, lines_note(names, penalty), covariates=names, penalty=penalty)
     if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
         ways = [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"]
         raise InvalidForLog("an outcome model other than the mean over earlier batches", NEEDS_ROWS, ways)
@@ -66,6 +76,8 @@ def _fixed(question: Question, asked: Asked) -> Outcome:
 
 
 def _named(asked: Asked) -> bool:
+    if isinstance(asked.outcome, Covariates):
+        return asked.outcome.by_batch
     return isinstance(asked.outcome, str) and asked.outcome == BATCH_MEAN
 
 
@@ -92,14 +104,19 @@ def weights_refusal(profile: LogProfile, weights: str) -> str:
     return _MOVING if weights == "sqrt" and (moving or not settled) else ""
 
 
-def estimates(question: Question, choice: Choice, *, augmented: bool) -> ScoreMeans:
-    """Estimates of arm means, and what tests and tables need of them."""
+def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
+    """Estimates of arm means, and what tests and tables need of them; without a model those of IPW."""
     sums = question.profile.sums
     assert sums is not None
     if sums.by_unit is not None and question.profile.repeated_units:
-        return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=augmented)
+        return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=model is not None)
     weights = batch_weights(question, choice.weights or "uniform")
-    means = batch_score_means(sums.cells, question.codes, weights, augmented=augmented)
+    if model is not None and model.covariates:
+        from adaptinf.inference.scores.score_forms import line_score_means  # loads when it is needed
+
+        given = model.covariates, model.penalty
+        return line_score_means(sums.cells, question.codes, weights, *given)
+    means = batch_score_means(sums.cells, question.codes, weights, augmented=model is not None)
     return shared_means(sums.cells, question.codes, means) if sums.shares else means
 
 

@@ -23,12 +23,14 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.ratios_of_sums import SummedDenominator, summed_denominator
 from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
 from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import number_array, refuse
-from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.sums import Sums
+from adaptinf.sums.further.products import denominator_problems
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -49,11 +51,31 @@ _ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Denominator:
-    """What the mean reward is divided by the mean of; values (T,)."""
+class RoundsDenominator:
+    """A denominator by round; values (T,)."""
 
     name: str
     values: FloatArray
+
+    def under(self, question: Question) -> Question:
+        """The question with the denominators in the place of rewards."""
+        return replace(question, profile=profile_of(with_rewards(question.profile.log, self.values)))
+
+    def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
+        """The question with linearised rewards; ratio, bottom (k,)."""
+        log = question.profile.log
+        linear = linearised(log, self.values, ratio, bottom, question.codes)
+        return replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
+
+    def positive(self, question: Question) -> FloatArray:
+        """Rounds of each arm whose denominator is above 0, shape (k,)."""
+        log = question.profile.log
+        count = np.bincount(log.arrays.action[self.values > 0.0], minlength=log.n_arms)
+        return np.asarray(count[question.codes], dtype=np.float64)
+
+
+Denominator = RoundsDenominator | SummedDenominator
+"""What the mean reward is divided by the mean of."""
 
 
 class RatioProfile(LogProfile):
@@ -78,7 +100,7 @@ def read_denominator(
     The log is the whole one, `keep` its rounds that are used.
     """
     if isinstance(cast(object, log), Sums):
-        raise InvalidForLog(f"{subject}(denominator=)", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+        return summed_denominator(subject, cast(Sums, log), given)
     if log.arrays.observed is not None:
         ways = ["AdaptiveLog.filled, which puts a number in the place of missing rewards"]
         raise InvalidForLog(f"{subject}(denominator=)", "rewards are missing", ways)
@@ -91,7 +113,7 @@ def read_denominator(
     values = number_array(read)
     refuse(subject, problems + _problems(values, log.n_rounds))
     assert values is not None
-    return Denominator(name, values if keep is None else values[keep])
+    return RoundsDenominator(name, values if keep is None else values[keep])
 
 
 def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
@@ -100,17 +122,7 @@ def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
         return ["denominator must hold numbers, one per round, or name a column of them"]
     if values.shape != (n_rounds,):
         return [f"denominator must have one entry per round, shape ({n_rounds},), got shape {values.shape}"]
-    kinds = {
-        "missing": np.isnan(values),
-        "infinite": np.isinf(values),
-        "negative": values < 0.0,
-    }
-    amiss = [
-        f"denominator is {kind} in {int(rows.sum())} of {n_rounds} rounds [row {int(np.argmax(rows))}]"
-        for kind, rows in kinds.items()
-        if rows.any()
-    ]
-    return amiss or ["denominator is 0 in every round"] * (not values.any())
+    return denominator_problems("denominator", values)
 
 
 def with_rewards(
@@ -128,15 +140,17 @@ def ratio_fit(
 ) -> tuple[Question, ArmFit]:
     """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
     _check(method, asked)
-    log, codes = question.profile.log, question.codes
-    under = replace(question, profile=profile_of(with_rewards(log, below.values)))
+    if isinstance(below, SummedDenominator) and isinstance(asked.outcome, Covariates):
+        below.refuse_unknown(question, asked.outcome)
+    under = below.under(question)
     bottom = method.fit(under, fit.choice, asked)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = fit.estimate / bottom.estimate
-    linear = linearised(log, below.values, ratio, bottom.estimate, codes)
-    own = replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
+    own = below.linear(question, ratio, bottom.estimate)
     found: ArmFit = method.fit(own, fit.choice, asked)
-    if fit.choice.weights is not None:
+    if fit.choice.weights is not None and isinstance(below, SummedDenominator):
+        found = below.with_errors(question, found)
+    elif fit.choice.weights is not None:
         pair = method.rows(question, fit), method.rows(under, bottom)
         found = _by_scores(found, pair, ratio, bottom.estimate)
     reasons = _refusals(question, bottom, below)
@@ -151,7 +165,7 @@ def ratio_fit(
         above=None,
         covariance=found.covariance + hidden[:, None] + hidden[None, :],
         sample=sample,
-        told=(_note(log, below, bottom),),
+        told=(_note(question.profile, below, bottom),),
         warned=(*refused, *_close(bottom, below, hidden)),
     )
 
@@ -207,13 +221,11 @@ def _check(method: ArmMethod, asked: Asked) -> None:
 
 def _refusals(question: Question, bottom: ArmFit, below: Denominator) -> list[str]:
     """Why arms have no ratio, empty where they have one; (k,)."""
-    action = question.profile.log.arrays.action
-    positive = np.bincount(action[below.values > 0.0], minlength=question.profile.log.n_arms)[question.codes]
     found = []
-    for n, mean, error in zip(positive, bottom.estimate, bottom.std_error, strict=True):
+    for n, mean, error in zip(below.positive(question), bottom.estimate, bottom.std_error, strict=True):
         reason = ""
         if n < FEWEST_ROUNDS:
-            reason = f"{below.name} is above 0 in {n} rounds, fewer than {FEWEST_ROUNDS}: no ratio"
+            reason = f"{below.name} is above 0 in {n:.0f} rounds, fewer than {FEWEST_ROUNDS}: no ratio"
         elif not mean >= FEWEST_ERRORS * error and np.isfinite(error):
             reason = (
                 f"the mean of {below.name} is {mean / error:.1f} standard errors from 0, less than "
@@ -235,9 +247,10 @@ def _close(bottom: ArmFit, below: Denominator, hidden: FloatArray) -> list[str]:
     ]
 
 
-def _note(log: AdaptiveLog, below: Denominator, bottom: ArmFit) -> str:
+def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
     """What is estimated, and what it is divided by."""
-    names = {canonical: name for name, canonical in log.columns.items()}
+    columns = {} if profile.sums is not None else profile.log.columns
+    names = {canonical: name for name, canonical in columns.items()}
     means = ", ".join(
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)

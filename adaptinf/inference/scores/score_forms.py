@@ -1,0 +1,247 @@
+"""Scores of arms as linear forms in rewards and further columns: ratios and covariates from sums by batch.
+
+With v = (1, reward, further columns) the score of a round and an arm is own'v + 1{arm chosen} gain'v / e, e
+the arm's propensity. Predictions are fixed when a batch starts, and so are own and gain: sums of products of
+two and three entries of v over powers of e are all that variances and skewness take. A prediction is a line
+in the covariates x,
+
+    mean of the arm over earlier batches + slope'(x - its mean there),
+
+and without covariates that mean. The slope is by ridge: S the arm's sums of squares and products about its
+means, s the covariates' standard deviations over the earlier batches, (S_xx + penalty diag(s^2))^(-1) S_xy.
+Before an arm's first round, means and slopes are those of all arms. In the first batch nothing is known
+beforehand: as without covariates the prediction is the mean of the batch's other rounds, of all arms.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Deng, Xu, Kohavi, Walker (2013), "Improving the sensitivity of online controlled experiments by
+utilizing pre-experiment data" (CUPED).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from adaptinf.inference.scores.batch_sums import described_means
+from adaptinf.inference.scores.means import ScoreMeans
+from adaptinf.sums.cells import Cells
+from adaptinf.sums.further.products import Products
+from adaptinf.typing import FloatArray, IntArray
+
+_SAME = 1e-9
+"""Variance over the squared mean below which a covariate does not vary."""
+_ROUNDING = 1e-15
+
+
+class Scores(NamedTuple):
+    """Scores of every arm for every entry of v as a reward; own, gain (B, K, D, D), the last axis v."""
+
+    own: FloatArray
+    gain: FloatArray
+
+
+class Forms(NamedTuple):
+    """What the rounds of a batch add to the errors of P estimates, each from S arms.
+
+    Shapes: own (B, P, D), gain (B, P, S, D), arms (P, S).
+    """
+
+    own: FloatArray
+    gain: FloatArray
+    arms: IntArray
+
+
+def earlier_lines(sums: FloatArray, covariates: Sequence[int], penalty: float) -> FloatArray:
+    """Predictions of each entry of v from the batches before; of the first batch, the batch's own means.
+
+    Shapes: sums (D, D, B, K), of products of two entries of v; returns (B, K, D, D), the last axis that of v.
+    """
+    size, _, n_batches, n_arms = sums.shape
+    before = np.zeros_like(sums)
+    np.cumsum(sums[:, :, :-1], axis=2, out=before[:, :, 1:])
+    pooled = before.sum(axis=3, keepdims=True)
+    first = sums[:, :, :1].sum(axis=3, keepdims=True)
+    pooled[:, :, :1] = first
+    known = np.where(before[0, 0] > 0.0, before, pooled)
+    mean = known[0] / known[0, 0]
+    lines = np.zeros((n_batches, n_arms, size, size))
+    lines[..., 0] = mean.transpose(1, 2, 0)
+    if not len(covariates) or n_batches == 1:
+        return lines
+    x = list(covariates)
+    about = known - known[0, 0] * mean[:, None] * mean[None, :]
+    level = pooled[0] / pooled[0, 0]
+    spread = np.maximum((pooled[x, x] / pooled[0, 0]) - level[x] ** 2, 0.0)  # (X, B, 1)
+    varies = spread > _SAME * np.maximum(level[x] ** 2, np.finfo(float).tiny)
+    usable = np.broadcast_to(varies, (len(x), n_batches, n_arms)).transpose(1, 2, 0)  # (B, K, X)
+    both = usable[..., :, None] & usable[..., None, :]
+    gram = np.where(both, about[np.ix_(x, x)].transpose(2, 3, 0, 1), 0.0)
+    extra = np.where(varies, penalty * spread, 1.0)
+    place = np.arange(len(x))
+    gram[..., place, place] += np.broadcast_to(extra, (len(x), n_batches, n_arms)).transpose(1, 2, 0)
+    target = np.where(usable[..., None], about[x].transpose(2, 3, 0, 1), 0.0)  # (B, K, X, D)
+    slope = np.linalg.solve(gram, target).swapaxes(-1, -2)  # (B, K, D, X)
+    slope[0] = 0.0
+    lines[..., x] = slope
+    lines[..., 0] -= np.einsum("bkdx,xbk->bkd", slope, mean[x])
+    return lines
+
+
+def batch_lines(
+    action: IntArray,
+    reward: FloatArray,
+    batch: IntArray,
+    x: FloatArray,
+    codes: IntArray,
+    n_arms: int,
+    penalty: float,
+) -> FloatArray:
+    """Predictions for rows from the batches before theirs.
+
+    Shapes: action, reward, batch (T,), x (T, X), codes (k,); returns (T, k).
+    """
+    size, origin = int(batch.max(initial=-1)) + 1, (reward[:1].sum(), x[:1].sum(axis=0))
+    v = np.column_stack([np.ones(len(reward)), reward - origin[0], x - origin[1]])
+    place, entries = batch * n_arms + action, range(v.shape[1])
+    sums = np.array(
+        [[np.bincount(place, v[:, a] * v[:, b], minlength=size * n_arms) for b in entries] for a in entries]
+    )
+    lines = earlier_lines(sums.reshape(*sums.shape[:2], size, n_arms), entries[2:], penalty)
+    forms = lines[:, codes, 1][batch]  # (T, k, D)
+    return np.asarray(origin[0] + np.einsum("tkd,td->tk", forms, v), dtype=np.float64)
+
+
+def scores_of(
+    products: Products, rounds: FloatArray, covariates: Sequence[int], penalty: float, *, augmented: bool
+) -> Scores:
+    """Scores by predictions from earlier batches, or of inverse weighting alone; rounds (B,)."""
+    whole = np.broadcast_to(np.eye(products.size), (*products.table.shape[-2:], products.size, products.size))
+    if not augmented:
+        return Scores(np.zeros_like(whole), whole)
+    own = earlier_lines(products.table[0, :, :, 0], covariates, penalty)
+    gain = whole - own
+    n = float(rounds[0])
+    if n > 1.0:
+        own[0] -= gain[0] / (n - 1.0)
+        gain[0] *= n / (n - 1.0)
+    return Scores(own, gain)
+
+
+def totals(products: Products, forms: Forms) -> FloatArray:
+    """Sums of scores by batch, shape (B, P)."""
+    whole, own = _by_batch(products.table[0, :, 0, 0].sum(axis=-1)), forms.own
+    reach = products.table[1, :, 0, 0][:, :, forms.arms]  # (D, B, P, S)
+    return np.asarray(
+        np.einsum("bpx,bx->bp", own, whole) + np.einsum("bpsx,xbps->bp", forms.gain, reach), dtype=np.float64
+    )
+
+
+def covariance_of(products: Products, forms: Forms) -> FloatArray:
+    """Sums of products of what rounds add to the errors of two estimates, over all batches; (P, P)."""
+    whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))  # (B, D, D)
+    once, twice = (
+        products.table[power, :, :, 0][..., forms.arms].transpose(2, 3, 4, 0, 1) for power in (1, 2)
+    )
+    own, gain = forms.own, forms.gain
+    reach = np.einsum("bpsxy,bpsx->bpy", once, gain)
+    cross = np.einsum("bpx,bxy,bqy->pq", own, whole, own, optimize=True)
+    mixed = np.einsum("bpy,bqy->pq", reach, own)
+    found = cross + mixed + mixed.T
+    for side in range(forms.arms.shape[1]):
+        inside = np.einsum("bpxy,bpx->bpy", twice[:, :, side], gain[:, :, side])
+        for other in range(forms.arms.shape[1]):
+            same = forms.arms[:, side, None] == forms.arms[None, :, other]
+            found += np.where(same, np.einsum("bpy,bqy->pq", inside, gain[:, :, other]), 0.0)
+    found[np.diag_indices(len(found))] = _squares(whole, once, twice, forms)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
+    """Sums of squares, 0 where what is left is rounding; whole (B, D, D), once, twice (B, P, S, D, D)."""
+
+    def total(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Forms) -> FloatArray:
+        own, gain = forms.own, forms.gain
+        found = np.einsum("bpx,bxy,bpy->bp", own, whole, own, optimize=True)
+        found = found + 2.0 * np.einsum("bpsx,bpsxy,bpy->bp", gain, once, own, optimize=True)
+        return np.asarray(found + np.einsum("bpsx,bpsxy,bpsy->bp", gain, twice, gain, optimize=True))
+
+    found = total(whole, once, twice, forms)
+    sizes = Forms(np.abs(forms.own), np.abs(forms.gain), forms.arms)
+    size = total(np.abs(whole), np.abs(once), np.abs(twice), sizes)
+    return np.asarray(np.where(np.abs(found) <= _ROUNDING * size, 0.0, found).sum(axis=0))
+
+
+def cubes_of(products: Products, forms: Forms) -> FloatArray:
+    """Sums of cubes of what rounds add to the errors of estimates from one arm each; (P,).
+
+    NaN where sums of products of three columns are not known.
+    """
+    own, gain, arms = forms.own, forms.gain[:, :, 0], forms.arms[:, 0]
+    whole = np.einsum("bpx,bpy,bpz,xyzb->p", own, own, own, products.table[0].sum(axis=-1), optimize=True)
+    parts = (
+        (3.0, 1, (gain, own, own)),
+        (3.0, 2, (gain, gain, own)),
+        (1.0, 3, (gain, gain, gain)),
+    )
+    for times, power, factors in parts:
+        table = products.table[power][..., arms]
+        whole = whole + times * np.einsum("bpx,bpy,bpz,xyzbp->p", *factors, table, optimize=True)
+    return np.asarray(whole, dtype=np.float64)
+
+
+def share_of(weights: FloatArray, rounds: FloatArray, *, augmented: bool) -> tuple[FloatArray, FloatArray]:
+    """Weights that batches have, and each round's share of their sum; weights (B, k), rounds (B,)."""
+    h = weights.copy()
+    if augmented and rounds[0] == 1.0:
+        h[0] = 0.0  # nothing is known of its one reward
+    total = rounds @ h
+    return h, h / np.where(total > 0.0, total, np.nan)
+
+
+def forms_of(
+    products: Products, scores: Scores, codes: IntArray, share: FloatArray, outcome: FloatArray
+) -> tuple[FloatArray, Forms]:
+    """Means of an outcome of some arms, and what rounds add to their errors.
+
+    Shapes: codes (k,), share (B, k), outcome (D,) or (k, D), in entries of v; returns (k,).
+    """
+    each = np.broadcast_to(outcome, (len(codes), products.size))
+    own, gain = (np.einsum("bkdx,kd->bkx", part[:, codes], each) for part in scores)
+    forms = Forms(own * share[..., None], (gain * share[..., None])[:, :, None], codes[:, None])
+    estimate = totals(products, forms).sum(axis=0)
+    forms.own[..., 0] -= share * estimate
+    return estimate, forms
+
+
+def contrast_of(forms: Forms) -> Forms:
+    """The first of two estimates less the second."""
+    gain = np.stack([forms.gain[:, 0, 0], -forms.gain[:, 1, 0]], axis=1)
+    return Forms(forms.own[:, :1] - forms.own[:, 1:], gain[:, None], forms.arms.T)
+
+
+def stacked_forms(forms: Sequence[Forms]) -> Forms:
+    """Several estimates at once."""
+    own, gain = (np.concatenate([getattr(one, name) for one in forms], axis=1) for name in ("own", "gain"))
+    return Forms(own, gain, np.concatenate([one.arms for one in forms]))
+
+
+def line_score_means(
+    cells: Cells, codes: IntArray, weights: FloatArray, covariates: Sequence[str], penalty: float
+) -> ScoreMeans:
+    """Estimates of arm means with covariates in their predictions; codes (k,), weights (B, k)."""
+    assert cells.products is not None
+    products = cells.products.only(covariates)
+    scores = scores_of(products, cells.rounds, range(2, products.size), penalty, augmented=True)
+    h, share = share_of(weights, cells.rounds, augmented=True)
+    estimate, forms = forms_of(products, scores, codes, share, np.eye(products.size)[1])
+    found = covariance_of(products, forms), cubes_of(products, forms)
+    return described_means(cells.about(products.centres[1]), codes, h, (estimate, *found))
+
+
+def _by_batch(values: FloatArray) -> FloatArray:
+    """Batches first; values (..., B)."""
+    return np.moveaxis(values, -1, 0)

@@ -1,0 +1,1 @@
+"""Further columns beside rewards, as denominators of ratios or covariates: their sums and products."""

@@ -1,0 +1,247 @@
+"""Sums of products of rewards with further columns: what ratios and covariates need beside powers of rewards.
+
+References
+----------
+Chan, Golub, LeVeque (1983), "Algorithms for computing the sample variance" (sums about a centre).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, permutations
+
+import numpy as np
+
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+POWERS = 4
+"""Inverse powers of propensities, from 0, that go with products."""
+_ROUNDING = 1e-15
+Triple = tuple[int, int, int]
+"""Positions of the factors of a product in (1, reward, further columns), in order."""
+
+
+DENOMINATOR, COVARIATE = "denominator", "covariate"
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Names of further columns, each with its role."""
+
+    names: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    def having(self, role: str) -> tuple[str, ...]:
+        """The columns of one role."""
+        return tuple(name for name, one in zip(self.names, self.roles, strict=True) if one == role)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """Sums over the rounds of B batches that chose each of K arms of products of three of v.
+
+    Shapes: table (4, D, D, D, B, K), centres (D,), positive (D - 2, B, K).
+
+    The D entries of v are 1, the reward and the further columns, less their centres (the first is 0), and
+    ``table[p, a, b, c]`` is the sum of v_a v_b v_c / e^p, NaN where it is not known: as v_0 is 1 it holds
+    sums of columns, of their squares and of cubes alike. `positive` counts entries of further columns above
+    0, NaN where nobody counted; `roles` says of each whether it is a denominator or a covariate.
+    """
+
+    names: tuple[str, ...]
+    roles: tuple[str, ...]
+    table: FloatArray
+    centres: FloatArray
+    positive: FloatArray
+
+    @property
+    def size(self) -> int:
+        """Entries of v."""
+        return len(self.names) + 2
+
+    def only(self, names: Sequence[str]) -> Products:
+        """The sums without other further columns, in the order given."""
+        places = [self.names.index(name) for name in names]
+        kept = np.array([0, 1, *(place + 2 for place in places)])
+        return Products(
+            tuple(names),
+            tuple(self.roles[place] for place in places),
+            self.table[:, kept[:, None, None], kept[None, :, None], kept[None, None, :]],
+            self.centres[kept],
+            self.positive[places],
+        )
+
+    def of(self, places: IntArray) -> Products:
+        """The sums of some batches; places (b,)."""
+        return replace(self, table=self.table[..., places, :], positive=self.positive[:, places])
+
+    def about(self, centres: FloatArray) -> Products:
+        """The same sums less other centres; centres (D,)."""
+        shift = self.centres - centres
+        if not np.any(shift):
+            return self
+        change = np.eye(self.size)
+        change[:, 0] += shift
+        return replace(self, table=transformed(self.table, change[..., None, None]), centres=centres)
+
+    def by_share(self, propensities: FloatArray) -> Products:
+        """The same rounds with propensities that are constant in a batch; propensities (B, K)."""
+        return replace(self, table=over_powers(self.table[0], propensities))
+
+
+def over_powers(sums: FloatArray, propensities: FloatArray) -> FloatArray:
+    """Sums over powers of a batch's propensities; sums (..., B, K), propensities (B, K)."""
+    safe = np.where(propensities > 0.0, propensities, 1.0)
+    return np.stack([sums / safe**power for power in range(POWERS)])
+
+
+def products_of(
+    names: tuple[str, ...],
+    roles: tuple[str, ...],
+    moments: FloatArray,
+    others: Mapping[Triple, FloatArray],
+    centres: FloatArray,
+    positive: FloatArray,
+) -> Products:
+    """Sums from those of powers of rewards and those of products with further columns.
+
+    Shapes: moments (4, 4, B, K) by inverse power and power, others (4, B, K) each, centres (D,), positive
+    (D - 2, B, K). Products that are not among the others are not known.
+    """
+    size = len(names) + 2
+    table = np.full((POWERS, size, size, size, *moments.shape[2:]), np.nan)
+    for triple in combinations_with_replacement(range(size), 3):
+        known = moments[:POWERS, sum(triple)] if triple[2] < 2 else others.get(triple)
+        if known is not None:
+            for a, b, c in set(permutations(triple)):
+                table[:, a, b, c] = known
+    return Products(names, roles, table, centres, positive)
+
+
+def further_triples(n_further: int) -> list[Triple]:
+    """Factors of all products that have a further column among them."""
+    size = n_further + 2
+    return [triple for triple in combinations_with_replacement(range(size), 3) if triple[2] >= 2]
+
+
+def transformed(table: FloatArray, change: FloatArray) -> FloatArray:
+    """Sums of products of linear combinations of v; table (4, D, D, D, B, K), change (E, D, B or 1, K or 1).
+
+    Returns shape (4, E, E, E, B, K).
+    """
+    unknown = np.isnan(table)
+    known = np.where(unknown, 0.0, table)
+    found, size = _combined(known, change), _combined(np.abs(known), np.abs(change))
+    # What is left of terms that cancel is their rounding.
+    found = np.where(np.abs(found) <= _ROUNDING * size, 0.0, found)
+    if not unknown.any():
+        return found
+    reach = _combined(unknown.astype(np.float64), (change != 0.0).astype(np.float64))
+    return np.where(reach > 0.0, np.nan, found)
+
+
+def _combined(table: FloatArray, change: FloatArray) -> FloatArray:
+    """The transformation itself."""
+    whole = np.broadcast_to(change, (*change.shape[:2], *table.shape[-2:]))
+    for step in ("axnk,pxyznk->payznk", "bynk,payznk->pabznk", "cznk,pabznk->pabcnk"):
+        table = np.einsum(step, whole, table)
+    return table
+
+
+def products_of_rows(
+    names: tuple[str, ...],
+    roles: tuple[str, ...],
+    columns: FloatArray,
+    propensity: FloatArray,
+    place: IntArray,
+    shape: tuple[int, int],
+    centres: FloatArray,
+) -> Products:
+    """Sums of rounds; columns (T, D - 1) the reward and the others, propensity, place (T,) of the cells."""
+    v = np.column_stack([np.ones(len(columns)), columns - centres[1:]])
+
+    def total(values: FloatArray) -> FloatArray:
+        sums = np.bincount(place, weights=values, minlength=shape[0] * shape[1])
+        return sums.reshape(shape).astype(np.float64)
+
+    table = np.empty((POWERS, *(3 * (v.shape[1],)), *shape))
+    weight = np.ones(len(v))
+    for power in range(POWERS):
+        for triple in combinations_with_replacement(range(v.shape[1]), 3):
+            found = total(weight * v[:, triple[0]] * v[:, triple[1]] * v[:, triple[2]])
+            for a, b, c in set(permutations(triple)):
+                table[power, a, b, c] = found
+        weight = weight / propensity
+    positive = np.stack([total((column > 0.0).astype(np.float64)) for column in columns.T[1:]])
+    return Products(names, roles, table, centres, positive)
+
+
+def further_sums(products: Products) -> dict[str, FloatArray]:
+    """What products hold beside powers of rewards, by name, (B, K) each."""
+    found = {
+        f"product_{power}_{a}_{b}_{c}": products.table[power, a, b, c]
+        for power in range(POWERS)
+        for a, b, c in further_triples(len(products.names))
+    }
+    counted = enumerate(products.positive)
+    return found | {f"positive_{place}": count for place, count in counted}
+
+
+def read_sums(
+    further: tuple[tuple[str, ...], tuple[str, ...], Sequence[float]],
+    whole: Callable[[str], FloatArray],
+    moments: FloatArray,
+    highest: int = POWERS - 1,
+) -> Products:
+    """Products from sums by their names, (B, K) each; further the names, roles and centres of columns.
+
+    Shapes: moments (5, 4, B, K), of rewards about the same centre. Above the highest power of inverse
+    propensities sums are not there.
+    """
+    names, roles, centres = further
+    unknown = np.full(moments.shape[2:], np.nan)
+    others = {
+        triple: np.stack(
+            [
+                whole(f"product_{power}_{'_'.join(map(str, triple))}") if power <= highest else unknown
+                for power in range(POWERS)
+            ]
+        )
+        for triple in further_triples(len(names))
+    }
+    positive = np.stack([whole(f"positive_{place}") for place in range(len(names))])
+    return products_of(names, roles, moments, others, np.array(centres), positive)
+
+
+def joined_products(
+    first: Products, second: Products, places: tuple[IntArray, IntArray], size: int
+) -> Products:
+    """Sums of the rounds of both, whose batches have places among `size`; places (B1,), (B2,)."""
+    parts = (first, second.about(first.centres))
+    table = np.zeros((*first.table.shape[:-2], size, first.table.shape[-1]))
+    positive = np.zeros((len(first.names), size, first.table.shape[-1]))
+    for part, place in zip(parts, places, strict=True):
+        table[..., place, :] += part.table
+        positive[:, place] += part.positive
+    return replace(first, table=table, positive=positive)
+
+
+def denominator_problems(name: str, values: FloatArray) -> list[str]:
+    """What is wrong with numbers by round that a ratio is to be divided by; values (T,)."""
+    kinds = {"missing": np.isnan(values), "infinite": np.isinf(values), "negative": values < 0.0}
+    return _amiss(name, kinds) or [f"{name} is 0 in every round"] * (not values.any())
+
+
+def covariate_problems(name: str, values: FloatArray) -> list[str]:
+    """What is wrong with numbers by round that are to explain rewards; values (T,)."""
+    return _amiss(name, {"missing": np.isnan(values), "infinite": np.isinf(values)})
+
+
+def _amiss(name: str, kinds: Mapping[str, BoolArray]) -> list[str]:
+    """How many rounds are of each kind; kinds (T,) each."""
+    return [
+        f"{name} is {kind} in {int(rows.sum())} of {len(rows)} rounds [row {int(np.argmax(rows))}]"
+        for kind, rows in kinds.items()
+        if rows.any()
+    ]
