@@ -33,11 +33,11 @@ class Lift:
     reason: str = ""
 
 
-def lift_of(question: Question, fit: ArmFit) -> Lift:
-    """The treatment's mean over the control's, less 1, from the fit of the pair."""
+def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
+    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit of the pair."""
     (top, bottom), covariance = fit.estimate, fit.covariance
     df = float(fit.degrees.min())
-    reason = _refusal(question, fit)
+    reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
     slope = np.array([1.0, -top / bottom]) / bottom
@@ -49,7 +49,7 @@ def lift_of(question: Question, fit: ArmFit) -> Lift:
     return Lift(ratio - 1.0, std_error, RecodedReference(inner, -1.0, 1.0))
 
 
-def _refusal(question: Question, fit: ArmFit) -> str:
+def _refusal(question: Question, fit: ArmFit, what: str) -> str:
     """Why there is no lift; empty where there is."""
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
@@ -59,7 +59,7 @@ def _refusal(question: Question, fit: ArmFit) -> str:
         return f"an arm has {int(events.min())} outcomes other than the commonest, fewer than {FEWEST_EVENTS}"
     if abs(float(fit.estimate[1])) < FEWEST_ERRORS * error:
         return (
-            f"the control's mean is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
+            f"the control's {what} is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
             f"than {FEWEST_ERRORS:g}, so that a ratio to it may be anything"
         )
     return ""

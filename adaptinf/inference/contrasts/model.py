@@ -15,7 +15,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
 from adaptinf.inference.arms.circumstances.covariates import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
@@ -215,7 +215,7 @@ class Contrasts:
             raise InvalidForLog(f"a lift by {pair.estimator}", "it has no valid means of both arms", ways)
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
-        return lift_of(question, fit)
+        return lift_of(question, fit, "mean" if self.denominator is None else "ratio")
 
     def _results(
         self,
@@ -242,7 +242,10 @@ class Contrasts:
             model="Contrasts",
             estimands=tuple(
                 Estimand(
-                    kind if self.denominator is None else f"ratio-{kind}", treatment=arm, control=self.control
+                    kind if self.denominator is None else f"ratio-{kind}",
+                    treatment=arm,
+                    control=self.control,
+                    denominator=name_of(self.denominator),
                 )
                 for arm in self.treatments
             ),

@@ -4,180 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
+from adaptinf.inference.recommend.facts import exact_fact, facts_of
 from adaptinf.inference.recommend.rows import (
     Method,
     arm_rows,
-    batches_told,
     cate_rows,
-    contexts_told,
-    exact_fact,
     policy_rows,
     projection_rows,
+    refused,
     sequence_rows,
-    smallest_propensity,
 )
+from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log.promises import source_note
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
-from adaptinf.texts import absent
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from adaptinf.inference.results.base import Results
-    from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
 _TARGETS = ("arm-means", "contrast", "cate", "policy-value")
 _BY_ARM = ("arm-means", "contrast")
 _OWN = {
-    "arm-means": ("arms",),
-    "contrast": ("treatment", "control"),
+    "arm-means": ("arms", "denominator", "covariate"),
+    "contrast": ("treatment", "control", "denominator", "covariate"),
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
-_LENGTHS = (
-    "Length: of the 95% intervals to be expected, over that of the first method; by counts, propensities and "
-    "the mean and variance of all rewards together, never by an arm's own."
-)
+_MEANS_ALONE = "a sequence is of means and their differences, not of ratios"
 _STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recommendation:
-    """Every method for a target, the valid ones first; made by `recommend`.
-
-    Attributes
-    ----------
-    target : str
-        What is to be estimated.
-    methods : tuple of Method
-        In order.
-    facts : tuple of (str, str)
-        What was read from the log.
-    """
-
-    target: str
-    methods: tuple[Method, ...]
-    facts: tuple[tuple[str, str], ...]
-
-    @property
-    def best(self) -> Method:
-        """The first method.
-
-        Raises
-        ------
-        InvalidForLog
-            If none is valid.
-        """
-        first = self.methods[0]
-        if not first.verdict.valid:
-            reasons = dict.fromkeys(method.verdict.reason for method in self.methods)
-            ways = ["recommend with another target="] if self.target != "cate" else []
-            raise InvalidForLog(f"any method for {self.target}", "; ".join(reasons), ways)
-        return first
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per method: method, label, length, call, reason, assumes and warning.
-
-        The length is that of the 95% intervals to be expected, over that of the first method: by counts,
-        propensities, and the mean and variance of all rewards together, never of an arm's.
-        """
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "method": [one.verdict.name for one in self.methods],
-                "label": [one.verdict.label for one in self.methods],
-                "length": self._lengths(),
-                "call": [one.call for one in self.methods],
-                "reason": [one.verdict.reason for one in self.methods],
-                "assumes": [one.verdict.assumes for one in self.methods],
-                "warning": [one.verdict.warning for one in self.methods],
-            }
-        )
-
-    def _lengths(self) -> list[float]:
-        """Expected lengths over that of the first method; NaN where they are not known."""
-        first = self.methods[0].verdict.length
-        known = math.isfinite(first) and first > 0.0
-        return [one.verdict.length / first if known else math.nan for one in self.methods]
-
-    def fit(self, method: str | None = None) -> Results:
-        """Run a method.
-
-        Parameters
-        ----------
-        method : str, optional
-            Its name in the frame; by default the best.
-
-        Returns
-        -------
-        Results
-            Of the call in the frame.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such method.
-        InvalidForLog
-            If it is not valid for the log.
-        """
-        if method is None:
-            return self.best.run()
-        found = {one.verdict.name: one for one in self.methods}
-        if method not in found:
-            raise ParameterError("Recommendation.fit", [absent("method", method, found)])
-        chosen = found[method]
-        if not chosen.verdict.valid:
-            ways = [one.verdict.name for one in self.methods if one.verdict.valid][:3]
-            raise InvalidForLog(method, chosen.verdict.reason, ways)
-        return chosen.run()
-
-    def summary(self) -> ResultSummary:
-        """The table, with numbered notes that methods may share: as text, Markdown, LaTeX or HTML."""
-        from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import plain_table
-
-        notes = list(dict.fromkeys(map(_note, self.methods)))
-        rows = [
-            [
-                str(place),
-                one.verdict.name,
-                one.verdict.label,
-                "" if math.isnan(length) else f"{length:.2f}",
-                f"[{notes.index(_note(one)) + 1}]",
-            ]
-            for place, (one, length) in enumerate(zip(self.methods, self._lengths(), strict=True), start=1)
-        ]
-        first = self.methods[0]
-        chosen = first.call if first.verdict.valid else "none is valid"
-        facts = plain_table([*map(list, self.facts), ["First choice", chosen]], None, "ll")
-        table = plain_table(rows, ["", "method", "label", "length", "note"], "rllrl")
-        if any(row[3] for row in rows):
-            notes.append(_LENGTHS)
-        return ResultSummary(f"Methods for {self.target}", [facts, table], notes)
-
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
-    def __repr__(self) -> str:
-        valid = [one for one in self.methods if one.verdict.valid]
-        first = repr(valid[0]) if valid else "none is valid"
-        return f"<Recommendation for {self.target}: {len(valid)} of {len(self.methods)} valid; {first}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
 
 def recommend(
@@ -189,6 +50,8 @@ def recommend(
     control: Any = None,
     by: str | Sequence[str] | None = None,
     formula: str | None = None,
+    denominator: Any = None,
+    covariate: Any = None,
     trusted: bool | None = None,
     rounds: Any = None,
     policy: Any = None,
@@ -213,6 +76,10 @@ def recommend(
         For effects: the columns that make the groups.
     formula : str, optional
         For effects: covariates, in place of groups.
+    denominator : str or array_like, optional
+        For arm means and contrasts: those of ratio metrics, as for `ArmMeans`.
+    covariate : str or list of str, optional
+        For arm means and contrasts: the methods with covariate adjustment too, as for `ArmMeans.fit`.
     trusted : bool, optional
         For effects by a formula: compute any Python in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
@@ -273,6 +140,7 @@ def recommend(
     """
     log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
+    given |= {"denominator": denominator, "covariate": covariate}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
     if target in ("contrast", "cate"):
@@ -283,8 +151,11 @@ def recommend(
         contrast = target == "contrast"
         codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
         own: dict[str, Any] = pair if contrast else {"arms": arms}
-        rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
+        question = Question(profile_of(log), codes, contrast, decay, variation)
+        rows = arm_rows(question, own, denominator, covariate)
         always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
+        if denominator is not None:
+            always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
     elif target == "policy-value":
         rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
     elif by is not None:
@@ -294,8 +165,9 @@ def recommend(
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
-    exact = exact_fact(log) if stopping == "fixed" and target in _BY_ARM else ()
-    return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
+    of_means = target in _BY_ARM and denominator is None
+    exact = exact_fact(log) if stopping == "fixed" and of_means else ()
+    return Recommendation(target, tuple(rows), (*facts_of(log, stopping, variation), *exact))
 
 
 def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
@@ -358,38 +230,3 @@ def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
     if found.horizon != log.n_rounds:
         problems.append(f"stability is of {found.horizon} rounds, the log has {log.n_rounds}")
     return problems
-
-
-def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tuple[str, str], ...]:
-    profile, known = profile_of(log), "none"
-    if profile.knows_propensities:
-        which = "every arm's" if profile.knows_every_propensity else "the chosen arm's"
-        known = f"{which}, {log.propensity_status}, smallest {smallest_propensity(log):.2g}"
-        decay = profile.floor_decay
-        known += "" if decay is None else f", floor falls like t^-{decay:g}"
-    guarantee = log.reward_guarantee or log.guarantee
-    span = log.reward_range
-    bounded = span is not None and all(math.isfinite(end) for end in span)
-    facts = [
-        ("Design", profile.design_title or "unknown"),
-        ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
-        ("Propensities", known),
-        ("Batches", batches_told(log)),
-        ("Contexts", contexts_told(log)),
-        (
-            "Rewards",
-            f"within [{span[0]:g}, {span[1]:g}]" if bounded and span is not None else "no known bounds",
-        ),
-        ("Guarantee", "none" if guarantee is None else f"{guarantee}{source_note(log.guarantee_source)}"),
-    ]
-    if variation is not None:
-        facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))
-    return tuple(facts)
-
-
-def _note(method: Method) -> str:
-    verdict = method.verdict
-    parts = [f"{verdict.reason[:1].upper()}{verdict.reason[1:]}."]
-    parts += [f"Assumes: {verdict.assumes}."] if verdict.assumes else []
-    parts += [f"Caution: {verdict.warning}."] if verdict.warning else []
-    return " ".join(parts)

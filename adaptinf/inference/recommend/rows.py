@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
-from adaptinf.inference.arms.fit import exact_calls
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.profile import profile_of
@@ -62,16 +63,68 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value!r}" if short[name] else f"{name}={name}" for name, value in arguments.items()]
 
 
-def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`."""
+def arm_rows(
+    question: Question, arguments: Mapping[str, Any], denominator: Any = None, covariate: Any = None
+) -> list[Method]:
+    """Rows of `ArmMeans` or `Contrast`, of ratios to a denominator and with covariates where asked for."""
     from adaptinf.inference.arms import ArmMeans, Contrast
 
-    model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    found = [
-        _with_length(arm_method(verdict.arguments["estimator"]), question, verdict)
-        for verdict in arm_verdicts(question)
-    ]
+    kind, log = (Contrast if question.contrast else ArmMeans), question.profile.log
+    model = _Model(kind, log, {**arguments, "denominator": denominator})
+    found = metric_verdicts(question, denominator, covariate)
     return [_opened(model.method(verdict)) for verdict in found]
+
+
+def metric_verdicts(question: Question, denominator: Any = None, covariate: Any = None) -> list[Verdict]:
+    """What every method is worth for means or contrasts, or for ratios, with the lengths to expect."""
+    if denominator is None:
+        found = _of_arms(question)
+    else:
+        from adaptinf.inference.arms.circumstances.ratios import (
+            ratio_question,
+            ratio_verdict,
+            read_denominator,
+        )
+
+        try:
+            below = read_denominator("recommend", question.profile.log, denominator)
+        except InvalidForLog as error:
+            return [refused(verdict, error.reason) for verdict in arm_verdicts(question)]
+        question = ratio_question(question, below)
+        found = [
+            ratio_verdict(verdict, contrast_only=_method(verdict).contrast_only)
+            for verdict in _of_arms(question)
+        ]
+    return found if covariate is None else [*found, *_adjusted(question, found, covariate)]
+
+
+def _of_arms(question: Question) -> list[Verdict]:
+    return [_with_length(_method(verdict), question, verdict) for verdict in arm_verdicts(question)]
+
+
+def _method(verdict: Verdict) -> ArmMethod:
+    return arm_method(verdict.arguments["estimator"])
+
+
+def _adjusted(question: Question, found: Sequence[Verdict], covariate: Any) -> list[Verdict]:
+    """What AIPW is worth with covariates."""
+    from adaptinf.inference.arms.circumstances.covariates import covariate_verdict, covariates_of
+
+    profile, reason = question.profile, ""
+    try:
+        names = covariates_of("recommend", profile.log, covariate).names
+    except InvalidForLog as error:
+        names, reason = (), error.reason
+    plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
+    return [
+        covariate_verdict(profile, refused(verdict, reason) if reason else verdict, names, covariate)
+        for verdict in plain
+    ]
+
+
+def refused(verdict: Verdict, reason: str) -> Verdict:
+    """The verdict on a method that is not valid for another reason than its own; its name and call."""
+    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
@@ -145,32 +198,3 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     question = model.made().question
     found = PROJECTION.assess(question, decay)
     return [model.method(_with_length(PROJECTION, question, verdict)) for verdict in found]
-
-
-def smallest_propensity(log: AdaptiveLog) -> float:
-    """Smallest logged propensity, of every arm where these are known."""
-    if (sums := profile_of(log).sums) is not None:
-        return float(sums.cells.smallest.min())
-    every = log.arrays.propensity if log.arrays.propensities is None else log.arrays.propensities
-    return 1.0 if every is None else float(every.min(initial=1.0))
-
-
-def batches_told(log: AdaptiveLog) -> str:
-    """How many batches there are."""
-    if (sums := profile_of(log).sums) is not None:
-        return str(sums.n_batches)
-    return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)
-
-
-def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
-    """The exact interval and test of a short trial, which need its design and stand apart from the table."""
-    profile = profile_of(log)
-    calls = None if profile.incomplete or profile.sums is not None else exact_calls(profile)
-    return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
-
-
-def contexts_told(log: AdaptiveLog) -> str:
-    """Which contexts there are, and whether they moved the choice."""
-    known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
-    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
-    return known + part[log.context_free]

@@ -13,15 +13,20 @@ evaluation in adaptive experiments".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
+from adaptinf.inference.arms.circumstances.deviations import running_means_alone
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.outcome_models import Covariates
+from adaptinf.inference.scores.outcome_models import Covariates, context_matrix
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.texts import listed
@@ -50,6 +55,42 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any) -> Covariates:
     problems += ["covariate names a column more than once"] * (len(set(named)) < len(named))
     refuse(subject, problems)
     return Covariates(tuple(str(columns.get(name, name)) for name in named))
+
+
+def covariate_verdict(profile: LogProfile, verdict: Verdict, names: Sequence[str], given: Any) -> Verdict:
+    """What a variant of AIPW is worth with covariates, by what it is worth without; `given` is for `fit`.
+
+    The expected length falls with the share of the variance of all rewards together that they explain.
+    """
+    name, rank = f"{verdict.name}, adjusted", verdict.rank - 0.5
+    arguments = {**verdict.arguments, "covariate": given}
+    reason = "" if verdict.valid else verdict.reason
+    if profile.one_draw_a_unit:
+        reason = reason or TOLD_BY_UNITS
+    if reason := reason or running_means_alone(profile):
+        return Verdict(name, "not valid", rank, arguments, reason)
+    left = 1.0 - explained(profile.log, names)
+    return replace(
+        verdict,
+        name=name,
+        rank=rank,
+        arguments=arguments,
+        reason=f"{verdict.reason}; what {', '.join(names)} explains of the rewards is taken out",
+        assumes=f"{verdict.assumes}; no arm can have moved {', '.join(names)}",
+        length=verdict.length * math.sqrt(left),
+    )
+
+
+def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
+    """Share of the variance of all rewards, whatever their arm, that a regression on columns explains."""
+    x, reward = context_matrix("recommend", log, names)[:, 1:], log.arrays.reward
+    away, spread = x - x.mean(axis=0), reward - reward.mean()
+    total = float(spread @ spread)
+    if not total > 0.0:
+        return 0.0
+    along = away.T @ spread
+    slope = np.linalg.lstsq(away.T @ away, along, rcond=None)[0]
+    return min(max(float(slope @ along) / total, 0.0), 1.0)
 
 
 def adjusted(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:

@@ -27,6 +27,7 @@ from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
 from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -45,6 +46,7 @@ FEWEST_ERRORS = 3.0
 """Standard errors from 0 of the mean denominator below which an arm has no ratio."""
 CLOSE = 10.0
 """Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+DIFFERENCES_ALONE = "it estimates differences alone, and a ratio takes the means of both arms"
 _ROUNDING = 1e-13
 
 
@@ -123,6 +125,21 @@ def with_rewards(
     return other
 
 
+def ratio_question(question: Question, below: Denominator) -> Question:
+    """The question with what linearised rewards add to the ratio of all rounds, whatever their arm."""
+    log, none = question.profile.log, np.full(len(question.codes), np.nan)
+    ratio = log.arrays.reward.sum() / below.values.sum()
+    added = linearised(log, below.values, none, none, question.codes) - ratio
+    return replace(question, profile=RatioProfile(with_rewards(log, added), question.profile))
+
+
+def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
+    """What a method is worth for ratios, by what it is worth for means of linearised rewards."""
+    if not contrast_only:
+        return verdict
+    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, DIFFERENCES_ALONE)
+
+
 def ratio_fit(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
@@ -197,7 +214,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
-            "it estimates differences alone, and a ratio takes the means of both arms",
+            DIFFERENCES_ALONE,
             ["aipw, for a log with propensities", "alee"],
         )
     if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):

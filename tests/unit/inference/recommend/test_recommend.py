@@ -21,7 +21,8 @@ from adaptinf.inference.arms.sample_mean import length_ratio
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
-from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
