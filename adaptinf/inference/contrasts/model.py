@@ -26,6 +26,7 @@ from adaptinf.inference.contrasts.joint import (
     sums_correlation,
 )
 from adaptinf.inference.contrasts.lifts import Lift, lift_of
+from adaptinf.inference.contrasts.methods import NO_MEANS
 from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
@@ -212,7 +213,7 @@ class Contrasts:
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
             ways = ["aipw, for a log with propensities"]
-            raise InvalidForLog(f"a lift by {pair.estimator}", "it has no valid means of both arms", ways)
+            raise InvalidForLog(f"a lift by {pair.estimator}", NO_MEANS, ways)
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         return lift_of(question, fit, "mean" if self.denominator is None else "ratio")

@@ -12,14 +12,16 @@ from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
 from adaptinf.inference.recommend.facts import exact_fact, facts_of
+from adaptinf.inference.recommend.metrics import refused
 from adaptinf.inference.recommend.rows import (
     Method,
     arm_rows,
     cate_rows,
+    contrasts_rows,
     policy_rows,
     projection_rows,
-    refused,
     sequence_rows,
+    winner_rows,
 )
 from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.validity.profile import profile_of
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
-_TARGETS = ("arm-means", "contrast", "cate", "policy-value")
+_TARGETS = ("arm-means", "contrast", "contrasts", "winner", "cate", "policy-value")
 _BY_ARM = ("arm-means", "contrast")
 _OWN = {
     "arm-means": ("arms", "denominator", "covariate"),
     "contrast": ("treatment", "control", "denominator", "covariate"),
+    "contrasts": ("control", "treatments", "lift", "denominator", "covariate"),
+    "winner": ("arms", "control", "runner_up"),
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
@@ -48,6 +52,9 @@ def recommend(
     arms: Sequence[Any] | None = None,
     treatment: Any = None,
     control: Any = None,
+    treatments: Sequence[Any] | None = None,
+    lift: bool | None = None,
+    runner_up: bool | None = None,
     by: str | Sequence[str] | None = None,
     formula: str | None = None,
     denominator: Any = None,
@@ -66,20 +73,27 @@ def recommend(
     ----------
     log : AdaptiveLog or Sums
         The data.
-    target : {"arm-means", "contrast", "cate", "policy-value"}
-        What is to be estimated.
+    target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}
+        What is to be estimated; ``"contrasts"`` are those of several arms with one control, ``"winner"`` is
+        the mean of the arm with the highest estimate, or its lead over another.
     arms : sequence of labels, optional
-        For arm means: the arms of interest, by default all.
+        For arm means and the winner: the arms of interest, by default all.
     treatment, control : label, optional
-        For contrasts and effects within groups: the arms. With two arms the second is the treatment.
+        For contrasts and effects within groups: the arms. With two arms the second is the treatment. The
+        control is that of several contrasts too, which need it, and one that the winner is compared with.
+    treatments, lift : optional
+        For several contrasts: the arms that are compared with the control, all others by default, and whether
+        their lifts over it are wanted, as for `Contrasts`.
+    runner_up : bool, optional
+        For the winner: whether it is compared with the second, as for `Winner`.
     by : str or sequence of str, optional
         For effects: the columns that make the groups.
     formula : str, optional
         For effects: covariates, in place of groups.
     denominator : str or array_like, optional
-        For arm means and contrasts: those of ratio metrics, as for `ArmMeans`.
+        For arm means and contrasts, single or several: those of ratio metrics, as for `ArmMeans`.
     covariate : str or list of str, optional
-        For arm means and contrasts: the methods with covariate adjustment too, as for `ArmMeans.fit`.
+        For the same: the methods with covariate adjustment too, as for `ArmMeans.fit`.
     trusted : bool, optional
         For effects by a formula: compute any Python in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
@@ -140,28 +154,11 @@ def recommend(
     """
     log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
+    given |= {"treatments": treatments, "lift": lift, "runner_up": runner_up}
     given |= {"denominator": denominator, "covariate": covariate}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
-    if target in ("contrast", "cate"):
-        treatment, control = _pair(log, treatment, control)
-    pair = {"treatment": treatment, "control": control}
-    rows, always = [], []
-    if target in _BY_ARM:
-        contrast = target == "contrast"
-        codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
-        own: dict[str, Any] = pair if contrast else {"arms": arms}
-        question = Question(profile_of(log), codes, contrast, decay, variation)
-        rows = arm_rows(question, own, denominator, covariate)
-        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
-        if denominator is not None:
-            always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
-    elif target == "policy-value":
-        rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
-    elif by is not None:
-        rows = cate_rows(log, {"by": by, **pair, "rounds": rounds})
-    else:
-        rows = projection_rows(log, {"formula": formula, **pair, "rounds": rounds, "trusted": trusted}, decay)
+    rows, always = _rows(log, target, given, decay, variation)
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
@@ -170,9 +167,54 @@ def recommend(
     return Recommendation(target, tuple(rows), (*facts_of(log, stopping, variation), *exact))
 
 
+def _rows(
+    log: AdaptiveLog, target: str, given: dict[str, Any], decay: float | None, variation: float | None
+) -> tuple[list[Method], list[Method]]:
+    """Rows of methods that hold at a fixed number of rounds, and of those that hold at any."""
+    metric = {name: given[name] for name in ("denominator", "covariate")}
+    profile = profile_of(log)
+    if target == "contrasts":
+        own = {name: given[name] for name in ("control", "treatments") if given[name] is not None}
+        return contrasts_rows(log, own, decay, **metric, lift=bool(given["lift"])), []
+    if target == "winner":
+        codes = arm_codes("recommend", log, given["arms"])
+        question = Question(profile, codes, decay=decay, variation=variation)
+        return winner_rows(question, {name: given[name] for name in _OWN["winner"]}), []
+    if target == "policy-value":
+        policy = given["policy"]
+        always = sequence_rows(log, target, {"policy": policy})
+        return policy_rows(log, policy, given["snapshots"]), always
+    if target == "arm-means":
+        return _arm_rows(
+            Question(profile, arm_codes("recommend", log, given["arms"]), False, decay, variation),
+            {"arms": given["arms"]},
+            metric,
+        )
+    treatment, control = _pair(log, given["treatment"], given["control"])
+    pair = {"treatment": treatment, "control": control}
+    if target == "contrast":
+        codes = arm_codes("recommend", log, (treatment, control))
+        return _arm_rows(Question(profile, codes, True, decay, variation), pair, metric)
+    if given["by"] is not None:
+        return cate_rows(log, {"by": given["by"], **pair, "rounds": given["rounds"]}), []
+    own = {"formula": given["formula"], **pair, "rounds": given["rounds"], "trusted": given["trusted"]}
+    return projection_rows(log, own, decay), []
+
+
+def _arm_rows(
+    question: Question, own: dict[str, Any], metric: dict[str, Any]
+) -> tuple[list[Method], list[Method]]:
+    """Rows for means of arms, or the contrast of two, or for ratios; there are no sequences of these."""
+    log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
+    always = [] if question.profile.incomplete else sequence_rows(log, target, own)
+    if metric["denominator"] is not None:
+        always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
+    return arm_rows(question, own, **metric), always
+
+
 def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
     """A log, or sums for the targets that these allow."""
-    if target in _BY_ARM or (target == "cate" and formula is None):
+    if target in (*_BY_ARM, "contrasts", "winner") or (target == "cate" and formula is None):
         return require_data("recommend", log)
     return require_log("recommend", log, incomplete=True)
 
@@ -203,6 +245,8 @@ def _check(
         for name, value in given.items():
             if value is not None and name not in own:
                 problems.append(f"{name} does not belong to target={target!r}: leave it out")
+        if target == "contrasts" and given["control"] is None:
+            problems.append("target='contrasts' needs control=, the arm that all others are compared with")
         if target == "policy-value" and given["policy"] is None:
             problems.append("target='policy-value' needs policy=")
         if target == "cate" and (given["by"] is None) == (given["formula"] is None):

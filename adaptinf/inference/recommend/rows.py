@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.recommend.metrics import Metric, method_of, with_length
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.profile import profile_of
@@ -69,76 +67,59 @@ def arm_rows(
     """Rows of `ArmMeans` or `Contrast`, of ratios to a denominator and with covariates where asked for."""
     from adaptinf.inference.arms import ArmMeans, Contrast
 
-    kind, log = (Contrast if question.contrast else ArmMeans), question.profile.log
-    model = _Model(kind, log, {**arguments, "denominator": denominator})
-    found = metric_verdicts(question, denominator, covariate)
+    kind = Contrast if question.contrast else ArmMeans
+    model = _Model(kind, question.profile.log, {**arguments, "denominator": denominator})
+    found = Metric(question, denominator, covariate).verdicts()
     return [_opened(model.method(verdict)) for verdict in found]
 
 
-def metric_verdicts(question: Question, denominator: Any = None, covariate: Any = None) -> list[Verdict]:
-    """What every method is worth for means or contrasts, or for ratios, with the lengths to expect."""
-    if denominator is None:
-        found = _of_arms(question)
-    else:
-        from adaptinf.inference.arms.circumstances.ratios import (
-            ratio_question,
-            ratio_verdict,
-            read_denominator,
-        )
+def contrasts_rows(
+    log: AdaptiveLog,
+    arguments: Mapping[str, Any],
+    decay: float | None,
+    *,
+    denominator: Any = None,
+    covariate: Any = None,
+    lift: bool = False,
+) -> list[Method]:
+    """Rows of `Contrasts`; the lengths are those of the first pair."""
+    from adaptinf.inference.contrasts.methods import of_lift, over_pairs, told_at_once
+    from adaptinf.inference.contrasts.model import Contrasts
 
-        try:
-            below = read_denominator("recommend", question.profile.log, denominator)
-        except InvalidForLog as error:
-            return [refused(verdict, error.reason) for verdict in arm_verdicts(question)]
-        question = ratio_question(question, below)
-        found = [
-            ratio_verdict(verdict, contrast_only=_method(verdict).contrast_only)
-            for verdict in _of_arms(question)
-        ]
-    return found if covariate is None else [*found, *_adjusted(question, found, covariate)]
-
-
-def _of_arms(question: Question) -> list[Verdict]:
-    return [_with_length(_method(verdict), question, verdict) for verdict in arm_verdicts(question)]
-
-
-def _method(verdict: Verdict) -> ArmMethod:
-    return arm_method(verdict.arguments["estimator"])
-
-
-def _adjusted(question: Question, found: Sequence[Verdict], covariate: Any) -> list[Verdict]:
-    """What AIPW is worth with covariates."""
-    from adaptinf.inference.arms.circumstances.covariates import covariate_verdict, covariates_of
-
-    profile, reason = question.profile, ""
-    try:
-        names = covariates_of("recommend", profile.log, covariate).names
-    except InvalidForLog as error:
-        names, reason = (), error.reason
-    plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
-    return [
-        covariate_verdict(profile, refused(verdict, reason) if reason else verdict, names, covariate)
-        for verdict in plain
-    ]
+    model = _Model(Contrasts, log, {**arguments, "denominator": denominator})
+    made = Contrasts(log, **arguments)
+    base = log.arms.index(made.control)
+    codes = np.array([log.arms.index(arm) for arm in made.treatments])
+    pairs = [np.array([code, base]) for code in codes]
+    profile = profile_of(log)
+    metric = Metric(Question(profile, pairs[0], contrast=True, decay=decay), denominator, covariate)
+    found = [metric.verdicts(), *(metric.verdicts(pair, lengths=False) for pair in pairs[1:])]
+    terms = [f"{arm} - {made.control}" for arm in made.treatments]
+    rows = []
+    for verdict in over_pairs(found, terms):
+        method = method_of(verdict)
+        told = told_at_once(profile, method, verdict)
+        rows.append(model.method(of_lift(profile, np.append(codes, base), method, told) if lift else told))
+    return rows
 
 
-def refused(verdict: Verdict, reason: str) -> Verdict:
-    """The verdict on a method that is not valid for another reason than its own; its name and call."""
-    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
+def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
+    """Rows of `Winner`."""
+    from adaptinf.inference.winners.methods import METHODS, WinnerQuestion
+    from adaptinf.inference.winners.model import Winner
+
+    model = _Model(Winner, question.profile.log, arguments)
+    compared = model.made().control is not None or model.made().runner_up
+    asked = WinnerQuestion(question, Metric(question).verdicts(), compared)
+    found = [verdict for method in METHODS for verdict in method.assess(asked)]
+    return [model.method(verdict) for verdict in found]
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
     """What every variant of some methods is worth, with the length of its intervals where it is valid."""
     return [
-        _with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
+        with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
     ]
-
-
-def _with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> Verdict:
-    if not verdict.valid:
-        return verdict
-    with np.errstate(under="ignore", over="ignore"):
-        return replace(verdict, length=method.length(question, verdict))
 
 
 def _opened(row: Method) -> Method:
@@ -197,4 +178,4 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
     question = model.made().question
     found = PROJECTION.assess(question, decay)
-    return [model.method(_with_length(PROJECTION, question, verdict)) for verdict in found]
+    return [model.method(with_length(PROJECTION, question, verdict)) for verdict in found]

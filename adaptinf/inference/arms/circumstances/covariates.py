@@ -57,19 +57,20 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any) -> Covariates:
     return Covariates(tuple(str(columns.get(name, name)) for name in named))
 
 
-def covariate_verdict(profile: LogProfile, verdict: Verdict, names: Sequence[str], given: Any) -> Verdict:
+def covariates_refusal(profile: LogProfile) -> str:
+    """Why no regression on earlier rewards serves; empty where one does."""
+    return TOLD_BY_UNITS if profile.one_draw_a_unit else running_means_alone(profile)
+
+
+def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
     """What a variant of AIPW is worth with covariates, by what it is worth without; `given` is for `fit`.
 
-    The expected length falls with the share of the variance of all rewards together that they explain.
+    The expected length falls with the share of the variance of all rewards together that they `explained`.
     """
     name, rank = f"{verdict.name}, adjusted", verdict.rank - 0.5
     arguments = {**verdict.arguments, "covariate": given}
-    reason = "" if verdict.valid else verdict.reason
-    if profile.one_draw_a_unit:
-        reason = reason or TOLD_BY_UNITS
-    if reason := reason or running_means_alone(profile):
-        return Verdict(name, "not valid", rank, arguments, reason)
-    left = 1.0 - explained(profile.log, names)
+    if not verdict.valid:
+        return replace(verdict, name=name, rank=rank, arguments=arguments)
     return replace(
         verdict,
         name=name,
@@ -77,7 +78,7 @@ def covariate_verdict(profile: LogProfile, verdict: Verdict, names: Sequence[str
         arguments=arguments,
         reason=f"{verdict.reason}; what {', '.join(names)} explains of the rewards is taken out",
         assumes=f"{verdict.assumes}; no arm can have moved {', '.join(names)}",
-        length=verdict.length * math.sqrt(left),
+        length=verdict.length * math.sqrt(1.0 - share),
     )
 
 
