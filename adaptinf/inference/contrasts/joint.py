@@ -38,30 +38,37 @@ def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | No
 
 
 def sums_correlation(
-    sums: Sums, pairs: Sequence[Results], codes: IntArray, *, stationary: bool
+    sums: Sums,
+    pairs: Sequence[Results],
+    codes: IntArray,
+    *,
+    stationary: bool,
+    multiples: FloatArray | None = None,
 ) -> FloatArray | None:
     """Correlation of contrasts from sums by batch, None where their weights are not each pair's own.
 
-    Shapes: codes (P, 2), the treatment first; returns (P, P).
+    Shapes: codes (P, 2), the treatment first; multiples (P,), of the control's mean that are subtracted, 1 by
+    default; returns (P, P).
     """
     kind, estimator = pairs[0].weights, pairs[0].estimator
     if estimator not in ("ipw", "aipw") or kind not in SHARED:
         return None
     if sums.shares:
-        return shared_correlation(sums.cells, codes)
+        return shared_correlation(sums.cells, codes, multiples)
     profile = profile_of(sums)
     weights = [
         batch_weights(Question(profile, pair, contrast=True, stationary=stationary), str(kind))[:, 0]
         for pair in codes
     ]
-    return contrast_correlation(sums.cells, codes, np.column_stack(weights), augmented=estimator == "aipw")
+    return contrast_correlation(
+        sums.cells, codes, np.column_stack(weights), augmented=estimator == "aipw", multiples=multiples
+    )
 
 
-def joint_covariance(correlation: FloatArray | None, pairs: Sequence[Results]) -> FloatArray | None:
-    """Covariance of the contrasts whose diagonal is their squared errors; correlation, returns (P, P)."""
+def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> FloatArray | None:
+    """Covariance whose diagonal is the squared errors; correlation (P, P), std_error (P,), returns (P, P)."""
     if correlation is None:
         return None
-    std_error = np.array([pair.std_error[0] for pair in pairs])
     covariance = correlation * np.outer(std_error, std_error)
-    covariance[np.diag_indices(len(pairs))] = std_error**2
+    covariance[np.diag_indices(len(std_error))] = std_error**2
     return np.asarray(covariance, dtype=np.float64)

@@ -1,5 +1,10 @@
 """Relative effects of arms over a control: the ratio of two means less 1.
 
+By the delta method the error of the ratio R of an arm's mean to the control's, m, is that of (a - R c) / m,
+with a and c the errors of the two means; that of log R is the same over R, and Fieller's statistic is of the
+same a - R c at the ratio that is tested. What a round adds to all of them is thus known up to factors, and
+gives the correlations of several lifts, by the logarithm or by Fieller's method, at the estimated ratios.
+
 References
 ----------
 Fieller (1954), "Some problems in interval estimation".
@@ -16,6 +21,7 @@ from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import RecodedReference, Reference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+from adaptinf.typing import FloatArray
 
 FEWEST_EVENTS = 20
 """Outcomes other than the commonest in either arm below which there is no lift."""
@@ -23,7 +29,7 @@ FEWEST_ERRORS = 3.0
 """Standard errors by which the control's mean must differ from 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lift:
     """One lift; NaN, with the reason, where there is none."""
 
@@ -31,6 +37,13 @@ class Lift:
     std_error: float
     reference: Reference
     reason: str = ""
+    ratio: float = math.nan
+    control: float = math.nan
+    """The control's mean."""
+
+    def influence(self, rows: FloatArray) -> FloatArray:
+        """What each round, or unit, adds to its error; rows (n, 2), of the means of arm and control."""
+        return np.nan_to_num((rows[:, 0] - self.ratio * rows[:, 1]) / self.control)
 
 
 def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
@@ -44,9 +57,11 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
     std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     ratio = float(top / bottom)
     if top > 0.0 and bottom > 0.0:
-        return Lift(ratio - 1.0, std_error, LogRatioReference(ratio, std_error / ratio, df))
-    inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
-    return Lift(ratio - 1.0, std_error, RecodedReference(inner, -1.0, 1.0))
+        law: Reference = LogRatioReference(ratio, std_error / ratio, df)
+    else:
+        inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
+        law = RecodedReference(inner, -1.0, 1.0)
+    return Lift(ratio - 1.0, std_error, law, ratio=ratio, control=float(bottom))
 
 
 def _refusal(question: Question, fit: ArmFit, what: str) -> str:

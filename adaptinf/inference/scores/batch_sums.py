@@ -163,14 +163,20 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
 
 
 def contrast_correlation(
-    cells: Cells, codes: IntArray, weights: FloatArray, *, augmented: bool
+    cells: Cells,
+    codes: IntArray,
+    weights: FloatArray,
+    *,
+    augmented: bool,
+    multiples: FloatArray | None = None,
 ) -> FloatArray:
     """Correlation of contrasts that each have one weight per batch for both arms.
 
-    Shapes: codes (P, 2), the arm that is compared first; weights (B, P); returns (P, P).
+    Shapes: codes (P, 2), the arm that is compared first; weights (B, P); multiples (P,), of the second arm's
+    mean that are subtracted, 1 by default; returns (P, P).
 
     With d the predicted difference less the estimate, R and V sums of (y - m)/e and (y - m)^2/e^2 over an
-    arm's rounds (times the first batch's n/(n - 1) and its square), and s the sign of an arm in a contrast,
+    arm's rounds (times the first batch's n/(n - 1) and its square), and s the factor of an arm in a contrast,
     two contrasts q and r have sum h_q h_r (n d_q d_r + d_q R_r + d_r R_q + sum_k s_qk s_rk V_k).
     """
     cells = cells if augmented else cells.about(0.0)
@@ -179,7 +185,7 @@ def contrast_correlation(
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
         h[0] = 0.0
-    sign = _signs(codes, len(every))
+    sign = _factors(codes, len(every), multiples)
     gain = parts.gain[:, None]
     reach, level = (gain * parts.about[1, 1]) @ sign.T, parts.level @ sign.T
     total = (h * n).sum(axis=0)
@@ -187,27 +193,33 @@ def contrast_correlation(
     one = h * d
     spread = one.T @ (n * one) + one.T @ (h * reach) + (h * reach).T @ one
     spread += np.einsum("bq,br,bk,qk,rk->qr", h, h, gain**2 * parts.about[2, 2], sign, sign, optimize=True)
-    return correlation_of(spread)
+    # In the first batch every score lacks c z, the round's own part of their mean: differences cannot see it.
+    left, own = sign.sum(axis=1), sign @ parts.about[1, 2, 0]
+    c, a = float(parts.loss[0]), float(parts.gain[0])
+    mixed = a * c * (np.outer(left, own) + np.outer(own, left)) if c > 0.0 else 0.0
+    first = c * c * parts.whole[2, 0] * np.outer(left, left) - mixed
+    return correlation_of(spread + np.outer(h[0], h[0]) * first)
 
 
-def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
+def shared_correlation(cells: Cells, codes: IntArray, multiples: FloatArray | None = None) -> FloatArray:
     """Correlation of contrasts where the arms' shares stand in for propensities.
 
-    Shapes: codes (P, 2); returns (P, P). Given the arms the means of different ones are independent.
+    Shapes: codes (P, 2), multiples (P,); returns (P, P). Given the arms the means of different ones are
+    independent.
     """
     every = np.arange(cells.smallest.shape[1])
     means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
     variance = np.diag(shared_means(cells, every, means).covariance)
-    sign = _signs(codes, len(every))
+    sign = _factors(codes, len(every), multiples)
     return correlation_of((sign * variance) @ sign.T)
 
 
-def _signs(codes: IntArray, n_arms: int) -> FloatArray:
-    """Signs of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
-    sign, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
-    sign[place, codes[:, 0]] += 1.0
-    sign[place, codes[:, 1]] -= 1.0
-    return sign
+def _factors(codes: IntArray, n_arms: int, multiples: FloatArray | None) -> FloatArray:
+    """Factors of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
+    found, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
+    found[place, codes[:, 0]] += 1.0
+    found[place, codes[:, 1]] -= 1.0 if multiples is None else multiples
+    return found
 
 
 def correlation_of(spread: FloatArray) -> FloatArray:
