@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.scores.batch_sums import contrast_correlation, correlation_of, shared_correlation
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -53,6 +54,9 @@ def sums_correlation(
     kind, estimator = pairs[0].weights, pairs[0].estimator
     if estimator not in ("ipw", "aipw") or kind not in SHARED:
         return None
+    if sums.by_unit is not None and profile_of(sums).repeated_units:
+        own = (sums.cells, sums.by_unit, codes)
+        return unit_correlation(*own, augmented=estimator == "aipw", multiples=multiples)
     if sums.shares:
         return shared_correlation(sums.cells, codes, multiples)
     profile = profile_of(sums)

@@ -185,7 +185,7 @@ def contrast_correlation(
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
         h[0] = 0.0
-    sign = _factors(codes, len(every), multiples)
+    sign = arm_factors(codes, len(every), multiples)
     gain = parts.gain[:, None]
     reach, level = (gain * parts.about[1, 1]) @ sign.T, parts.level @ sign.T
     total = (h * n).sum(axis=0)
@@ -210,11 +210,11 @@ def shared_correlation(cells: Cells, codes: IntArray, multiples: FloatArray | No
     every = np.arange(cells.smallest.shape[1])
     means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
     variance = np.diag(shared_means(cells, every, means).covariance)
-    sign = _factors(codes, len(every), multiples)
+    sign = arm_factors(codes, len(every), multiples)
     return correlation_of((sign * variance) @ sign.T)
 
 
-def _factors(codes: IntArray, n_arms: int, multiples: FloatArray | None) -> FloatArray:
+def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = None) -> FloatArray:
     """Factors of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
     found, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
     found[place, codes[:, 0]] += 1.0
