@@ -47,6 +47,16 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"([\d.]+), in (\d+ of \d+) rows",
             "at least {0} in {1} rows",
         ),
+        "ratios": (
+            "ratio metrics and adjusted contrasts cover",
+            r"(\d+ of \d+) shares are at\s+least ([\d.]+\d)",
+            "{0} shares at least {1} less three errors",
+        ),
+        "answers": (
+            "mixture sequences are no wider than confseq's",
+            r"largest ratio is\s+([\d.]+\d)",
+            "at most {0} times as wide",
+        ),
         "mixtures": (
             "mixture sequences keep their level",
             r"(\d+ of \d+) shares are at most ([\d.]+\d)",

@@ -117,6 +117,7 @@ def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) ->
         phase=phase,
         randomised=randomised,
         context=context,
+        outcomes=dict(run.outcomes),
         known=run.known,
     )
 

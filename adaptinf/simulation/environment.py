@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +17,14 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 class Renewed(NamedTuple):
-    """One more run of an environment; units (rounds,) where rounds belong to units."""
+    """One more run of an environment; units (rounds,) where rounds belong to units.
+
+    Further outcomes by their names, (rounds, arms) each, as every arm would give them.
+    """
 
     tables: EnvironmentTables
     units: NDArray[Any] | None = None
+    outcomes: Mapping[str, FloatArray] = MappingProxyType({})
 
 
 class Environment:
@@ -50,6 +56,8 @@ class Environment:
         Names of the columns that hold the context vectors in a log.
     context_norm : float
         Largest Euclidean length that a context vector can have; 0 where contexts are not vectors.
+    outcome_means : mapping of str to ndarray of shape (features, arms)
+        True means of further outcomes by their names, such as the denominators of ratio metrics.
 
     Examples
     --------
@@ -73,6 +81,7 @@ class Environment:
     range_learnt: bool = False
     renewed: bool = False
     delayed: bool = False
+    outcome_means: Mapping[str, FloatArray] = MappingProxyType({})
     _tables: EnvironmentTables
 
     @property
@@ -121,6 +130,11 @@ class Environment:
         """Mean reward of each arm over the contexts at their average arrival probabilities, shape (arms,)."""
         weights = self.probabilities.mean(axis=0)
         return np.asarray(weights @ self.means, dtype=np.float64)
+
+    def ratios(self, denominator: str) -> FloatArray:
+        """A ratio metric of each arm: its mean reward over its mean of a further outcome, shape (arms,)."""
+        weights = self.probabilities.mean(axis=0)
+        return np.asarray((weights @ self.means) / (weights @ self.outcome_means[denominator]))
 
     def effects(self, treatment: int = 1, control: int = 0) -> FloatArray:
         """Difference of two arms' means (by position) in each context, shape (features,)."""

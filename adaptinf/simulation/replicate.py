@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -100,7 +100,8 @@ class Run:
 
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
     missing where outcomes are, what that means; amended outcomes that the design was told otherwise; arms
-    that were removed, each with the number of rounds before that; noise where it comes from, if there is any.
+    that were removed, each with the number of rounds before that; noise where it comes from, if there is any;
+    further outcomes by their names, (rounds,) each.
     """
 
     record: Record
@@ -112,6 +113,7 @@ class Run:
     amended: int = 0
     removed: tuple[tuple[int, int], ...] = ()
     noise: str = "simulation"
+    outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:
@@ -177,13 +179,25 @@ def iterate_runs(
         record = empty_record(horizon, environment.n_arms, with_propensities, environment.dimension)
         outcomes = np.zeros((1, program.n_outcomes))
         tallies[:] = 0.0
-        there, units = world, None
+        there, drawn = world, None
         if environment.renewed:
             drawn = environment.renew(horizon, stream)
-            there, units = world._replace(environment=drawn.tables), drawn.units
+            there = world._replace(environment=drawn.tables)
         program.entry(tables, there, stream, state, Results(tallies, outcomes, regret, record))
-        known = _known(there.environment.delay, record.action)
-        yield Run(record, tables.released[: int(state[SCALARS, RELEASED])].copy(), outcomes[0], units, known)
+        yield Run(
+            record,
+            tables.released[: int(state[SCALARS, RELEASED])].copy(),
+            outcomes[0],
+            None if drawn is None else drawn.units,
+            _known(there.environment.delay, record.action),
+            outcomes={} if drawn is None else _seen(drawn.outcomes, record.action),
+        )
+
+
+def _seen(outcomes: Mapping[str, FloatArray], action: IntArray) -> dict[str, FloatArray]:
+    """Further outcomes of the arms that were chosen; outcomes (rounds, arms) each, action (rounds,)."""
+    steps = np.arange(len(action))
+    return {name: values[steps, action] for name, values in outcomes.items()}
 
 
 def _known(delay: IntArray, action: IntArray) -> IntArray | None:

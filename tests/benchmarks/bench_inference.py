@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 
 from adaptinf.designs import Thompson
 from adaptinf.inference.arms.models import ArmMeans
+from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.scores.means import sample_means
 from adaptinf.inference.scores.outcome_models import running_ridge
 from adaptinf.inference.scores.streams import streamed_means
@@ -100,6 +101,42 @@ def many_time() -> tuple[float, float]:
     return took, float(np.concatenate([found for found, _ in parts]).mean())
 
 
+def answers_over_parts() -> dict[str, float]:
+    """Time of `recommend` for several contrasts and for the winner, over that for one contrast and for means.
+
+    By the rounds of a log of three arms: each table is made of a log that was not looked at before.
+    """
+    found = {}
+    for rounds in (1_000, 200_000):
+        whole = long_log().arrays
+        rows = slice(0, rounds)
+        three = np.flatnonzero(whole.action[rows] < 3)
+        assert whole.propensities is not None
+        assert whole.propensity is not None
+        arrays = LogArrays(
+            action=whole.action[three],
+            reward=whole.reward[three],
+            propensity=whole.propensity[three],
+            propensities=np.ascontiguousarray(whole.propensities[three, :3]),
+        )
+
+        def table(target: str, arrays: LogArrays = arrays, **own: object) -> float:
+            def made() -> None:
+                recommend(AdaptiveLog.from_arrays(arrays, arms=(0, 1, 2)), target, **own)
+
+            made()
+            return best(made)
+
+        several = table("contrasts", control=0) / table("contrast", treatment=1, control=0)
+        found[f"contrasts over contrast, {rounds:,} rounds"] = several
+        found[f"winner over arm means, {rounds:,} rounds"] = table("winner") / table("arm-means")
+    return found
+
+
+def test_rows_for_contrasts_and_winners_cost_little() -> None:
+    assert max(answers_over_parts().values()) < 1.2
+
+
 def test_a_million_rounds_within_fifteen_copies() -> None:
     fit, copy = long_times()
     assert fit <= COPIES * copy
@@ -120,6 +157,7 @@ def main() -> None:
     took, _ = many_time()
     lines = [
         f"AIPW, two-point, {ROUNDS:,} x {ARMS}: {fit:.3f} s; copy {copy:.4f} s; ratio {fit / copy:.1f}",
+        *(f"recommend, {name}: {ratio:.2f}" for name, ratio in answers_over_parts().items()),
         f"running ridge, 5 covariates: {ridge_time():.2f} s",
         f"{RUNS:,} replications, T = {HORIZON:,}, four estimators, {PROCESSES} processes: {took:.1f} s each",
     ]

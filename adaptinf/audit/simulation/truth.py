@@ -8,9 +8,10 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
-from adaptinf.texts import absent
+from adaptinf.texts import absent, listed
 
-_KINDS = ("arm-mean", "contrast", "lift", "cate", "bin-mean")
+_RATIOS = {"ratio": "arm-mean", "ratio-contrast": "contrast", "ratio-lift": "lift"}
+_KINDS = ("arm-mean", "contrast", "lift", "cate", "bin-mean", *_RATIOS)
 
 
 def largest_difference(env: Environment) -> float | None:
@@ -27,8 +28,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Parameters
     ----------
     estimand : Estimand
-        Mean of an arm, contrast of two arms, lift of one over the other, effect within a group, or mean of an
-        arm over a bin.
+        Mean of an arm, contrast of two arms, lift of one over the other, the same of a ratio metric, effect
+        within a group, or mean of an arm over a bin.
     env : Environment
         Where the truth is known.
 
@@ -39,8 +40,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     Raises
     ------
     ParameterError
-        If the environment has no such arm or group, or no averages over bins, or the estimand is of another
-        kind.
+        If the environment has no such arm or group, no averages over bins, no true mean of a denominator, or
+        the estimand is of another kind.
 
     Examples
     --------
@@ -54,7 +55,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     if estimand.kind not in _KINDS:
         problem = f"the truth of a {estimand.kind!r} does not follow from an environment: give it by truth="
         raise ParameterError("true_value", [problem])
-    of_arm = estimand.kind in ("arm-mean", "bin-mean")
+    kind = _RATIOS.get(estimand.kind, estimand.kind)
+    of_arm = kind in ("arm-mean", "bin-mean")
     labels = [estimand.arm] if of_arm else [estimand.treatment, estimand.control]
     unknown = [
         absent("arm", label, env.arms, "the environment has") for label in labels if label not in env.arms
@@ -64,6 +66,12 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     averages = getattr(env, "averages", None) if getattr(env, "rows", None) is None else None
     if estimand.kind == "bin-mean" and averages is None:
         unknown.append("the environment has no averages over bins: SmoothArms has, with uniform contexts")
+    if estimand.kind in _RATIOS and estimand.denominator not in env.outcome_means:
+        known = listed(env.outcome_means)
+        unknown.append(
+            f"the environment has no true mean of {estimand.denominator}, the denominator, but of {known}: a "
+            "FunctionEnvironment has those of outcome_means=, by the names of its outcomes; or give truth="
+        )
     if np.isnan(env.means).any():
         unknown.append(f"{type(env).__name__} was not told its true means: give means= there, or truth=")
     refuse("true_value", unknown)
@@ -73,7 +81,8 @@ def true_value(estimand: Estimand, env: Environment) -> float:
     if averages is not None and estimand.kind == "bin-mean":
         edges = np.array(estimand.group, dtype=np.float64)
         return float(averages(edges[None, :, 0], edges[None, :, 1])[0, codes[0]])
-    means = env.arm_means()[codes]
-    if estimand.kind == "lift":
+    every = env.arm_means() if estimand.kind == kind else env.ratios(str(estimand.denominator))
+    means = every[codes]
+    if kind == "lift":
         return float(means[0] / means[1] - 1.0) if means[1] != 0.0 else float("nan")
-    return float(means[0] if estimand.kind == "arm-mean" else means[0] - means[1])
+    return float(means[0] if kind == "arm-mean" else means[0] - means[1])

@@ -166,6 +166,11 @@ def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray |
     return read_denominator(subject, log, given, keep)
 
 
+def name_of(below: Denominator | None) -> str | None:
+    """What a ratio metric divides by; None where there is none."""
+    return None if below is None else below.name
+
+
 def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:

@@ -19,6 +19,7 @@ from adaptinf.inference.arms.choice import (
     by_deviation,
     denominator_of,
     fit_method,
+    name_of,
     refusal,
 )
 from adaptinf.inference.arms.differences import difference
@@ -184,9 +185,10 @@ class Contrast:
             warn_of_tiny_propensities(asked.subject, found)
             found = difference(question, method, found, asked, keep_scores)
         kind = "contrast" if self.denominator is None else "ratio-contrast"
+        pair = {"treatment": self.treatment, "control": self.control}
         return Results(
             model="Contrast",
-            estimands=(Estimand(kind, treatment=self.treatment, control=self.control),),
+            estimands=(Estimand(kind, **pair, denominator=name_of(self.denominator)),),
             terms=(f"{self.treatment} - {self.control}",),
             estimate=np.array([found.estimate]),
             std_error=np.array([found.std_error]),

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.inference.arms.choice import arm_codes, as_ratios, by_deviation, denominator_of, fit_method
+from adaptinf.inference.arms.choice import (
+    arm_codes,
+    as_ratios,
+    by_deviation,
+    denominator_of,
+    fit_method,
+    name_of,
+)
 from adaptinf.inference.arms.fit import (
     check_options,
     fit_efficiency,
@@ -201,7 +208,9 @@ class ArmMeans:
         kind = "arm-mean" if self.denominator is None else "ratio"
         return Results(
             model="ArmMeans",
-            estimands=tuple(Estimand(kind, arm=arm) for arm in self.arms),
+            estimands=tuple(
+                Estimand(kind, arm=arm, denominator=name_of(self.denominator)) for arm in self.arms
+            ),
             terms=tuple(map(str, self.arms)),
             estimate=fit.estimate,
             std_error=fit.std_error,

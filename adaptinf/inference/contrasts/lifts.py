@@ -1,5 +1,10 @@
 """Relative effects of arms over a control: the ratio of two means less 1.
 
+By the delta method the error of the ratio R of an arm's mean to the control's, m, is that of (a - R c) / m,
+with a and c the errors of the two means; that of log R is the same over R, and Fieller's statistic is of the
+same a - R c at the ratio that is tested. What a round adds to all of them is thus known up to factors, and
+gives the correlations of several lifts, by the logarithm or by Fieller's method, at the estimated ratios.
+
 References
 ----------
 Fieller (1954), "Some problems in interval estimation".
@@ -16,6 +21,7 @@ from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import RecodedReference, Reference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+from adaptinf.typing import FloatArray
 
 FEWEST_EVENTS = 20
 """Outcomes other than the commonest in either arm below which there is no lift."""
@@ -23,7 +29,7 @@ FEWEST_ERRORS = 3.0
 """Standard errors by which the control's mean must differ from 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lift:
     """One lift; NaN, with the reason, where there is none."""
 
@@ -31,25 +37,34 @@ class Lift:
     std_error: float
     reference: Reference
     reason: str = ""
+    ratio: float = math.nan
+    control: float = math.nan
+    """The control's mean."""
+
+    def influence(self, rows: FloatArray) -> FloatArray:
+        """What each round, or unit, adds to its error; rows (n, 2), of the means of arm and control."""
+        return np.nan_to_num((rows[:, 0] - self.ratio * rows[:, 1]) / self.control)
 
 
-def lift_of(question: Question, fit: ArmFit) -> Lift:
-    """The treatment's mean over the control's, less 1, from the fit of the pair."""
+def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
+    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit of the pair."""
     (top, bottom), covariance = fit.estimate, fit.covariance
     df = float(fit.degrees.min())
-    reason = _refusal(question, fit)
+    reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
     slope = np.array([1.0, -top / bottom]) / bottom
     std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     ratio = float(top / bottom)
     if top > 0.0 and bottom > 0.0:
-        return Lift(ratio - 1.0, std_error, LogRatioReference(ratio, std_error / ratio, df))
-    inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
-    return Lift(ratio - 1.0, std_error, RecodedReference(inner, -1.0, 1.0))
+        law: Reference = LogRatioReference(ratio, std_error / ratio, df)
+    else:
+        inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
+        law = RecodedReference(inner, -1.0, 1.0)
+    return Lift(ratio - 1.0, std_error, law, ratio=ratio, control=float(bottom))
 
 
-def _refusal(question: Question, fit: ArmFit) -> str:
+def _refusal(question: Question, fit: ArmFit, what: str) -> str:
     """Why there is no lift; empty where there is."""
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
@@ -59,7 +74,7 @@ def _refusal(question: Question, fit: ArmFit) -> str:
         return f"an arm has {int(events.min())} outcomes other than the commonest, fewer than {FEWEST_EVENTS}"
     if abs(float(fit.estimate[1])) < FEWEST_ERRORS * error:
         return (
-            f"the control's mean is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
+            f"the control's {what} is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
             f"than {FEWEST_ERRORS:g}, so that a ratio to it may be anything"
         )
     return ""

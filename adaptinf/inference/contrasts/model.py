@@ -15,7 +15,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
 from adaptinf.inference.arms.circumstances.covariates import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
@@ -26,6 +26,7 @@ from adaptinf.inference.contrasts.joint import (
     sums_correlation,
 )
 from adaptinf.inference.contrasts.lifts import Lift, lift_of
+from adaptinf.inference.contrasts.methods import NO_MEANS
 from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
@@ -41,7 +42,8 @@ from adaptinf.typing import FloatArray
 
 _LIFT = (
     "Lifts: an arm's mean over the control's, less 1. By the t law of the log ratio where both means are "
-    "positive, by Fieller's otherwise; both means are over the same rounds, with the same weights."
+    "positive, by Fieller's otherwise; both means are over the same rounds, with the same weights. Several "
+    "hold at once by their correlations at the estimated ratios."
 )
 _UNKNOWN = (
     "The covariance of the terms is not known: what holds for all of them at once is by Bonferroni's method."
@@ -179,22 +181,32 @@ class Contrasts:
             codes = np.array([self._codes(treatment) for treatment in self.treatments])
             asked = Asked("Contrasts.fit", **self._modelled(options), stationary=stationary)
             correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator)
-        covariance = joint_covariance(correlation, pairs)
+        covariance = joint_covariance(correlation, std_error)
         law = joined([pair.reference for pair in pairs], estimate, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null)
 
     def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
         """Lifts by the methods of the contrasts that were fitted."""
-        lifts = [
-            self._lift(pair, treatment, options)
-            for pair, treatment in zip(pairs, self.treatments, strict=True)
-        ]
+        lifts, influences = list[Lift](), list[FloatArray | None]()
+        for pair, treatment in zip(pairs, self.treatments, strict=True):
+            lift, influence = self._lift(pair, treatment, options, joint=len(pairs) > 1)
+            lifts.append(lift)
+            influences.append(influence)
         terms = tuple(f"{arm} / {self.control} - 1" for arm in self.treatments)
         told = [f"{term}: {one.reason}." for term, one in zip(terms, lifts, strict=True) if one.reason]
         estimate = np.array([one.estimate for one in lifts])
         std_error = np.array([one.std_error for one in lifts])
         law, notes = joined([one.reference for one in lifts], estimate, std_error), (_LIFT, *told)
-        return self._results(pairs, estimate, std_error, law, None, null=null, terms=terms, notes=notes)
+        if (sums := profile_of(self.log).sums) is None:
+            correlation = rows_correlation(influences)
+        else:
+            codes = np.array([self._codes(treatment) for treatment in self.treatments])
+            ratios = np.array([0.0 if one.reason else one.ratio for one in lifts])
+            steady = bool(options["stationary"])
+            asked = Asked("Contrasts.fit", **self._modelled(options), stationary=steady)
+            correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator, ratios)
+        covariance = joint_covariance(correlation, std_error)
+        return self._results(pairs, estimate, std_error, law, covariance, null=null, terms=terms, notes=notes)
 
     def _codes(self, treatment: Any) -> tuple[int, int]:
         """Positions of the arms of a pair."""
@@ -209,8 +221,10 @@ class Contrasts:
             also["outcome"] = covariates_of("Contrasts.fit", self.log, *named)
         return also
 
-    def _lift(self, pair: Results, treatment: Any, options: dict[str, Any]) -> Lift:
-        """One lift, of the means that the contrast is the difference of."""
+    def _lift(
+        self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
+    ) -> tuple[Lift, FloatArray | None]:
+        """One lift, of the means that the contrast is the difference of, and what rounds add to its error."""
         codes = np.array(self._codes(treatment))
         stationary = bool(options["stationary"])
         question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
@@ -219,10 +233,15 @@ class Contrasts:
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
             ways = ["aipw, for a log with propensities"]
-            raise InvalidForLog(f"a lift by {pair.estimator}", "it has no valid means of both arms", ways)
+            raise InvalidForLog(f"a lift by {pair.estimator}", NO_MEANS, ways)
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
-        return lift_of(question, fit)
+        lift = lift_of(question, fit, "mean" if self.denominator is None else "ratio")
+        if not joint or question.profile.sums is not None:
+            return lift, None
+        kept = method.contributions(question, fit)
+        rows = kept.get("influence_by_unit", kept["influence"])
+        return lift, np.zeros(len(rows)) if lift.reason else lift.influence(rows)
 
     def _results(
         self,
@@ -249,7 +268,10 @@ class Contrasts:
             model="Contrasts",
             estimands=tuple(
                 Estimand(
-                    kind if self.denominator is None else f"ratio-{kind}", treatment=arm, control=self.control
+                    kind if self.denominator is None else f"ratio-{kind}",
+                    treatment=arm,
+                    control=self.control,
+                    denominator=name_of(self.denominator),
                 )
                 for arm in self.treatments
             ),

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.inference.distributions.base import (
     AdjustedReference,
     NormalReference,
+    RecodedReference,
     Reference,
     StudentReference,
 )
@@ -75,7 +76,13 @@ def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArr
     """The law of k terms from those of each; estimate, std_error (k,)."""
     if all(isinstance(part, NormalReference) for part in parts):
         return NormalReference(estimate, std_error)
-    df = np.array([float(np.ravel(getattr(part, "df", np.inf))[0]) for part in parts])
+    df = np.array([_freedom(part) for part in parts])
     if all(isinstance(part, StudentReference) for part in parts):
         return StudentReference(estimate, std_error, df)
     return JoinedReference(tuple(parts), np.asarray(estimate), np.asarray(std_error), df)
+
+
+def _freedom(part: Reference) -> float:
+    """Degrees of freedom of the law of a term, or of the one that it is made of; infinite without any."""
+    inner = part.inner if isinstance(part, RecodedReference) else part
+    return float(np.ravel(getattr(inner, "df", np.inf))[0])

@@ -1,6 +1,7 @@
 """Every model's verdicts on a log, in one table."""
 
-from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.recommend.table import Recommendation
 
 __all__ = [
     "Recommendation",

@@ -4,180 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
+from adaptinf.inference.recommend.facts import exact_fact, facts_of
+from adaptinf.inference.recommend.metrics import refused
 from adaptinf.inference.recommend.rows import (
     Method,
     arm_rows,
-    batches_told,
     cate_rows,
-    contexts_told,
-    exact_fact,
+    contrasts_rows,
     policy_rows,
     projection_rows,
     sequence_rows,
-    smallest_propensity,
+    winner_rows,
 )
+from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log.promises import source_note
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
-from adaptinf.texts import absent
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from adaptinf.inference.results.base import Results
-    from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
-_TARGETS = ("arm-means", "contrast", "cate", "policy-value")
+_TARGETS = ("arm-means", "contrast", "contrasts", "winner", "cate", "policy-value")
 _BY_ARM = ("arm-means", "contrast")
 _OWN = {
-    "arm-means": ("arms",),
-    "contrast": ("treatment", "control"),
+    "arm-means": ("arms", "denominator", "covariate"),
+    "contrast": ("treatment", "control", "denominator", "covariate"),
+    "contrasts": ("control", "treatments", "lift", "denominator", "covariate"),
+    "winner": ("arms", "control", "runner_up"),
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
-_LENGTHS = (
-    "Length: of the 95% intervals to be expected, over that of the first method; by counts, propensities and "
-    "the mean and variance of all rewards together, never by an arm's own."
-)
+_MEANS_ALONE = "a sequence is of means and their differences, not of ratios"
 _STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Recommendation:
-    """Every method for a target, the valid ones first; made by `recommend`.
-
-    Attributes
-    ----------
-    target : str
-        What is to be estimated.
-    methods : tuple of Method
-        In order.
-    facts : tuple of (str, str)
-        What was read from the log.
-    """
-
-    target: str
-    methods: tuple[Method, ...]
-    facts: tuple[tuple[str, str], ...]
-
-    @property
-    def best(self) -> Method:
-        """The first method.
-
-        Raises
-        ------
-        InvalidForLog
-            If none is valid.
-        """
-        first = self.methods[0]
-        if not first.verdict.valid:
-            reasons = dict.fromkeys(method.verdict.reason for method in self.methods)
-            ways = ["recommend with another target="] if self.target != "cate" else []
-            raise InvalidForLog(f"any method for {self.target}", "; ".join(reasons), ways)
-        return first
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per method: method, label, length, call, reason, assumes and warning.
-
-        The length is that of the 95% intervals to be expected, over that of the first method: by counts,
-        propensities, and the mean and variance of all rewards together, never of an arm's.
-        """
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "method": [one.verdict.name for one in self.methods],
-                "label": [one.verdict.label for one in self.methods],
-                "length": self._lengths(),
-                "call": [one.call for one in self.methods],
-                "reason": [one.verdict.reason for one in self.methods],
-                "assumes": [one.verdict.assumes for one in self.methods],
-                "warning": [one.verdict.warning for one in self.methods],
-            }
-        )
-
-    def _lengths(self) -> list[float]:
-        """Expected lengths over that of the first method; NaN where they are not known."""
-        first = self.methods[0].verdict.length
-        known = math.isfinite(first) and first > 0.0
-        return [one.verdict.length / first if known else math.nan for one in self.methods]
-
-    def fit(self, method: str | None = None) -> Results:
-        """Run a method.
-
-        Parameters
-        ----------
-        method : str, optional
-            Its name in the frame; by default the best.
-
-        Returns
-        -------
-        Results
-            Of the call in the frame.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such method.
-        InvalidForLog
-            If it is not valid for the log.
-        """
-        if method is None:
-            return self.best.run()
-        found = {one.verdict.name: one for one in self.methods}
-        if method not in found:
-            raise ParameterError("Recommendation.fit", [absent("method", method, found)])
-        chosen = found[method]
-        if not chosen.verdict.valid:
-            ways = [one.verdict.name for one in self.methods if one.verdict.valid][:3]
-            raise InvalidForLog(method, chosen.verdict.reason, ways)
-        return chosen.run()
-
-    def summary(self) -> ResultSummary:
-        """The table, with numbered notes that methods may share: as text, Markdown, LaTeX or HTML."""
-        from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import plain_table
-
-        notes = list(dict.fromkeys(map(_note, self.methods)))
-        rows = [
-            [
-                str(place),
-                one.verdict.name,
-                one.verdict.label,
-                "" if math.isnan(length) else f"{length:.2f}",
-                f"[{notes.index(_note(one)) + 1}]",
-            ]
-            for place, (one, length) in enumerate(zip(self.methods, self._lengths(), strict=True), start=1)
-        ]
-        first = self.methods[0]
-        chosen = first.call if first.verdict.valid else "none is valid"
-        facts = plain_table([*map(list, self.facts), ["First choice", chosen]], None, "ll")
-        table = plain_table(rows, ["", "method", "label", "length", "note"], "rllrl")
-        if any(row[3] for row in rows):
-            notes.append(_LENGTHS)
-        return ResultSummary(f"Methods for {self.target}", [facts, table], notes)
-
-    def __str__(self) -> str:
-        return self.summary().as_text()
-
-    def __repr__(self) -> str:
-        valid = [one for one in self.methods if one.verdict.valid]
-        first = repr(valid[0]) if valid else "none is valid"
-        return f"<Recommendation for {self.target}: {len(valid)} of {len(self.methods)} valid; {first}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
 
 def recommend(
@@ -187,8 +52,13 @@ def recommend(
     arms: Sequence[Any] | None = None,
     treatment: Any = None,
     control: Any = None,
+    treatments: Sequence[Any] | None = None,
+    lift: bool | None = None,
+    runner_up: bool | None = None,
     by: str | Sequence[str] | None = None,
     formula: str | None = None,
+    denominator: Any = None,
+    covariate: Any = None,
     trusted: bool | None = None,
     rounds: Any = None,
     policy: Any = None,
@@ -203,16 +73,27 @@ def recommend(
     ----------
     log : AdaptiveLog or Sums
         The data.
-    target : {"arm-means", "contrast", "cate", "policy-value"}
-        What is to be estimated.
+    target : {"arm-means", "contrast", "contrasts", "winner", "cate", "policy-value"}
+        What is to be estimated; ``"contrasts"`` are those of several arms with one control, ``"winner"`` is
+        the mean of the arm with the highest estimate, or its lead over another.
     arms : sequence of labels, optional
-        For arm means: the arms of interest, by default all.
+        For arm means and the winner: the arms of interest, by default all.
     treatment, control : label, optional
-        For contrasts and effects within groups: the arms. With two arms the second is the treatment.
+        For contrasts and effects within groups: the arms. With two arms the second is the treatment. The
+        control is that of several contrasts too, which need it, and one that the winner is compared with.
+    treatments, lift : optional
+        For several contrasts: the arms that are compared with the control, all others by default, and whether
+        their lifts over it are wanted, as for `Contrasts`.
+    runner_up : bool, optional
+        For the winner: whether it is compared with the second, as for `Winner`.
     by : str or sequence of str, optional
         For effects: the columns that make the groups.
     formula : str, optional
         For effects: covariates, in place of groups.
+    denominator : str or array_like, optional
+        For arm means and contrasts, single or several: those of ratio metrics, as for `ArmMeans`.
+    covariate : str or list of str, optional
+        For the same: the methods with covariate adjustment too, as for `ArmMeans.fit`.
     trusted : bool, optional
         For effects by a formula: compute any Python in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
@@ -273,34 +154,67 @@ def recommend(
     """
     log = _readable(log, target, formula)
     given = {"arms": arms, "treatment": treatment, "control": control, "by": by, "formula": formula}
+    given |= {"treatments": treatments, "lift": lift, "runner_up": runner_up}
+    given |= {"denominator": denominator, "covariate": covariate}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
-    if target in ("contrast", "cate"):
-        treatment, control = _pair(log, treatment, control)
-    pair = {"treatment": treatment, "control": control}
-    rows, always = [], []
-    if target in _BY_ARM:
-        contrast = target == "contrast"
-        codes = arm_codes("recommend", log, (treatment, control) if contrast else arms)
-        own: dict[str, Any] = pair if contrast else {"arms": arms}
-        rows = arm_rows(Question(profile_of(log), codes, contrast, decay, variation), own)
-        always = [] if profile_of(log).incomplete else sequence_rows(log, target, own)
-    elif target == "policy-value":
-        rows, always = policy_rows(log, policy, snapshots), sequence_rows(log, target, {"policy": policy})
-    elif by is not None:
-        rows = cate_rows(log, {"by": by, **pair, "rounds": rounds})
-    else:
-        rows = projection_rows(log, {"formula": formula, **pair, "rounds": rounds, "trusted": trusted}, decay)
+    rows, always = _rows(log, target, given, decay, variation)
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
     rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
-    exact = exact_fact(log) if stopping == "fixed" and target in _BY_ARM else ()
-    return Recommendation(target, tuple(rows), (*_facts(log, stopping, variation), *exact))
+    of_means = target in _BY_ARM and denominator is None
+    exact = exact_fact(log) if stopping == "fixed" and of_means else ()
+    return Recommendation(target, tuple(rows), (*facts_of(log, stopping, variation), *exact))
+
+
+def _rows(
+    log: AdaptiveLog, target: str, given: dict[str, Any], decay: float | None, variation: float | None
+) -> tuple[list[Method], list[Method]]:
+    """Rows of methods that hold at a fixed number of rounds, and of those that hold at any."""
+    metric = {name: given[name] for name in ("denominator", "covariate")}
+    profile = profile_of(log)
+    if target == "contrasts":
+        own = {name: given[name] for name in ("control", "treatments") if given[name] is not None}
+        return contrasts_rows(log, own, decay, **metric, lift=bool(given["lift"])), []
+    if target == "winner":
+        codes = arm_codes("recommend", log, given["arms"])
+        question = Question(profile, codes, decay=decay, variation=variation)
+        return winner_rows(question, {name: given[name] for name in _OWN["winner"]}), []
+    if target == "policy-value":
+        policy = given["policy"]
+        always = sequence_rows(log, target, {"policy": policy})
+        return policy_rows(log, policy, given["snapshots"]), always
+    if target == "arm-means":
+        return _arm_rows(
+            Question(profile, arm_codes("recommend", log, given["arms"]), False, decay, variation),
+            {"arms": given["arms"]},
+            metric,
+        )
+    treatment, control = _pair(log, given["treatment"], given["control"])
+    pair = {"treatment": treatment, "control": control}
+    if target == "contrast":
+        codes = arm_codes("recommend", log, (treatment, control))
+        return _arm_rows(Question(profile, codes, True, decay, variation), pair, metric)
+    if given["by"] is not None:
+        return cate_rows(log, {"by": given["by"], **pair, "rounds": given["rounds"]}), []
+    own = {"formula": given["formula"], **pair, "rounds": given["rounds"], "trusted": given["trusted"]}
+    return projection_rows(log, own, decay), []
+
+
+def _arm_rows(
+    question: Question, own: dict[str, Any], metric: dict[str, Any]
+) -> tuple[list[Method], list[Method]]:
+    """Rows for means of arms, or the contrast of two, or for ratios; there are no sequences of these."""
+    log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
+    always = [] if question.profile.incomplete else sequence_rows(log, target, own)
+    if metric["denominator"] is not None:
+        always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
+    return arm_rows(question, own, **metric), always
 
 
 def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
     """A log, or sums for the targets that these allow."""
-    if target in _BY_ARM or (target == "cate" and formula is None):
+    if target in (*_BY_ARM, "contrasts", "winner") or (target == "cate" and formula is None):
         return require_data("recommend", log)
     return require_log("recommend", log, incomplete=True)
 
@@ -331,6 +245,8 @@ def _check(
         for name, value in given.items():
             if value is not None and name not in own:
                 problems.append(f"{name} does not belong to target={target!r}: leave it out")
+        if target == "contrasts" and given["control"] is None:
+            problems.append("target='contrasts' needs control=, the arm that all others are compared with")
         if target == "policy-value" and given["policy"] is None:
             problems.append("target='policy-value' needs policy=")
         if target == "cate" and (given["by"] is None) == (given["formula"] is None):
@@ -358,38 +274,3 @@ def _other_runs(log: AdaptiveLog, found: Any) -> list[str]:
     if found.horizon != log.n_rounds:
         problems.append(f"stability is of {found.horizon} rounds, the log has {log.n_rounds}")
     return problems
-
-
-def _facts(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tuple[str, str], ...]:
-    profile, known = profile_of(log), "none"
-    if profile.knows_propensities:
-        which = "every arm's" if profile.knows_every_propensity else "the chosen arm's"
-        known = f"{which}, {log.propensity_status}, smallest {smallest_propensity(log):.2g}"
-        decay = profile.floor_decay
-        known += "" if decay is None else f", floor falls like t^-{decay:g}"
-    guarantee = log.reward_guarantee or log.guarantee
-    span = log.reward_range
-    bounded = span is not None and all(math.isfinite(end) for end in span)
-    facts = [
-        ("Design", profile.design_title or "unknown"),
-        ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
-        ("Propensities", known),
-        ("Batches", batches_told(log)),
-        ("Contexts", contexts_told(log)),
-        (
-            "Rewards",
-            f"within [{span[0]:g}, {span[1]:g}]" if bounded and span is not None else "no known bounds",
-        ),
-        ("Guarantee", "none" if guarantee is None else f"{guarantee}{source_note(log.guarantee_source)}"),
-    ]
-    if variation is not None:
-        facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))
-    return tuple(facts)
-
-
-def _note(method: Method) -> str:
-    verdict = method.verdict
-    parts = [f"{verdict.reason[:1].upper()}{verdict.reason[1:]}."]
-    parts += [f"Assumes: {verdict.assumes}."] if verdict.assumes else []
-    parts += [f"Caution: {verdict.warning}."] if verdict.warning else []
-    return " ".join(parts)

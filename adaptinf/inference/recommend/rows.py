@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.inference.arms.choice import arm_method, arm_verdicts
-from adaptinf.inference.arms.fit import exact_calls
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.recommend.metrics import Metric, method_of, with_length
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.profile import profile_of
@@ -62,30 +61,65 @@ def _shown(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value!r}" if short[name] else f"{name}={name}" for name, value in arguments.items()]
 
 
-def arm_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
-    """Rows of `ArmMeans` or `Contrast`."""
+def arm_rows(
+    question: Question, arguments: Mapping[str, Any], denominator: Any = None, covariate: Any = None
+) -> list[Method]:
+    """Rows of `ArmMeans` or `Contrast`, of ratios to a denominator and with covariates where asked for."""
     from adaptinf.inference.arms import ArmMeans, Contrast
 
-    model = _Model(Contrast if question.contrast else ArmMeans, question.profile.log, arguments)
-    found = [
-        _with_length(arm_method(verdict.arguments["estimator"]), question, verdict)
-        for verdict in arm_verdicts(question)
-    ]
+    kind = Contrast if question.contrast else ArmMeans
+    model = _Model(kind, question.profile.log, {**arguments, "denominator": denominator})
+    found = Metric(question, denominator, covariate).verdicts()
     return [_opened(model.method(verdict)) for verdict in found]
+
+
+def contrasts_rows(
+    log: AdaptiveLog,
+    arguments: Mapping[str, Any],
+    decay: float | None,
+    *,
+    denominator: Any = None,
+    covariate: Any = None,
+    lift: bool = False,
+) -> list[Method]:
+    """Rows of `Contrasts`; the lengths are those of the first pair."""
+    from adaptinf.inference.contrasts.methods import of_lift, over_pairs, told_at_once
+    from adaptinf.inference.contrasts.model import Contrasts
+
+    model = _Model(Contrasts, log, {**arguments, "denominator": denominator})
+    made = Contrasts(log, **arguments)
+    base = log.arms.index(made.control)
+    codes = np.array([log.arms.index(arm) for arm in made.treatments])
+    pairs = [np.array([code, base]) for code in codes]
+    profile = profile_of(log)
+    metric = Metric(Question(profile, pairs[0], contrast=True, decay=decay), denominator, covariate)
+    found = [metric.verdicts(), *(metric.verdicts(pair, lengths=False) for pair in pairs[1:])]
+    terms = [f"{arm} - {made.control}" for arm in made.treatments]
+    rows = []
+    for verdict in over_pairs(found, terms):
+        method = method_of(verdict)
+        told = told_at_once(profile, method, verdict)
+        rows.append(model.method(of_lift(profile, np.append(codes, base), method, told) if lift else told))
+    return rows
+
+
+def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
+    """Rows of `Winner`."""
+    from adaptinf.inference.winners.methods import METHODS, WinnerQuestion
+    from adaptinf.inference.winners.model import Winner
+
+    model = _Model(Winner, question.profile.log, arguments)
+    compared = model.made().control is not None or model.made().runner_up
+    asked = WinnerQuestion(question, Metric(question).verdicts(), compared)
+    found = [verdict for method in METHODS for verdict in method.assess(asked)]
+    return [model.method(verdict) for verdict in found]
 
 
 def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[Verdict]:
     """What every variant of some methods is worth, with the length of its intervals where it is valid."""
     return [
-        _with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
+        with_length(method, question, verdict) for method in methods for verdict in method.assess(question)
     ]
-
-
-def _with_length(method: MethodRecord[Any], question: Any, verdict: Verdict) -> Verdict:
-    if not verdict.valid:
-        return verdict
-    with np.errstate(under="ignore", over="ignore"):
-        return replace(verdict, length=method.length(question, verdict))
 
 
 def _opened(row: Method) -> Method:
@@ -144,33 +178,4 @@ def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float
     model = _Model(CATEProjection, log, arguments, f"{CATE.__name__}.from_formula")
     question = model.made().question
     found = PROJECTION.assess(question, decay)
-    return [model.method(_with_length(PROJECTION, question, verdict)) for verdict in found]
-
-
-def smallest_propensity(log: AdaptiveLog) -> float:
-    """Smallest logged propensity, of every arm where these are known."""
-    if (sums := profile_of(log).sums) is not None:
-        return float(sums.cells.smallest.min())
-    every = log.arrays.propensity if log.arrays.propensities is None else log.arrays.propensities
-    return 1.0 if every is None else float(every.min(initial=1.0))
-
-
-def batches_told(log: AdaptiveLog) -> str:
-    """How many batches there are."""
-    if (sums := profile_of(log).sums) is not None:
-        return str(sums.n_batches)
-    return "none" if log.arrays.batch is None else str(int(log.arrays.batch[-1]) + 1)
-
-
-def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
-    """The exact interval and test of a short trial, which need its design and stand apart from the table."""
-    profile = profile_of(log)
-    calls = None if profile.incomplete or profile.sums is not None else exact_calls(profile)
-    return () if calls is None else (("Exact", f"{calls[1]}, {calls[0]}"),)
-
-
-def contexts_told(log: AdaptiveLog) -> str:
-    """Which contexts there are, and whether they moved the choice."""
-    known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
-    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
-    return known + part[log.context_free]
+    return [model.method(with_length(PROJECTION, question, verdict)) for verdict in found]

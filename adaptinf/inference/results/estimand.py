@@ -25,6 +25,8 @@ class Estimand:
         their names; the group of a bin is its ranges, ((low, high), ...).
     term : str or None
         Name of a coefficient.
+    denominator : str or None
+        Name of what a ratio metric divides by.
     """
 
     kind: str
@@ -33,3 +35,4 @@ class Estimand:
     control: Any = None
     group: Any = None
     term: str | None = None
+    denominator: str | None = None

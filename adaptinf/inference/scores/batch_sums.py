@@ -174,12 +174,15 @@ def score_products(parts: ScoreParts, rounds: FloatArray, estimate: FloatArray) 
     return ScoreProducts(third, cross)
 
 
-def arm_signs(codes: IntArray, n_arms: int) -> FloatArray:
-    """Signs of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
-    sign, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
-    sign[place, codes[:, 0]] += 1.0
-    sign[place, codes[:, 1]] -= 1.0
-    return sign
+def arm_factors(codes: IntArray, n_arms: int, multiples: FloatArray | None = None) -> FloatArray:
+    """Factors of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K).
+
+    Of the second arm multiples (P,) are subtracted, 1 by default.
+    """
+    found, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
+    found[place, codes[:, 0]] += 1.0
+    found[place, codes[:, 1]] -= 1.0 if multiples is None else multiples
+    return found
 
 
 def correlation_of(spread: FloatArray) -> FloatArray:

@@ -22,6 +22,8 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
 """Whose propensities fix a round's weight: its own, the round's before, or those of the batch before."""
+_ROWS = 1 << 16
+"""Rounds that are worked on at once."""
 LAGGED = "lagged"
 """Square roots of the propensities of the round before: no context of the round has moved them."""
 
@@ -240,8 +242,10 @@ def _inverse_sums(propensities: FloatArray) -> FloatArray:
     """Sums of 1 / e over the arms, infinite where one is 0; propensities (T, k); returns (T,)."""
     total = np.zeros(len(propensities))
     with np.errstate(divide="ignore"):
-        for column in propensities.T:
-            total += 1.0 / column
+        for start in range(0, len(total), _ROWS):  # a piece at a time, without another array of all rounds
+            part = slice(start, start + _ROWS)
+            for column in propensities[part].T:
+                total[part] += 1.0 / column
     return total
 
 

@@ -217,10 +217,10 @@ def forms_of(
     return estimate, forms
 
 
-def contrast_of(forms: Forms) -> Forms:
-    """The first of two estimates less the second."""
-    gain = np.stack([forms.gain[:, 0, 0], -forms.gain[:, 1, 0]], axis=1)
-    return Forms(forms.own[:, :1] - forms.own[:, 1:], gain[:, None], forms.arms.T)
+def contrast_of(forms: Forms, multiple: float = 1.0) -> Forms:
+    """The first of two estimates less a multiple of the second."""
+    gain = np.stack([forms.gain[:, 0, 0], -multiple * forms.gain[:, 1, 0]], axis=1)
+    return Forms(forms.own[:, :1] - multiple * forms.own[:, 1:], gain[:, None], forms.arms.T)
 
 
 def stacked_forms(forms: Sequence[Forms]) -> Forms:

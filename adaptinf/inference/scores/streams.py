@@ -35,7 +35,7 @@ _PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(_ST
 class _Stream(NamedTuple):
     """Rounds, and how they are scored and weighted; empty arrays stand for what is not there.
 
-    Rewards and given predictions are less the origin.
+    Given predictions are less the origin; rewards become so round by round, without another array of them.
     """
 
     action: IntArray
@@ -145,7 +145,7 @@ def _stream(
     every = np.zeros((0, 0)) if propensities is None else propensities
     return _Stream(
         np.ascontiguousarray(action, dtype=np.int64),
-        np.ascontiguousarray(reward, dtype=np.float64) - origin,
+        np.ascontiguousarray(reward, dtype=np.float64),
         origin,
         np.ascontiguousarray(propensity, dtype=np.float64),
         np.ascontiguousarray(every, dtype=np.float64),
@@ -239,10 +239,10 @@ def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
         if state[_COUNT, chosen] == 0.0:
             state[_UNSEEN, 0] -= 1.0
         state[_COUNT, chosen] += 1.0
-        state[_SUM, chosen] += stream.reward[t]
+        state[_SUM, chosen] += stream.reward[t] - stream.origin
         state[_OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
     if state[_UNSEEN, 0] > 0.0:
-        state[_EVERY, 0] += stream.reward[t]
+        state[_EVERY, 0] += stream.reward[t] - stream.origin
         for j in range(stream.codes.shape[0]):
             if state[_COUNT, j] == 0.0:
                 state[_OUTCOME, j] = state[_EVERY, 0] / (t + 1.0)
@@ -265,7 +265,7 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
                 sums[_USED, j] += 1.0
                 sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
         if chosen >= 0:
-            y, e = stream.reward[t], stream.propensity[t]
+            y, e = stream.reward[t] - stream.origin, stream.propensity[t]
             gain = state[_WEIGHT, chosen] / e
             sums[_SCORE, chosen] += gain * (y - state[_OUTCOME, chosen])
             sums[_PULLS, chosen] += 1.0
@@ -296,7 +296,8 @@ def _spread(
         for j in range(size):
             state[_PROPENSITY, j] = state[_WEIGHT, j] * scale[j] * (state[_OUTCOME, j] - estimate[j])
         if chosen >= 0:
-            residual = (stream.reward[t] - state[_OUTCOME, chosen]) / stream.propensity[t]
+            above = stream.reward[t] - stream.origin
+            residual = (above - state[_OUTCOME, chosen]) / stream.propensity[t]
             state[_PROPENSITY, chosen] += state[_WEIGHT, chosen] * scale[chosen] * residual
         _learn(stream, t, chosen, state)
         for j in range(size):

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.inference.scores.batch_sums import arm_signs, batch_score_means, correlation_of
+from adaptinf.inference.scores.batch_sums import arm_factors, batch_score_means, correlation_of
 from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
 from adaptinf.inference.scores.units import UnitErrors, where_events
 from adaptinf.sums.by_unit.totals import UnitTotals
@@ -35,12 +35,22 @@ def unit_score_means(cells: Cells, totals: UnitTotals, codes: IntArray, *, augme
     return replace(means, covariance=covariance, freedom=errors.freedom, by_unit=errors)
 
 
-def unit_correlation(cells: Cells, totals: UnitTotals, codes: IntArray, *, augmented: bool) -> FloatArray:
-    """Correlation of contrasts, from errors by unit; codes (P, 2), the arm compared first; returns (P, P)."""
+def unit_correlation(
+    cells: Cells,
+    totals: UnitTotals,
+    codes: IntArray,
+    *,
+    augmented: bool,
+    multiples: FloatArray | None = None,
+) -> FloatArray:
+    """Correlation of contrasts, from errors by unit.
+
+    Shapes: codes (P, 2), the arm compared first; multiples (P,), of the second arm's mean; returns (P, P).
+    """
     every = np.arange(totals.n_arms)
     means = _uniform_means(cells, every, augmented=augmented)
     factors = _factors(cells, totals, means, augmented=augmented)
-    sign = arm_signs(codes, totals.n_arms)
+    sign = arm_factors(codes, totals.n_arms, multiples)
     return correlation_of(sign @ _covariance(totals, every, factors, means) @ sign.T)
 
 

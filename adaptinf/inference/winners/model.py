@@ -10,11 +10,22 @@ from scipy.special import ndtri
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
+from adaptinf.inference.arms.choice import arm_codes
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
-from adaptinf.inference.winners.held_out import last_rounds, later_results
-from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
+from adaptinf.inference.winners.held_out import last_rounds
+from adaptinf.inference.winners.law import TIED, WinnerLaw
+from adaptinf.inference.winners.methods import (
+    CONDITIONAL,
+    HELD_OUT,
+    HYBRID,
+    PROJECTION,
+    refusal,
+    without_error,
+)
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import OneOf, check, refuse
@@ -27,6 +38,7 @@ _WAYS = {
     "projection": "Projection: the winner's part of a simultaneous interval for all arms.",
 }
 
+_RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
 _COMMON = (None, "uniform")
 
 
@@ -110,15 +122,18 @@ class Winner:
         InvalidForLog
             If the log does not support the estimator, or the estimates have no joint covariance.
         """
-        check("Winner", method=(method, OneOf(*METHODS)))
+        check("Winner", method=(method, OneOf(*_RECORDS)))
         if held_out is not None:
             return self._later(estimator, weights, last_rounds(self._means.log, held_out), options)
+        codes = arm_codes("Winner", self._means.log, self.arms)
+        if reason := refusal(Question(profile_of(self._means.log), codes)):
+            raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
         means = _whole(self._fitted(estimator, weights, options), self.arms)
         assert means.covariance is not None
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         if problems := variance_problems(means.covariance, contest):
             raise InvalidForLog("Winner", problems[0], ["arms=[...], without one of them"])
-        law = WinnerLaw.of(means.estimate, means.covariance, method, contest)
+        law: WinnerLaw = _RECORDS[method].fit(means, contest)
         return _results(means, law, contest, self.arms)
 
     def _later(
@@ -130,7 +145,7 @@ class Winner:
         if not np.isfinite(means.estimate).all():
             raise InvalidForLog("Winner", "an arm has no estimate in the first rounds", ["arms=[...]"])
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
-        later = later_results(log, contest, self.arms, keep, **asked)
+        later = HELD_OUT.fit(log, contest, self.arms, keep, **asked)
         note = (
             f"Arm {self.arms[contest.won]!r} has the highest estimate in the first {int((~keep).sum()):,} "
             f"rounds; the numbers are from the last {int(keep.sum()):,}, which had no part in that, and need "
@@ -153,9 +168,7 @@ class Winner:
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
     """Estimates of all arms with their covariance; else an error."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
-    if not known.all():
-        lacking = ", ".join(repr(arm) for arm, there in zip(arms, known, strict=True) if not there)
-        reason = f"there is no estimate with a standard error of {lacking}"
+    if reason := without_error([arm for arm, there in zip(arms, known, strict=True) if not there]):
         raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
     if means.covariance is None or not np.isfinite(means.covariance).all():
         reason = f"{means.estimator} has no joint covariance of the arms"

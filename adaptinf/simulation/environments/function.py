@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from adaptinf.simulation.environment import (
 )
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 _TRIED = 8
@@ -33,6 +35,7 @@ class _Drawn(NamedTuple):
     contexts: Any = None
     units: Any = None
     delays: Any = None
+    outcomes: Mapping[str, FloatArray] = MappingProxyType({})
 
 
 class FunctionEnvironment(Environment):
@@ -44,13 +47,17 @@ class FunctionEnvironment(Environment):
         ``draw(rng, horizon)`` returns the rewards that every arm would pay in every round, of shape (horizon,
         arms); or a tuple of them and the contexts: labels from `features`, of shape (horizon,), or context
         vectors, of shape (horizon, dimension), which all arms share, or (horizon, arms, dimension). Or a dict
-        of "rewards", "contexts", "units", labels of the persons to which rounds belong, and "delays", after
-        how many more rounds an outcome is known, of shape (horizon,) or (horizon, arms). Logs keep units and
-        delays; of designs only a `FunctionDesign` takes delays. It is called once a run.
+        of "rewards", "contexts", "units", labels of the persons to which rounds belong, "delays", after how
+        many more rounds an outcome is known, of shape (horizon,) or (horizon, arms), and "outcomes", a dict
+        of further outcomes by their names, of shape (horizon, arms) each, which the design does not see. Logs
+        keep units, delays and outcomes; of designs only a `FunctionDesign` takes delays. It is called once a
+        run.
     means : array_like, optional
         True mean reward of every arm, of shape (arms,), or (features, arms) with `features`: what intervals
         are judged by and regret is counted from. Without it both are unknown: audits of coverage want
         `truth=`, regret is NaN.
+    outcome_means : mapping of str to array_like, optional
+        The same of further outcomes by their names, such as the denominators of ratio metrics.
     arms : sequence, optional
         Labels of the arms, 0, 1, 2, ... by default.
     features : sequence, optional
@@ -96,6 +103,7 @@ class FunctionEnvironment(Environment):
         draw: Callable[[np.random.Generator, int], Any],
         means: ArrayLike | None = None,
         *,
+        outcome_means: Mapping[str, ArrayLike] | None = None,
         arms: Sequence[Any] | None = None,
         features: Sequence[Any] | None = None,
         probabilities: ArrayLike | None = None,
@@ -121,12 +129,15 @@ class FunctionEnvironment(Environment):
         self._place_vectors()
         self.delayed = drawn.delays is not None
         refuse(_SUBJECT, _arm_problems(self.arms) or self._drawn_problems(drawn, tried))
-        self._set_truth(means, probabilities)
+        self._outcomes = tuple(drawn.outcomes)
+        self._set_truth(means, outcome_means or {}, probabilities)
         self._blank = self._tables_of(np.zeros((0, n_arms)), np.zeros(0, np.int64), self._no_vectors(), None)
 
-    def _set_truth(self, means: ArrayLike | None, probabilities: ArrayLike | None) -> None:
+    def _set_truth(
+        self, means: ArrayLike | None, outcome_means: Mapping[str, ArrayLike], probabilities: ArrayLike | None
+    ) -> None:
         problems: list[str] = []
-        n_features, n_arms = self.n_features, len(self.arms)
+        n_features = self.n_features
         shares = np.full(n_features, 1.0 / n_features)
         if probabilities is not None:
             shares = numbers("probabilities", probabilities, problems)
@@ -135,14 +146,27 @@ class FunctionEnvironment(Environment):
                     f"probabilities must be {n_features} numbers that add to 1, one per context of features"
                 )
         if means is not None:
-            given = numbers("means", means, problems)
-            wanted = (n_features, n_arms) if self.features else (n_arms,)
-            if given.shape != wanted or not np.isfinite(given).all():
-                problems.append(f"means must be finite numbers of shape {wanted}, got shape {given.shape}")
-            else:
-                self.means = given.reshape(n_features, n_arms)
+            self.means = self._true_means("means", means, problems)
+        problems += [
+            absent("outcome", name, self._outcomes, "draw returns")
+            for name in outcome_means
+            if name not in self._outcomes
+        ]
+        self.outcome_means = {
+            name: self._true_means(f"outcome_means[{name!r}]", given, problems)
+            for name, given in outcome_means.items()
+        }
         refuse(_SUBJECT, problems)
         self.probabilities = shares[None]
+
+    def _true_means(self, name: str, means: ArrayLike, problems: list[str]) -> FloatArray:
+        """Means by context and arm, shape (features, arms); what is wrong with them joins the problems."""
+        given = numbers(name, means, problems)
+        wanted = (self.n_features, len(self.arms)) if self.features else (len(self.arms),)
+        if given.shape != wanted or not np.isfinite(given).all():
+            problems.append(f"{name} must be finite numbers of shape {wanted}, got shape {given.shape}")
+            return self.means
+        return given.reshape(self.n_features, len(self.arms))
 
     def _place_vectors(self) -> None:
         """Name the context vectors, if there are any."""
@@ -196,7 +220,8 @@ class FunctionEnvironment(Environment):
         if delays is not None:
             late = delays if delays.ndim == 2 else np.repeat(delays[:, None], len(self.arms), axis=1)
             delays = np.minimum(late, horizon).astype(np.int64)
-        return Renewed(self._tables_of(drawn.rewards, codes, vectors, delays), drawn.units)
+        tables = self._tables_of(drawn.rewards, codes, vectors, delays)
+        return Renewed(tables, drawn.units, drawn.outcomes)
 
     def _tables_of(
         self, rewards: FloatArray, codes: IntArray, vectors: FloatArray | None, delays: IntArray | None
@@ -230,8 +255,13 @@ class FunctionEnvironment(Environment):
             told = f"a dict with {', '.join(map(repr, found))}" if isinstance(found, Mapping) else repr(found)
             problem = f"draw(rng, {horizon}) must return rewards as numbers, got {told:.80}"
             raise ParameterError(_SUBJECT, [f"{problem}; a dict has {', '.join(_Drawn._fields)}"])
+        outcomes = parts.pop("outcomes", None) or {}
+        if not isinstance(outcomes, Mapping) or not all(isinstance(name, str) for name in outcomes):
+            problem = f"draw(rng, {horizon}) must return outcomes as a dict of arrays by their names"
+            raise ParameterError(_SUBJECT, [problem])
         others = {name: None if part is None else np.array(part) for name, part in parts.items()}
-        return _Drawn(rewards.copy(), **others)
+        further = {name: _of_outcome(values) for name, values in outcomes.items()}
+        return _Drawn(rewards.copy(), **others, outcomes=further)
 
     def _drawn_problems(self, drawn: _Drawn, horizon: int) -> list[str]:
         """What is wrong with what was drawn."""
@@ -249,6 +279,7 @@ class FunctionEnvironment(Environment):
                 f"arm {self.arms[arm]!r} in round {step + 1}"
             )
         problems += _unit_problems(drawn.units, call, horizon)
+        problems += _outcome_problems(drawn.outcomes, call, rewards.shape, getattr(self, "_outcomes", None))
         problems += _delay_problems(drawn.delays, call, rewards.shape, self.delayed)
         return problems + self._context_problems(drawn.contexts, call, horizon)
 
@@ -278,6 +309,25 @@ def _unit_problems(units: Any, call: str, horizon: int) -> list[str]:
     if units is None or (units.shape == (horizon,) and units.dtype.kind in "biuUS"):
         return []
     return [f"{call} must return {horizon} labels of units, integers or texts, or None"]
+
+
+def _of_outcome(values: Any) -> FloatArray:
+    """A further outcome as numbers; of no shape where it is none."""
+    found = number_array(values)
+    return np.zeros(()) if found is None else found.copy()
+
+
+def _outcome_problems(
+    outcomes: Mapping[str, FloatArray], call: str, shape: tuple[int, ...], known: tuple[str, ...] | None
+) -> list[str]:
+    """What is wrong with further outcomes; known are the names of those that were returned before."""
+    if known is not None and set(outcomes) != set(known):
+        return [f"{call} must return the same outcomes in every run, {list(known)}, got {list(outcomes)}"]
+    return [
+        f"{call} must return finite numbers of shape {shape} for the outcome {name!r:.60}"
+        for name, values in outcomes.items()
+        if values.shape != shape or not np.isfinite(values).all()
+    ]
 
 
 def _delay_problems(delays: Any, call: str, shape: tuple[int, ...], delayed: bool) -> list[str]:

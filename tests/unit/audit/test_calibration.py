@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import coverage, coverage_from_tallies, true_value
-from adaptinf.designs import PrivateUCB, Uniform
+from adaptinf.designs import EpsilonGreedy, PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, FunctionEnvironment, NormalArms
 
 ENV = BernoulliArms([0.3, 0.6])
 
@@ -106,6 +106,52 @@ def test_truth_of_each_kind_of_estimand():
     assert true_value(Estimand("cate", treatment=1, control=0, group=1), context) == pytest.approx(-0.3)
     with pytest.raises(ParameterError, match=r"no arm 7(.|\n)*no context 9"):
         true_value(Estimand("cate", treatment=7, control=0, group=9), context)
+
+
+def test_truth_of_ratio_metrics():
+    """Means of the reward over means of a further outcome, by arm, both over contexts as they arrive."""
+    weights, top, bottom = (
+        np.array([0.25, 0.75]),
+        np.array([[1.0, 2.0], [3.0, 4.0]]),
+        [[0.5, 1.0], [1.5, 1.0]],
+    )
+
+    def draw(rng, horizon):
+        feature = rng.integers(0, 2, horizon)
+        return {"rewards": top[feature], "contexts": feature, "outcomes": {"z": np.ones((horizon, 2))}}
+
+    env = FunctionEnvironment(draw, top, features=[0, 1], probabilities=weights, outcome_means={"z": bottom})
+    ratios = (weights @ top) / (weights @ np.array(bottom))
+    pair = {"treatment": 1, "control": 0, "denominator": "z"}
+    assert true_value(Estimand("ratio", arm=0, denominator="z"), env) == pytest.approx(ratios[0])
+    assert true_value(Estimand("ratio-contrast", **pair), env) == pytest.approx(ratios[1] - ratios[0])
+    assert true_value(Estimand("ratio-lift", **pair), env) == pytest.approx(ratios[1] / ratios[0] - 1.0)
+    with pytest.raises(ParameterError, match="no true mean of orders, the denominator, but of 'z'"):
+        true_value(Estimand("ratio", arm=0, denominator="orders"), env)
+
+
+def test_coverage_of_a_ratio_metric():
+    """The rows of `coverage` are judged by the environment's own means: one log literally."""
+
+    def draw(rng, horizon):
+        orders = rng.poisson([0.8, 1.2], (horizon, 2)) + 1.0
+        return {
+            "rewards": orders * [2.0, 2.5] + rng.normal(size=(horizon, 2)),
+            "outcomes": {"orders": orders},
+        }
+
+    env = FunctionEnvironment(draw, [3.6, 5.5], outcome_means={"orders": [1.8, 2.2]})
+    frame = coverage(
+        EpsilonGreedy(exploration=0.3),
+        env,
+        lambda log: ArmMeans(log, denominator="orders").fit(),
+        200,
+        64,
+        rng=1,
+    ).frame
+    np.testing.assert_allclose(frame["truth"], [2.0, 2.5])
+    assert (frame["coverage"] > 0.8).all()
+    assert (frame["bias"].abs() < 0.1).all()
 
 
 def test_bad_parameters_are_refused():

@@ -21,7 +21,6 @@ SMALL_ROOMS = {
     "adaptinf/audit": "its files are in the rooms inside",
     "adaptinf/datasets": "one data set ships with a package that adaptinf depends on, one is a user's file",
     "adaptinf/inference": "its files are in the rooms inside",
-    "adaptinf/inference/recommend": "one table, and the rows of it",
 }
 LONG_FILES: dict[str, int] = {}
 """Files of more than 400 lines: they may shrink, and no other may join them."""

@@ -186,3 +186,43 @@ class TestMistakes:
         vectors = FunctionEnvironment(lambda rng, n: (rng.random((n, 2)), rng.random((n, 2))))
         with pytest.raises(ParameterError, match="drawn anew in every run"):
             ai.designs.LDPBandit(epsilon=1.0).run(vectors, 100, rng=0)
+
+
+class TestOutcomes:
+    """Further outcomes: those of the arms that were chosen, kept by logs and unseen by designs."""
+
+    @staticmethod
+    def draw(rng: np.random.Generator, horizon: int) -> dict[str, Any]:
+        step = np.arange(horizon, dtype=np.float64)[:, None]
+        return {"rewards": coins(rng, horizon), "outcomes": {"orders": step + np.array([0.0, 0.25])}}
+
+    def test_a_log_has_those_of_the_chosen_arms(self) -> None:
+        env = FunctionEnvironment(self.draw, [0.3, 0.6], outcome_means={"orders": [1.0, 2.0]})
+        log = ai.designs.Thompson().run(env, 50, rng=0)
+        expected = np.arange(50) + 0.25 * log.arrays.action
+        assert log.outcomes == ("orders",)
+        np.testing.assert_array_equal(log.column("orders"), expected)
+        np.testing.assert_allclose(env.ratios("orders"), [0.3, 0.3])
+        plain = ai.designs.Thompson().run(OWN, 50, rng=0)
+        np.testing.assert_array_equal(log.arrays.action, plain.arrays.action)
+
+    @pytest.mark.parametrize(
+        ("outcomes", "told"),
+        [
+            ({"z": np.ones(8)}, r"finite numbers of shape \(8, 2\) for the outcome 'z'"),
+            ({"z": np.full((8, 2), np.nan)}, "finite numbers of shape"),
+            ([np.ones((8, 2))], "must return outcomes as a dict"),
+        ],
+    )
+    def test_bad_outcomes(self, outcomes: Any, told: str) -> None:
+        with pytest.raises(ParameterError, match=told):
+            FunctionEnvironment(lambda rng, horizon: {"rewards": coins(rng, horizon), "outcomes": outcomes})
+
+    def test_bad_means_and_outcomes_that_come_and_go(self) -> None:
+        with pytest.raises(ParameterError, match=r"no outcome 'order'(.|\n)*finite numbers of shape \(2,\)"):
+            FunctionEnvironment(self.draw, outcome_means={"order": [1.0, 2.0], "orders": [1.0]})
+        later = FunctionEnvironment(
+            lambda rng, horizon: coins(rng, horizon) if horizon > 8 else self.draw(rng, horizon)
+        )
+        with pytest.raises(ParameterError, match="the same outcomes in every run"):
+            ai.designs.Uniform().run(later, 20, rng=0)

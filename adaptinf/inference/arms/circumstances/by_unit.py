@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.verdicts import Verdict
     from adaptinf.typing import FloatArray, IntArray
 
+TOLD_BY_UNITS = "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell"
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 """Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
 
@@ -71,8 +72,7 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 def _check_outcome(start: int) -> None:
     """Refuse running regressions where they would know how a unit's one draw fell."""
     if start > 0:
-        reason = "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell"
-        raise Refused("outcome='running-ridge'", reason, first=("outcome='running-mean'",))
+        raise Refused("outcome='running-ridge'", TOLD_BY_UNITS, first=("outcome='running-mean'",))
 
 
 def unit_means(question: Question, scored: ArmScores, columns: Columns) -> ScoreMeans:

@@ -13,6 +13,7 @@ evaluation in adaptive experiments".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -20,8 +21,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
+from adaptinf.inference.arms.circumstances.deviations import running_means_alone
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates
+from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, context_matrix
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.sums import Sums
 from adaptinf.texts import listed
@@ -83,6 +88,43 @@ def _refuse_one_batch(subject: str, n_batches: int) -> None:
     if n_batches < 2:
         reason = "slopes come from earlier batches, and there is one batch"
         raise InvalidForLog(f"{subject}(covariate=)", reason, ["shorter batches", "a log, by round"])
+
+
+def covariates_refusal(profile: LogProfile) -> str:
+    """Why no regression on earlier rewards serves; empty where one does."""
+    return TOLD_BY_UNITS if profile.one_draw_a_unit else running_means_alone(profile)
+
+
+def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
+    """What a variant of AIPW is worth with covariates, by what it is worth without; `given` is for `fit`.
+
+    The expected length falls with the share of the variance of all rewards together that they `explained`.
+    """
+    name, rank = f"{verdict.name}, adjusted", verdict.rank - 0.5
+    arguments = {**verdict.arguments, "covariate": given}
+    if not verdict.valid:
+        return replace(verdict, name=name, rank=rank, arguments=arguments)
+    return replace(
+        verdict,
+        name=name,
+        rank=rank,
+        arguments=arguments,
+        reason=f"{verdict.reason}; what {', '.join(names)} explains of the rewards is taken out",
+        assumes=f"{verdict.assumes}; no arm can have moved {', '.join(names)}",
+        length=verdict.length * math.sqrt(1.0 - share),
+    )
+
+
+def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
+    """Share of the variance of all rewards, whatever their arm, that a regression on columns explains."""
+    x, reward = context_matrix("recommend", log, names)[:, 1:], log.arrays.reward
+    away, spread = x - x.mean(axis=0), reward - reward.mean()
+    total = float(spread @ spread)
+    if not total > 0.0:
+        return 0.0
+    along = away.T @ spread
+    slope = np.linalg.lstsq(away.T @ away, along, rcond=None)[0]
+    return min(max(float(slope @ along) / total, 0.0), 1.0)
 
 
 def adjusted(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:

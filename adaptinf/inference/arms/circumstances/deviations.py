@@ -40,7 +40,7 @@ from adaptinf.inference.scores.outcome_models import (
     Outcome,
     outcome_model,
 )
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
@@ -60,6 +60,15 @@ _USUAL_ALPHA = 0.05
 # Missing at random, and late
 
 
+def running_means_alone(profile: LogProfile) -> str:
+    """Why no outcome model but running means serves; empty where others do."""
+    if profile.incomplete:
+        return "the error of the share observed is only harmless beside running means of arm and stratum"
+    if profile.log.arrays.known is not None and not profile.repeated_units:
+        return "it would be fitted on rewards before they were known"
+    return ""
+
+
 def past_outcome(question: Question, asked: Asked) -> Outcome:
     """Running means of rewards that are observed and were known, with the probabilities to observe one."""
     profile, codes = question.profile, question.codes
@@ -70,12 +79,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     if not running and not profile.incomplete and not fitted:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if not running:
-        reason = (
-            "the error of the share observed is only harmless beside running means of arm and stratum"
-            if profile.incomplete
-            else "it would be fitted on rewards before they were known"
-        )
-        raise Refused("an outcome model other than the running mean", reason)
+        raise Refused("an outcome model other than the running mean", running_means_alone(profile))
     if profile.incomplete and profile.repeated_units:
         raise Refused("aipw with missing rewards", INCOMPLETE)
     if profile.repeated_units:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
 from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import Sums
 from adaptinf.sums.further.products import denominator_problems
@@ -47,6 +48,7 @@ FEWEST_ERRORS = 3.0
 """Standard errors from 0 of the mean denominator below which an arm has no ratio."""
 CLOSE = 10.0
 """Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+DIFFERENCES_ALONE = "it estimates differences alone, and a ratio takes the means of both arms"
 _ROUNDING = 1e-13
 
 
@@ -93,14 +95,21 @@ class RatioProfile(LogProfile):
 
 
 def read_denominator(
-    subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None = None
+    subject: str, log: AdaptiveLog | Sums, given: Any, keep: BoolArray | None = None
 ) -> Denominator:
-    """The denominator of a ratio metric by round; given (T,) or a name, keep (T,).
+    """The denominator of a ratio metric, of sums or by round; given (T,) or a name, keep (T,).
 
     The log is the whole one, `keep` its rounds that are used.
     """
-    if isinstance(cast(object, log), Sums):
-        return summed_denominator(subject, cast(Sums, log), given)
+    if isinstance(log, Sums):
+        return summed_denominator(subject, log, given)
+    return denominator_by_round(subject, log, given, keep)
+
+
+def denominator_by_round(
+    subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None = None
+) -> RoundsDenominator:
+    """The denominator by round; shapes as above."""
     if log.arrays.observed is not None:
         ways = ["AdaptiveLog.filled, which puts a number in the place of missing rewards"]
         raise InvalidForLog(f"{subject}(denominator=)", "rewards are missing", ways)
@@ -133,6 +142,21 @@ def with_rewards(
     other.arrays = replace(log.arrays, reward=reward)
     other.reward_range, other.kept, other._frame = reward_range, {}, None
     return other
+
+
+def ratio_question(question: Question, below: RoundsDenominator) -> Question:
+    """The question with what linearised rewards add to the ratio of all rounds, whatever their arm."""
+    log, none = question.profile.log, np.full(len(question.codes), np.nan)
+    ratio = log.arrays.reward.sum() / below.values.sum()
+    added = linearised(log, below.values, none, none, question.codes) - ratio
+    return replace(question, profile=RatioProfile(with_rewards(log, added), question.profile))
+
+
+def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
+    """What a method is worth for ratios, by what it is worth for means of linearised rewards."""
+    if not contrast_only:
+        return verdict
+    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, DIFFERENCES_ALONE)
 
 
 def ratio_fit(
@@ -211,7 +235,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
-            "it estimates differences alone, and a ratio takes the means of both arms",
+            DIFFERENCES_ALONE,
             ["aipw, for a log with propensities", "alee"],
         )
     if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):

@@ -13,7 +13,8 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.scores.inverse import combined_weights
 from adaptinf.inference.validity.lengths import (
     binomial_length,

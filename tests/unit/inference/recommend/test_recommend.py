@@ -18,12 +18,15 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.sample_mean import length_ratio
+from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.policies.models import PolicyValue
-from adaptinf.inference.recommend.recommendation import Recommendation, recommend
+from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.winners import Winner
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import (
     BernoulliArms,
@@ -122,6 +125,8 @@ def tables(log: AdaptiveLog) -> Iterator[tuple[str, Recommendation]]:
         if log.n_arms > 1:
             pair = {"treatment": log.arms[1], "control": log.arms[0]}
             yield "contrast", recommend(log, "contrast", **pair)
+            yield "contrasts", recommend(log, "contrasts", control=log.arms[0])
+            yield "winner", recommend(log, "winner")
             by = [name for name in log.context if name in ("site", "feature")]
             if by:
                 yield "cate", recommend(log, "cate", by=by[0], **pair)
@@ -170,6 +175,7 @@ def test_the_calls_are_what_is_run(name: str) -> None:
     log = log_of(name)
     names = {"log": log, "ArmMeans": ArmMeans, "Contrast": Contrast, "CATE": CATE}
     names |= {"PolicyValue": PolicyValue, "ConfidenceSequence": ConfidenceSequence}
+    names |= {"Contrasts": Contrasts, "Winner": Winner}
     for _, table in tables(log):
         for one in [one for one in table.methods if one.verdict.valid][:2]:
             text = one.call.replace("from_formula(log, ", "from_formula(log=log, ")
@@ -219,6 +225,8 @@ ADVICE = (
     "recommend with another target=",
     "other rounds=",
     "other arms",
+    "arms=[...]",
+    "a mask of the last rounds",
 )
 
 
@@ -227,7 +235,9 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     if way.startswith(ADVICE):
         return None
     pair = {"treatment": log.arms[1], "control": log.arms[0]} if log.n_arms > 1 else {}
-    arms = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
+    arms: Any = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
+    if target in ("contrasts", "winner"):
+        arms = Contrasts(log, control=log.arms[0]) if target == "contrasts" else Winner(log)
     if way == "sample-mean as a naive baseline, not valid under adaptivity":
         return lambda: arms.fit("sample-mean")
     if way.startswith("test="):
@@ -257,8 +267,8 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
         return lambda: model.fit(**calls[way])
     if target == "policy-value" and way.startswith("weights='uniform'"):
         return lambda: PolicyValue(log, log.arms[0]).fit(weights="uniform")
-    codes = np.arange(log.n_arms) if target == "arm-means" else np.array([1, 0])
-    question = Question(profile_of(log), codes, contrast=target == "contrast")
+    codes = np.arange(log.n_arms) if target in ("arm-means", "winner") else np.array([1, 0])
+    question = Question(profile_of(log), codes, contrast=target in ("contrast", "contrasts"))
     named = {verdict.name: verdict for verdict in arm_verdicts(question)}
     return lambda: arms.fit(**named[way].arguments)
 

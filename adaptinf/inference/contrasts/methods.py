@@ -1,0 +1,64 @@
+"""What the methods of single contrasts are worth for several with one control, and for lifts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.contrasts.joint import SHARED
+from adaptinf.inference.contrasts.lifts import FEWEST_EVENTS
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.typing import IntArray
+
+NO_MEANS = "it has no valid means of both arms"
+_TOGETHER = "all at once by the law of the largest t"
+_APART = "all at once by Bonferroni's method, as their covariance is not known"
+_ORDER = ("not valid", "asymptotic", "anytime", "exact")
+
+
+def over_pairs(pairs: Sequence[Sequence[Verdict]], terms: Sequence[str]) -> list[Verdict]:
+    """What each method is worth for all pairs: what it is for the worst of them; terms name the pairs."""
+    named = [{verdict.name: verdict for verdict in found} for found in pairs]
+    return [_worst([found[verdict.name] for found in named], terms) for verdict in pairs[0]]
+
+
+def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
+    first = found[0]
+    bad = [(term, verdict) for term, verdict in zip(terms, found, strict=True) if not verdict.valid]
+    if bad:
+        term, verdict = bad[0]
+        reason = verdict.reason if len(bad) == len(found) else f"{term}: {verdict.reason}"
+        return replace(verdict, rank=first.rank, reason=reason, baseline=all(one.baseline for _, one in bad))
+    warnings = dict.fromkeys(verdict.warning for verdict in found if verdict.warning)
+    label = min((verdict.label for verdict in found), key=_ORDER.index)
+    return replace(first, label=label, warning="; ".join(warnings))
+
+
+def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:
+    """The verdict with how intervals that hold for all differences are made."""
+    if not verdict.valid or verdict.corrected:
+        return verdict
+    known = not method.contrast_only
+    if profile.sums is not None:
+        known = verdict.arguments["estimator"] in ("ipw", "aipw") and verdict.arguments["weights"] in SHARED
+    way = _TOGETHER if known else _APART
+    return replace(verdict, reason=f"{verdict.reason}; {way}", opening="")
+
+
+def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Verdict) -> Verdict:
+    """What a method is worth for lifts over the control, by what it is worth for differences; codes (K,)."""
+    arguments = {**verdict.arguments, "lift": True}
+    without = method.contrast_only or verdict.corrected or profile.incomplete
+    if verdict.valid and without:
+        return Verdict(verdict.name, "not valid", verdict.rank, arguments, NO_MEANS)
+    if not verdict.valid:
+        return replace(verdict, arguments=arguments)
+    warning = verdict.warning
+    if np.any(profile.uncommon[codes] < FEWEST_EVENTS):
+        few = f"no lift where either arm has fewer than {FEWEST_EVENTS} outcomes other than the commonest"
+        warning = f"{warning}; {few}" if warning else few
+    return replace(verdict, label="asymptotic", arguments=arguments, warning=warning)

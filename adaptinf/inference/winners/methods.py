@@ -1,0 +1,168 @@
+"""The ways to an interval for the winner, each with what it is worth for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.results import Results
+from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.winners.contest import Contest
+from adaptinf.inference.winners.held_out import later_results
+from adaptinf.inference.winners.law import WinnerLaw
+from adaptinf.sums import NEEDS_ROWS
+from adaptinf.typing import FloatArray
+
+_NORMAL = "estimates of the arms that are jointly normal"
+_OWN = ("sqrt", "two-point")
+_FEWEST = 2
+"""Rounds of an arm below which it has no standard error."""
+_LATER = 40.0
+"""Added to the ranks of the ways that stand behind the hybrid interval."""
+_NAMED_BEFORE = "its correction is for means of arms that were named beforehand, not for the best of them"
+_TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is known to be the best"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinnerQuestion:
+    """What is asked about the best of some arms, and what methods are worth for the means of these.
+
+    `compared` says that the winner is compared with another arm.
+    """
+
+    arms: Question
+    means: Sequence[Verdict]
+    compared: bool = False
+
+
+def refusal(question: Question) -> str:
+    """Why there is no winner with an interval, whatever the method; empty where there is."""
+    profile, codes = question.profile, question.codes
+    if profile.incomplete and profile.log.missing != "drop":
+        return _TWO_ENDS
+    return without_error([profile.log.arms[code] for code in codes[profile.pulls[codes] < _FEWEST]])
+
+
+def without_error(arms: Sequence[Any]) -> str:
+    """Why there is no winner where some arms have no standard error; empty without any."""
+    return f"there is no estimate with a standard error of {', '.join(map(repr, arms))}" if arms else ""
+
+
+def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
+    """What an estimator of the arms is worth for the best of them, before the way to its interval."""
+    never = refusal(question.arms)
+    reason = never if verdict.valid else verdict.reason
+    if not reason and verdict.corrected:
+        reason = _NAMED_BEFORE
+    if reason:
+        runs = verdict.baseline and not never
+        return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
+    own, later, warning = question.compared and verdict.arguments.get("weights") in _OWN, 0.0, verdict.warning
+    if own:
+        later, drift = 20.0, "a drift that arms share biases a comparison with weights of each arm's own"
+        warning = f"{warning}; {drift}" if warning else drift
+    assumes = f"{verdict.assumes}; {_NORMAL}"
+    return replace(
+        verdict, label="asymptotic", rank=verdict.rank + later, assumes=assumes, warning=warning, opening=""
+    )
+
+
+def _hybrid(question: WinnerQuestion) -> list[Verdict]:
+    """With every estimator."""
+    found = []
+    for verdict in (_of_means(question, verdict) for verdict in question.means):
+        arguments = {**verdict.arguments, "method": "hybrid"}
+        why = "; given which arm won, within a projection at a tenth of alpha" * verdict.valid
+        named = f"hybrid interval, {verdict.name}"
+        found.append(replace(verdict, name=named, arguments=arguments, reason=verdict.reason + why))
+    return found
+
+
+def _behind(question: WinnerQuestion, name: str, place: float, arguments: dict[str, Any]) -> Verdict:
+    """Another way with the first estimator, less the length, which is not known beforehand."""
+    every = [_of_means(question, verdict) for verdict in question.means]
+    first = min(every, key=lambda verdict: (not verdict.valid, verdict.rank))
+    return replace(
+        first,
+        name=f"{name}, {first.name}",
+        rank=first.rank + _LATER + place,
+        arguments={**first.arguments, **arguments},
+        length=float("nan"),
+    )
+
+
+def _conditional(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "conditional interval", 0.0, {"method": "conditional"})
+    why, warning = "; it has its level given which arm won", "very long where another arm is close"
+    return [replace(found, reason=found.reason + why, warning=warning)] if found.valid else [found]
+
+
+def _projection(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "projection", 1.0, {"method": "projection"})
+    why = "; simultaneous for all arms, whatever rule names the winner"
+    return [replace(found, reason=found.reason + why)] if found.valid else [found]
+
+
+def _held_out(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "held-out last batch", 2.0, {"held_out": 1})
+    if not found.valid:
+        return [found]
+    if reason := _held_out_refusal(question.arms):
+        return [replace(found, label="not valid", reason=reason, assumes="", warning="")]
+    why = "; the last batch has no part in naming the winner, and alone estimates it"
+    warning = "no interval if the winner was hardly chosen in the last batch" * _some_are_rare(question.arms)
+    return [replace(found, reason=found.reason + why, warning=warning)]
+
+
+def _held_out_refusal(question: Question) -> str:
+    """Why the last batch cannot be held out; empty where it can."""
+    profile = question.profile
+    batch = profile.log.arrays.batch if profile.sums is None else None
+    if profile.sums is not None:
+        return NEEDS_ROWS
+    if batch is None or batch[-1] == 0:
+        return "the log has no batches to count, or one alone"
+    if np.any(profile.pulls[question.codes] == _last_pulls(question)):
+        return "an arm was not chosen before the last batch"
+    return ""
+
+
+def _last_pulls(question: Question) -> FloatArray:
+    """Number of rounds of the last batch that chose each arm, shape (k,)."""
+    log, batch = question.profile.log, question.profile.log.arrays.batch
+    assert batch is not None
+    last = log.arrays.action[int(np.searchsorted(batch, batch[-1])) :]
+    return np.bincount(last, minlength=log.n_arms)[question.codes].astype(np.float64)
+
+
+def _some_are_rare(question: Question) -> bool:
+    return bool(_last_pulls(question).min() < _FEWEST)
+
+
+def _law(method: str, means: Results, contest: Contest) -> WinnerLaw:
+    assert means.covariance is not None
+    return WinnerLaw.of(means.estimate, means.covariance, method, contest)
+
+
+def _same_length(question: WinnerQuestion, verdict: Verdict) -> float:
+    """In proportion to that of the arms' own intervals."""
+    return verdict.length
+
+
+HYBRID: MethodRecord[WinnerQuestion] = MethodRecord(
+    "hybrid", _hybrid, partial(_law, "hybrid"), length=_same_length
+)
+CONDITIONAL: MethodRecord[WinnerQuestion] = MethodRecord(
+    "conditional", _conditional, partial(_law, "conditional")
+)
+PROJECTION: MethodRecord[WinnerQuestion] = MethodRecord(
+    "projection", _projection, partial(_law, "projection")
+)
+HELD_OUT: MethodRecord[WinnerQuestion] = MethodRecord("held-out", _held_out, later_results)
+METHODS = (HYBRID, CONDITIONAL, PROJECTION, HELD_OUT)

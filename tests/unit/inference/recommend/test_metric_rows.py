@@ -1,0 +1,120 @@
+"""Rows of `recommend` for ratio metrics and covariate adjustment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import adaptinf as ai
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.recommend.table import Recommendation
+
+ROUNDS = 2_000
+PAIR = {"treatment": "b", "control": "a"}
+
+
+def frame() -> pd.DataFrame:
+    """Revenue of orders, four fifths of whose variance is explained by earlier spending."""
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.2, 0.8, size=10)[np.arange(ROUNDS) * 10 // ROUNDS]
+    arm = (rng.random(ROUNDS) < share).astype(int)
+    prior, orders = rng.normal(50.0, 10.0, ROUNDS), rng.poisson(2.0, ROUNDS)
+    reward = 0.2 * (prior - 50.0) + 0.3 * arm + rng.normal(size=ROUNDS) + 5.0 * orders
+    rows = pd.DataFrame({"arm": np.array(["a", "b"])[arm], "y": reward, "prior": prior, "orders": orders})
+    return rows.assign(
+        p_a=1.0 - share, p_b=share, user=np.arange(ROUNDS) // 2, batch=np.arange(ROUNDS) // 200
+    )
+
+
+def log_of(rows: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
+    given: dict[str, Any] = {"context": "prior", "context_free": True, "propensities": "p_{arm}"}
+    return ai.AdaptiveLog(rows, action="arm", reward="y", outcomes="orders", **(given | options))
+
+
+def checked(table: Recommendation) -> dict[str, float]:
+    """Every valid row runs and says what it is; all others raise; lengths of the intervals by name."""
+    found = {}
+    for one in table.methods:
+        if one.verdict.valid:
+            result = one.run()
+            low, high = result.conf_int().to_numpy()[0]
+            assert result.validity == one.verdict.label
+            found[one.verdict.name] = high - low
+        elif not one.verdict.baseline and not one.call.startswith("ConfidenceSequence"):
+            with pytest.raises((InvalidForLog, ParameterError)):
+                one.run().conf_int_corrected()
+    return found
+
+
+def test_rows_of_ratios_run_and_expect_the_lengths_that_they_have() -> None:
+    """Within 15%: scores of both columns leave no mean to the errors of inverse weighting."""
+    table = ai.recommend(log_of(frame()), "contrast", **PAIR, denominator="orders")
+    own, expected = checked(table), {one.verdict.name: one.verdict.length for one in table.methods}
+    assert table.best.call.startswith("Contrast(log, treatment='b', control='a', denominator='orders').fit(")
+    assert len(own) == 8
+    for name, length in own.items():
+        if "alee" not in name:
+            assert expected[name] == pytest.approx(length, rel=0.15), name
+    assert "Ratios: the mean of y over that of orders" in " ".join(table.fit().notes)
+    reasons = table.frame.set_index("method")["reason"]
+    assert reasons["batched"].startswith("it estimates differences alone")
+    assert reasons["betting sequence on sample means"] == (
+        "a sequence is of means and their differences, not of ratios"
+    )
+
+
+def test_denominators_of_one_change_no_verdict_on_scores() -> None:
+    rows = frame().assign(ones=1.0)
+    plain = ai.recommend(log_of(rows)).frame.set_index("method")
+    ratio = ai.recommend(log_of(rows), denominator=rows["ones"]).frame.set_index("method")
+    for name in ("aipw with sqrt weights", "aipw with uniform weights", "alee"):
+        assert ratio.loc[name, "label"] == plain.loc[name, "label"]
+        assert ratio.loc[name, "reason"] == plain.loc[name, "reason"]
+        assert ratio.loc[name, "length"] == pytest.approx(plain.loc[name, "length"], rel=1e-12)
+
+
+def test_rows_with_covariates_come_before_those_without_and_are_shorter() -> None:
+    table = ai.recommend(log_of(frame()), "contrast", **PAIR, denominator="orders", covariate="prior")
+    own = checked(table)
+    first, second = (one.verdict for one in table.methods[:2])
+    assert (first.name, second.name) == (
+        "aipw with combined weights, adjusted",
+        "aipw with combined weights",
+    )
+    assert first.length / second.length == pytest.approx(own[first.name] / own[second.name], rel=0.05)
+    assert first.assumes.endswith("no arm can have moved prior")
+    assert table.best.call.endswith("fit(estimator='aipw', weights='combined', covariate='prior')")
+    assert "Covariate adjustment by prior" in table.fit().notes[0]
+
+
+def test_what_is_refused_and_why() -> None:
+    log = log_of(frame(), batch="batch")
+    for given in ({"denominator": "orders"}, {"covariate": "prior"}):
+        with pytest.raises(InvalidForLog, match="lengths to expect are known from rows alone"):
+            ai.recommend(ai.Sums.of_log(log), **given)
+    gaps = frame()
+    gaps.loc[3, "y"] = np.nan
+    missing = ai.recommend(log_of(gaps, missing="drop"), covariate="prior")
+    reasons = missing.frame.set_index("method")["reason"]
+    assert "running means of arm and stratum" in reasons["aipw with uniform weights, adjusted"]
+    checked(missing)
+    ratios = ai.recommend(log_of(gaps, missing="drop"), denominator="orders")
+    assert {one.verdict.reason for one in ratios.methods} == {"rewards are missing"}
+    late = frame().assign(seen=np.arange(ROUNDS) + 3)
+    checked(ai.recommend(log_of(late, outcome_round="seen"), covariate="prior"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"denominator": "nothing"}, "denominator: there is no column 'nothing'"),
+        ({"covariate": "orders"}, "covariate 'orders' is no context of the log"),
+        ({"target": "policy-value", "policy": "a", "covariate": "prior"}, "covariate does not belong to"),
+    ],
+)
+def test_bad_arguments(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ParameterError, match=told):
+        ai.recommend(log_of(frame()), **given)
