@@ -48,8 +48,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f3f3f3; paddi
 .ask { background: #fff3cd; color: #1a1a1a; padding: 0 .25rem; }
 .notes { font-size: .9rem; padding-left: 1.6rem; }
 @media (max-width: 40rem) { .fill table { font-size: .8rem; }
-  .fill thead th { font-size: .7rem; } .fill th:nth-child(1) { width: 2.6rem; }
-  .fill th:nth-child(2) { width: 4.5rem; } .fill th[scope=col]:nth-child(3) { width: 38%; }
+  .fill thead th { font-size: .66rem; } .fill th:nth-child(1) { width: 2.2rem; }
+  .fill th:nth-child(2) { width: 4.4rem; } .fill th[scope=col]:nth-child(3) { width: 33%; }
   .halves th:nth-child(1) { width: 40%; } .halves th:nth-child(2) { width: auto; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
