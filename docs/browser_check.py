@@ -1,8 +1,8 @@
 """Open pages in Chromium at 390 and 1,280 px and say what a reader would trip over.
 
     npm install axe-core
-    python docs/browser_check.py --axe node_modules/axe-core/axe.min.js                      # the tutorials' reports
-    python docs/browser_check.py --axe ... --docs HTML_FOLDER index.html choosing.html       # pages, light and dark
+    python docs/browser_check.py --axe node_modules/axe-core/axe.min.js       # the reports of the tutorials
+    python docs/browser_check.py --axe ... --docs HTML_FOLDER index.html api.html      # pages, light and dark
 
 Of each page: errors on the console or while loading, text that is wider than the page, headings out of order,
 pictures without a text, words broken inside a table's cell, and violations of WCAG 2.1 A and AA that axe-core
@@ -35,7 +35,8 @@ _LONGEST = 300
 _KINDS = ("console", "wide", "headings", "no_alt", "broken_words", "axe")
 
 _LISTEN = """<script>window.found = [];
-addEventListener("error", (e) => found.push(e.message || "not loaded: " + (e.target.src || e.target.href)), true);
+addEventListener("error", (e) => found.push(e.message || "not loaded: " + (e.target.src || e.target.href)),
+  true);
 for (const name of ["error", "warn"]) { const old = console[name];
   console[name] = (...told) => { found.push(told.join(" ")); old(...told); }; }</script>"""
 
@@ -48,14 +49,20 @@ function look(page, width) {
   const told = {console: page.found.slice(), wide: [], headings: [], no_alt: [], broken_words: []};
   const root = page.document;
   if (root.documentElement.scrollWidth > width) told.wide.push("page: " + root.documentElement.scrollWidth);
-  for (const e of root.querySelectorAll("main p, main li, main dd, main h1, main h2, main h3, main img, main figure"))
-    if (e.getBoundingClientRect().right > width + 1 && !scrolls(e)) told.wide.push(e.textContent.slice(0, 60));
+  const texts = "p, li, dd, h1, h2, h3, img, figure".split(", ").map((tag) => "main " + tag).join(", ");
+  for (const e of root.querySelectorAll(texts)) {
+    const out = e.getBoundingClientRect().right > width + 1 && !scrolls(e);
+    if (out) told.wide.push(e.textContent.slice(0, 60));
+  }
   for (const e of root.querySelectorAll("main p, main li, article p, article li"))
     if (e.scrollWidth > e.clientWidth + 1 && page.getComputedStyle(e).overflowX === "auto")
       told.wide.push("scrolls: " + e.textContent.slice(0, 60));
   let last = 0; const levels = [...root.querySelectorAll("h1,h2,h3,h4,h5,h6")].map((h) => +h.tagName[1]);
   if (levels.filter((n) => n === 1).length !== 1) told.headings.push("not one h1");
-  for (const level of levels) { if (level > last + 1) told.headings.push(last + " to " + level); last = level; }
+  for (const level of levels) {
+    if (level > last + 1) told.headings.push(last + " to " + level);
+    last = level;
+  }
   for (const e of root.querySelectorAll("img, svg[role=img]"))
     if (!(e.getAttribute("alt") || e.getAttribute("aria-label") || "").trim() && e.getAttribute("alt") !== "")
       told.no_alt.push(e.src || "svg");
@@ -86,7 +93,8 @@ function look(page, width) {
     await new Promise((done) => { script.onload = done; page.document.head.append(script); });
     const asked = {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"]};
     const axe = await page.axe.run(page.document, asked);
-    told.axe = axe.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target + " " + n.html.slice(0, 90)));
+    told.axe = axe.violations.flatMap(
+      (v) => v.nodes.map((n) => v.id + ": " + n.target + " " + n.html.slice(0, 90)));
     told.rules = axe.passes.length + axe.violations.length;
     all.push({...job, ...told});
     frame.remove();
