@@ -2,11 +2,11 @@
 
     npm install axe-core
     python docs/browser_check.py --axe node_modules/axe-core/axe.min.js       # the reports of the tutorials
-    python docs/browser_check.py --axe ... --docs HTML_FOLDER index.html api.html      # pages, light and dark
+    python docs/browser_check.py --docs HTML_FOLDER index.html api.html      # built pages, light and dark
 
 Of each page: errors on the console or while loading, text that is wider than the page, headings out of order,
-pictures without a text, words broken inside a table's cell, and violations of WCAG 2.1 A and AA that axe-core
-finds. Ends with 1 where there are any. Needs `chromium` on the path; nothing leaves the machine.
+pictures without a text, words broken inside a table's cell, and with --axe violations of WCAG 2.1 A and AA.
+Ends with 1 where there are any. Needs `chromium` on the path; nothing leaves the machine.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ function look(page, width) {
     if (job.theme) page.document.body.dataset.theme = job.theme;
     await wait(400);
     const told = look(page, job.width);
+    told.axe = []; told.rules = 0;
+    if (job.axe) {
     const script = page.document.createElement("script");
     script.src = "/axe.min.js";
     await new Promise((done) => { script.onload = done; page.document.head.append(script); });
@@ -96,6 +98,7 @@ function look(page, width) {
     told.axe = axe.violations.flatMap(
       (v) => v.nodes.map((n) => v.id + ": " + n.target + " " + n.html.slice(0, 90)));
     told.rules = axe.passes.length + axe.violations.length;
+    }
     all.push({...job, ...told});
     frame.remove();
   }
@@ -108,7 +111,7 @@ class Handler(SimpleHTTPRequestHandler):
     """Serves the pages with something that listens for errors, the list of jobs, and takes the result."""
 
     jobs: list[dict[str, Any]]
-    axe: Path
+    axe: Path | None
     results: queue.Queue[Any]
 
     def do_GET(self) -> None:
@@ -117,7 +120,7 @@ class Handler(SimpleHTTPRequestHandler):
             self._send(_WRAPPER.encode(), "text/html; charset=utf-8")
         elif self.path == "/jobs":
             self._send(json.dumps(self.jobs).encode(), "application/json")
-        elif self.path == "/axe.min.js":
+        elif self.path == "/axe.min.js" and self.axe is not None:
             self._send(self.axe.read_bytes(), "text/javascript")
         elif self.path.endswith(".html"):
             text = Path(self.translate_path(self.path)).read_text(encoding="utf-8")
@@ -170,10 +173,10 @@ def browser(address: str) -> Iterator[None]:
             process.wait()
 
 
-def check(folder: Path, pages: list[str], axe: Path, themes: tuple[str, ...]) -> list[dict[str, Any]]:
+def check(folder: Path, pages: list[str], axe: Path | None, themes: tuple[str, ...]) -> list[dict[str, Any]]:
     """What is found on every page, at each width and theme."""
     jobs = [
-        {"url": f"/{page}", "page": page, "width": width, "theme": theme}
+        {"url": f"/{page}", "page": page, "width": width, "theme": theme, "axe": axe is not None}
         for page in pages
         for width in WIDTHS
         for theme in themes
@@ -193,7 +196,7 @@ def check(folder: Path, pages: list[str], axe: Path, themes: tuple[str, ...]) ->
 def main() -> int:
     """Print a row for every page and width; 1 where anything was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--axe", type=Path, required=True, help="axe.min.js of axe-core")
+    parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
     parser.add_argument("--docs", type=Path, help="folder of built pages; by default the reports are checked")
     parser.add_argument("pages", nargs="*", help="pages below --docs")
     options = parser.parse_args()
@@ -204,7 +207,7 @@ def main() -> int:
             pages = reports(folder)
         else:
             folder, pages, themes = options.docs, options.pages, ("light", "dark")
-        found = check(folder, pages, options.axe.resolve(), themes)
+        found = check(folder, pages, options.axe and options.axe.resolve(), themes)
     print(f"| page | px | theme | {' | '.join(kind.replace('_', ' ') for kind in _KINDS)} | axe rules |")
     print(f"| --- | ---: | --- | {' | '.join(['---:'] * (len(_KINDS) + 1))} |")
     for row in found:
