@@ -14,7 +14,9 @@ from adaptinf.log.validation.arms import declare_arms
 from adaptinf.log.validation.columns import read_column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_reward_range
-from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check
+from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
+from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
+from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
 from adaptinf.sums.checks import improbable
 from adaptinf.sums.groups import Parts, read_groups, strata_of
@@ -45,6 +47,7 @@ def aggregate(
     propensity: str | None = None,
     propensities: Mapping[Any, str] | str | None = None,
     by: str | Sequence[str] = (),
+    unit: str | None = None,
     every: str | None = None,
     centre: float | None = None,
     collect: bool = True,
@@ -79,13 +82,18 @@ def aggregate(
         arms' shares of each batch stand in.
     by : str or list of str
         Columns whose labels make groups, which count as contexts; by default none.
+    unit : str, optional
+        Column of the units, such as users, where they have several rounds: a second query adds up what errors
+        by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
+        go together.
     every : {"hour", "day", "week", "month"}, optional
         Truncates the times in `batch`; weeks begin on Monday.
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of a few rows, which is a
         small query of its own.
     collect : bool
-        False returns the query as the engine has it, not run: its plan or SQL can be looked at.
+        False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
+        these are two queries, and `arms` or `propensities` must name the arms.
     progress : bool
         Show a line with the time that the query has taken.
     arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
@@ -95,7 +103,7 @@ def aggregate(
     Returns
     -------
     Sums
-        Or the query.
+        Or the query, or the two queries.
 
     Raises
     ------
@@ -110,7 +118,8 @@ def aggregate(
     Notes
     -----
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
-    Each row counts as independent, so that units with several rounds are not allowed for.
+    Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
+    of the number of arms; weights are then uniform, and the outcome model of AIPW is the centre.
 
     Examples
     --------
@@ -149,17 +158,39 @@ def aggregate(
     about = usual_reward(rows, reward) if centre is None else float(centre)
     query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
     if not collect:
-        return query.to_native()
+        if unit is None:
+            return query.to_native()
+        return query.to_native(), unit_query(rows, columns, _known_arms(columns, declared), about).to_native()
     with waiting(progress):
         frame = collected(query)
-    read = _read(frame, columns, about, declared, found)
+        read = _read(frame, columns, about, declared, found)
+        totals = None if unit is None or read is None else _unit_totals(rows, columns, read, about, found)
     shares = columns.propensity is None and not columns.every
     if read is not None and not (shares or propensity_status == "estimated"):
         for cells, _ in read[0].by_group.values():
             _check_shares(cells, found)
     sums = Sums.__new__(Sums)
-    sums._check(read, span, given, found, shares=shares)
+    sums._check(read, span, given, found, shares=shares, by_unit=totals)
     return sums
+
+
+def _known_arms(columns: Columns, declared: Sequence[Label] | None) -> Sequence[Label]:
+    """The arms as they are known before any row is read."""
+    arms = declared or tuple(columns.every)
+    refuse("aggregate", [] if arms else ["collect=False with unit= needs arms= or propensities="])
+    return arms
+
+
+def _unit_totals(
+    rows: Any, columns: Columns, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
+) -> UnitTotals | None:
+    """Totals of units, None with problems; what the first query found of the rows is right."""
+    if (problem := unit_problem(read[0].whole(shares=False)[0])) is not None:
+        found.add("impossible-arm", problem)
+    if found.problems:
+        return None
+    query = unit_query(rows, columns, read[1], centre)
+    return totals_of(collected(query), read, centre, found)
 
 
 def _read(

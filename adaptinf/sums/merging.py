@@ -23,7 +23,11 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
     if len(kinds) > 1 and "M" in kinds:
         problems.append("the batches of one are times, those of the other numbers")
-    return [f"to be merged they must be of one trial: {problem}" for problem in problems]
+    problems = [f"to be merged they must be of one trial: {problem}" for problem in problems]
+    if first.by_unit is not None or second.by_unit is not None:
+        reason = "a unit may be in both, so that sums by unit are not merged: aggregate all rows at once"
+        problems.append(reason)
+    return problems
 
 
 def _same(first: object, second: object) -> bool:

@@ -6,23 +6,31 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import Column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
-from adaptinf.sums.cells import cells_of_rows, sometimes_impossible
+from adaptinf.sums.by_unit.from_rows import totals_of_rows
+from adaptinf.sums.by_unit.totals import UnitTotals, drawn_before, unit_problem
+from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
 from adaptinf.texts import absent
+from adaptinf.typing import IntArray
 
 
 def parts_of_log(
     log: AdaptiveLog, by: str | Sequence[str], centre: float | None
-) -> tuple[Parts, tuple[str, ...]]:
-    """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean; contexts."""
+) -> tuple[Parts, tuple[str, ...], UnitTotals | None]:
+    """Sums by group, batch and arm, of rewards less a centre, by default the first batch's mean.
+
+    With them the names of contexts, and totals of units where these have several rounds.
+    """
     arrays = summable(log)
     names = group_names("by", by)
+    unit = _repeated_units(log)
     reward, batch = arrays.reward, arrays.batch
     centre = float(reward[batch == 0].mean()) if centre is None else centre
     check("Sums.of_log", centre=(centre, FINITE))
@@ -41,8 +49,29 @@ def parts_of_log(
         reason = f"an arm could be chosen in some rounds {where} alone"
         raise InvalidForLog("Sums", reason, ["smaller batches"])
     parts = Parts(names, strata.parts(cells, np.arange(int(batch[-1]) + 1)))
+    totals = None
+    if unit is not None:
+        totals = totals_of_rows(arrays.action, reward, arrays.propensity, unit, log.n_arms, float(centre))
+        _check_units(names, cells, totals)
     given = {log.columns.get(name, name): name for name in names}
-    return parts, tuple(given.get(name, name) for name in log.context)
+    return parts, tuple(given.get(name, name) for name in log.context), totals
+
+
+def _repeated_units(log: AdaptiveLog) -> IntArray | None:
+    """Codes of units that have several rounds, shape (T,); None where none has."""
+    if log.units is None:
+        return None
+    code, found = pd.factorize(log.units)
+    return np.asarray(code, dtype=np.int64) if len(found) < log.n_rounds else None
+
+
+def _check_units(names: Sequence[str], cells: Cells, totals: UnitTotals) -> None:
+    """Refuse totals of units that do not serve."""
+    reasons = [reason for reason in (unit_problem(cells), drawn_before(totals)) if reason is not None]
+    if names:
+        reasons.append("units have several rounds, and errors by unit within groups need the rows")
+    if reasons:
+        raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])
 
 
 def _groups(log: AdaptiveLog, by: tuple[str, ...]) -> Any:
@@ -79,8 +108,6 @@ def summable(log: object) -> Any:
         reasons.append("rewards are missing")
     if arrays.received is not None or arrays.known is not None:
         reasons.append("the log has received arms, or late outcomes")
-    if log.units is not None and len(set(log.units.tolist())) < log.n_rounds:
-        reasons.append("units have several rounds, which sums by batch cannot tell")
     if reasons:
         raise InvalidForLog("Sums", "; ".join(reasons), ["the log itself"])
     return arrays

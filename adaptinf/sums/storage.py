@@ -23,13 +23,14 @@ from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.storage.plain import decode, encode
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
+from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
 from adaptinf.sums.groups import Parts
 from adaptinf.typing import FloatArray
 
 KEY = b"adaptinf.sums"
 """Where the schema of a file says what the sums are."""
-_VERSION = 1
+_VERSION = 2
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
 _GUARANTEES = ("guarantee", "reward_guarantee")
@@ -43,6 +44,7 @@ class StoredSums:
     arms: tuple[Label, ...]
     metadata: Mapping[str, Any]
     also: Mapping[str, Any]
+    by_unit: UnitTotals | None = None
 
 
 def write_stored(path: Any, sums: StoredSums) -> None:
@@ -62,6 +64,7 @@ def write_stored(path: Any, sums: StoredSums) -> None:
         "centre": encode(next(iter(sums.parts.by_group.values()))[0].centre),
         "metadata": encode(metadata),
         "also": encode(dict(sums.also)),
+        "units": encode(None if sums.by_unit is None else dict(sums.by_unit.values)),
     }
     told = header | {"digest": content_digest(header, None, columns)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -139,7 +142,9 @@ def _read(place: Path) -> StoredSums:
     for code, label in enumerate(labels):
         rows = {key: values[columns["group"] == code] for key, values in columns.items()}
         by_group[label] = (_cells(rows, len(arms), decode(header["centre"])), rows["batch"][:: len(arms)])
-    return StoredSums(Parts(names, by_group), arms, said, decode(header["also"]))
+    centre, units = decode(header["centre"]), decode(header["units"])
+    by_unit = None if units is None else UnitTotals(units, len(arms), centre)
+    return StoredSums(Parts(names, by_group), arms, said, decode(header["also"]), by_unit)
 
 
 def _cells(columns: Mapping[str, NDArray[Any]], n_arms: int, centre: float) -> Cells:

@@ -17,6 +17,7 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
+from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.frames import frame_of
 from adaptinf.sums.grouped import Grouped
 from adaptinf.sums.groups import Parts
@@ -80,6 +81,8 @@ class Sums(Grouped, Promises):
         All arms.
     n_rounds, n_arms, n_batches : int
         Their numbers.
+    n_units : int or None
+        Number of units, where their totals are there for errors by unit.
     group_names : tuple of str
         Columns that make the groups; empty without groups.
 
@@ -180,6 +183,7 @@ class Sums(Grouped, Promises):
         found: Findings,
         *,
         shares: bool,
+        by_unit: UnitTotals | None = None,
     ) -> None:
         """Check what is given beside parts and arms, and take all of it; else one error."""
         context = given["context"]
@@ -199,7 +203,7 @@ class Sums(Grouped, Promises):
         found.raise_if_any("the table of sums")
         assert read is not None
         named = tuple(dict.fromkeys([*context, *read[0].names]))
-        self._fill(*read, reward_range, metadata, named, shares=shares)
+        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit)
         if shares:
             self.propensity_status = "estimated"
 
@@ -212,13 +216,15 @@ class Sums(Grouped, Promises):
         context: tuple[str, ...],
         *,
         shares: bool,
+        by_unit: UnitTotals | None = None,
     ) -> None:
         self._parts, self.arms, self.group_names = parts, arms, parts.names
         self.cells, self.batches = parts.whole(shares=shares)
         self.n_rounds, self.n_arms, self.n_batches = parts.n_rounds, len(arms), len(self.batches)
         self.reward_range, self.context, self.shares = reward_range, context, shares
         self._promise(metadata)
-        self.units = None
+        self.units, self.by_unit = None, by_unit
+        self.n_units = None if by_unit is None else by_unit.count
         self.kept: dict[str, Any] = {}
 
     @classmethod
@@ -244,8 +250,8 @@ class Sums(Grouped, Promises):
         ParameterError
             If there is no such context, the centre is no number, or `log` is none.
         InvalidForLog
-            If the log lacks something, units have several rounds, or an arm could be chosen in some rounds of
-            a batch (and group) alone.
+            If the log lacks something, an arm could be chosen in some rounds of a batch (and group) alone, or
+            units have several rounds and groups are wanted, or some arm was impossible in some round.
 
         Examples
         --------
@@ -255,10 +261,10 @@ class Sums(Grouped, Promises):
         >>> ai.Sums.of_log(log).n_batches
         3
         """
-        parts, context = parts_of_log(log, by, centre)
+        parts, context, by_unit = parts_of_log(log, by, centre)
         sums = cls.__new__(cls)
         metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
-        sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False)
+        sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False, by_unit=by_unit)
         return sums
 
     def __add__(self, other: object) -> Sums:
@@ -303,7 +309,7 @@ class Sums(Grouped, Promises):
         """
         metadata = {name: getattr(self, name) for name in METADATA}
         also = {"context": self.context, "reward_range": self.reward_range, "shares": self.shares}
-        write_stored(path, StoredSums(self._parts, self.arms, metadata, also))
+        write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit))
 
     @classmethod
     def read_parquet(cls, path: str | PathLike[str]) -> Sums:
@@ -329,7 +335,7 @@ class Sums(Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        sums._fill(stored.parts, stored.arms, *told, shares=also["shares"])
+        sums._fill(stored.parts, stored.arms, *told, shares=also["shares"], by_unit=stored.by_unit)
         return sums
 
     def _rounds_by_arm(self) -> FloatArray:
@@ -347,6 +353,7 @@ class Sums(Grouped, Promises):
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
             *([f"  groups: {groups}"] if self.group_names else []),
+            *([] if self.n_units is None else [f"  units: {self.n_units:,}"]),
         ]
         return visible_lines(lines)
 

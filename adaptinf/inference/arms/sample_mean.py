@@ -103,7 +103,8 @@ def _corrected(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with its corrected columns"
     reason, correction = profile.context_refusal, profile.correction
     if not reason and profile.repeated_units:
-        reason = f"{profile.unit_refusal}; correction_for(log, unit='person') corrects p-values by person"
+        by_person = "; correction_for(log, unit='person') corrects p-values by person"
+        reason = profile.unit_refusal + by_person * (profile.sums is None)
     if not reason and not profile.adaptive:
         reason = f"no correction is due: {profile.why_not_adaptive}"
     if not reason and correction is None:

@@ -206,7 +206,7 @@ def _usual(question: Question) -> str:
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
     if question.profile.sums is not None:
-        return _fit(question, choice, asked, from_sums.batch_mean(asked))
+        return _fit(question, choice, asked, from_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
     if log.arrays.observed is not None or late:

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.scores.batch_sums import contrast_correlation, correlation_of, shared_correlation
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -47,6 +48,8 @@ def sums_correlation(
     kind, estimator = pairs[0].weights, pairs[0].estimator
     if estimator not in ("ipw", "aipw") or kind not in SHARED:
         return None
+    if sums.by_unit is not None and profile_of(sums).repeated_units:
+        return unit_correlation(sums.cells, sums.by_unit, codes, augmented=estimator == "aipw")
     if sums.shares:
         return shared_correlation(sums.cells, codes)
     profile = profile_of(sums)

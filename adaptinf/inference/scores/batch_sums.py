@@ -179,7 +179,7 @@ def contrast_correlation(
     h, n = weights.copy(), cells.rounds[:, None]
     if augmented and cells.rounds[0] == 1.0:
         h[0] = 0.0
-    sign = _signs(codes, len(every))
+    sign = arm_signs(codes, len(every))
     gain = parts.gain[:, None]
     reach, level = (gain * parts.about[1, 1]) @ sign.T, parts.level @ sign.T
     total = (h * n).sum(axis=0)
@@ -198,11 +198,11 @@ def shared_correlation(cells: Cells, codes: IntArray) -> FloatArray:
     every = np.arange(cells.smallest.shape[1])
     means = batch_score_means(cells, every, np.ones(cells.smallest.shape), augmented=True)
     variance = np.diag(shared_means(cells, every, means).covariance)
-    sign = _signs(codes, len(every))
+    sign = arm_signs(codes, len(every))
     return correlation_of((sign * variance) @ sign.T)
 
 
-def _signs(codes: IntArray, n_arms: int) -> FloatArray:
+def arm_signs(codes: IntArray, n_arms: int) -> FloatArray:
     """Signs of the arms in contrasts; codes (P, 2), the arm that is compared first; returns (P, K)."""
     sign, place = np.zeros((len(codes), n_arms)), np.arange(len(codes))
     sign[place, codes[:, 0]] += 1.0

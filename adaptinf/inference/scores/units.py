@@ -109,7 +109,7 @@ def unit_errors(
     """
     covariance = _without_rounding(unit_covariance(influence, unit), estimate)
     units, freedom, events = unit_support(weights, observed, reward, unit)
-    return UnitErrors(_where_events(covariance, events), freedom, units, events)
+    return UnitErrors(where_events(covariance, events), freedom, units, events)
 
 
 def unit_support(
@@ -133,7 +133,7 @@ def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArra
     return covariance
 
 
-def _where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
+def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
     """NaN where fewer than 5 units had an event; covariance (k, k), events (k,)."""
     few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
     return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
@@ -304,7 +304,7 @@ def unit_group_effects(
     size, units, freedom, events, lowest = pairs[2:].min(axis=2)
     present = np.bincount(unit, minlength=len(totals)) > 0
     covariance = _without_rounding(_covariance(totals[present]), np.nan_to_num(estimate))
-    covariance = _where_events(covariance, events)
+    covariance = where_events(covariance, events)
     blank = np.where(units < 2, np.nan, 0.0)
     covariance += blank[:, None] + blank[None, :]
     errors = UnitErrors(covariance, freedom, units.astype(np.int64), events)

@@ -73,13 +73,7 @@ class SumsProfile(LogProfile):
     @cached_property
     def squared_skewness(self) -> float:
         """Squared skewness of all rewards together; NaN where cubes are not known."""
-        count, first, squares, cubes = (part.sum() for part in self.cells.moments[0])
-        mean = first / count
-        spread = squares / count - mean * mean
-        if spread <= 1e-14 * squares / count:
-            return 0.0
-        third = cubes / count - 3.0 * mean * squares / count + 2.0 * mean**3
-        return float(third**2 / spread**3)
+        return _squared_skewness(self.cells.moments[0].sum(axis=(1, 2)))
 
     def all_at(self, low: float, high: float) -> bool:
         """Whether every reward is at one of two ends: (y - low) (high - y) adds up to 0."""
@@ -116,19 +110,41 @@ class SumsProfile(LogProfile):
     # Units and contexts
 
     @cached_property
-    def drawn_once(self) -> bool:
-        """Whether one draw gave a unit its arm: every round counts as a unit of its own."""
-        return False
+    def n_units(self) -> int:
+        """Number of units; rounds where their totals are not there."""
+        return self.log.n_rounds if self.sums.n_units is None else self.sums.n_units
 
     @cached_property
-    def one_draw_a_unit(self) -> bool:
-        """As above."""
+    def unit_skewness(self) -> float:
+        """Squared skewness of the units' mean rewards, whatever their arms; 0 where no unit came back."""
+        totals = self.sums.by_unit
+        return 0.0 if totals is None or not self.repeated_units else _squared_skewness(totals.means)
+
+    @cached_property
+    def one_arm_a_unit(self) -> bool:
+        """Whether units come back, and each keeps its first arm."""
+        totals = self.sums.by_unit
+        return totals is not None and self.repeated_units and totals.keeps_arms
+
+    @cached_property
+    def drawn_once(self) -> bool:
+        """Whether propensities of 1 say that the arm is drawn once a unit: such rows are not added up."""
         return False
 
     @cached_property
     def contradicted_draws(self) -> str:
-        """Why shares are not the propensities of the choices: groups decided arms; else empty."""
-        return self.context_refusal if self.deciding_context else ""
+        """Why propensities are not those of the choices: groups or single draws decided arms; else empty."""
+        return self.context_refusal if self.deciding_context else super().contradicted_draws
+
+    @cached_property
+    def _moves_within_units(self) -> bool:
+        return self.sums.by_unit is not None and self.sums.by_unit.values["moved"] > 0.0
+
+    @cached_property
+    def _chance_of_keeping(self) -> float:
+        """Log probability that draws by round give every unit its arm again; 0 where some changed."""
+        totals = self.sums.by_unit
+        return totals.values["keeping"] if totals is not None and self.one_arm_a_unit else 0.0
 
     @cached_property
     def deciding_context(self) -> str:
@@ -225,6 +241,17 @@ class SumsProfile(LogProfile):
         """Smallest positive propensity of each arm, shape (K,)."""
         usable = np.where(self.cells.possible, self.cells.smallest, 1.0)
         return np.asarray(np.minimum(usable.min(axis=0), 1.0), dtype=np.float64)
+
+
+def _squared_skewness(powers: FloatArray) -> float:
+    """Of values, from their number and sums of their first three powers; powers (4,)."""
+    count, first, squares, cubes = powers
+    mean = first / count
+    spread = squares / count - mean * mean
+    if spread <= 1e-14 * squares / count:
+        return 0.0
+    third = cubes / count - 3.0 * mean * squares / count + 2.0 * mean**3
+    return float(third**2 / spread**3)
 
 
 PROFILES[Sums] = SumsProfile

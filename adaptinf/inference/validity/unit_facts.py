@@ -89,16 +89,19 @@ class UnitFacts:
     @cached_property
     def contradicted_draws(self) -> str:
         """Why logged propensities are not those of the draws, where units keep arms that would change."""
-        known = self.log.arrays.propensity
-        if known is None or self.drawn_once or not self.one_draw_a_unit:
-            return ""
-        if not np.any(np.abs(known - known[self._first_rounds]) > _SAME):
+        if self.drawn_once or not self.one_draw_a_unit or not self._moves_within_units:
             return ""
         return (
             "every unit keeps one arm, which draws with the logged propensities would do with probability "
             f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
             "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
         )
+
+    @cached_property
+    def _moves_within_units(self) -> bool:
+        """Whether the propensities of a unit's chosen arms differ."""
+        known = self.log.arrays.propensity
+        return known is not None and bool(np.any(np.abs(known - known[self._first_rounds]) > _SAME))
 
     @cached_property
     def _chance_of_keeping(self) -> float:

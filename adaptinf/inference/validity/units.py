@@ -125,7 +125,7 @@ def seldom_drawn(profile: LogProfile, n_units: int) -> list[str]:
     How many had the arm in the log will not do: without those that got it against the odds the estimate and
     its standard error are both small.
     """
-    if profile.propensity is None or not profile.one_draw_a_unit:
+    if not profile.knows_propensities or not profile.one_draw_a_unit:
         return []
     expected = n_units * profile.smallest_propensity
     arms = [

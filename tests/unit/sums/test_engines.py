@@ -36,6 +36,7 @@ WAREHOUSE = {
     "at": "timestamp",
     "arm": "string",
     "y": "float64",
+    "user": "string",
     "propensity_a": "float64",
     "propensity_b": "float64",
 }
@@ -108,20 +109,27 @@ def test_faults_are_counted_in_the_query(engine: str) -> None:
             ai.aggregate(ENGINES[engine](wrong), **NAMES)
 
 
-def sql_of(dialect: str) -> str:
-    """The query of a table that no driver has opened, as ibis compiles it for a warehouse."""
+def sql_of(dialect: str) -> dict[str, str]:
+    """Queries of a table that no driver has opened, as ibis compiles them for a warehouse, by their files."""
     compiler = importlib.import_module(f"ibis.backends.sql.compilers.{dialect}").compiler
     table = ibis.table(WAREHOUSE, name="log")
-    query = ai.aggregate(table, action="arm", reward="y", batch="at", every="day", centre=10.0, collect=False)
-    return str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect, pretty=True)) + "\n"
+    roles: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "at", "every": "day", "centre": 10.0}
+    cells, units = ai.aggregate(table, **roles, unit="user", collect=False)
+    assert cells.equals(ai.aggregate(table, **roles, collect=False))
+    return {
+        name: str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect, pretty=True)) + "\n"
+        for name, query in ((f"{dialect}.sql", cells), (f"{dialect}_units.sql", units))
+    }
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_sql_of_warehouses(dialect: str) -> None:
     """Where this is right and differs, ``python tests/unit/sums/test_engines.py`` writes the files again."""
-    assert sql_of(dialect) == (SNAPSHOTS / f"{dialect}.sql").read_text(encoding="utf-8")
+    for name, query in sql_of(dialect).items():
+        assert query == (SNAPSHOTS / name).read_text(encoding="utf-8"), name
 
 
 if __name__ == "__main__":
     for each in DIALECTS:
-        (SNAPSHOTS / f"{each}.sql").write_text(sql_of(each), encoding="utf-8")
+        for name, query in sql_of(each).items():
+            (SNAPSHOTS / name).write_text(query, encoding="utf-8")

@@ -118,7 +118,7 @@ def _model_note(question: Question, fit: ArmFit) -> list[str]:
     """The outcome model, if there is one."""
     if fit.outcome is None:
         return []
-    if not isinstance(fit.outcome.values, str):
+    if question.profile.sums is not None or not isinstance(fit.outcome.values, str):
         return [fit.outcome.note]
     return [OTHERS_MEAN if question.profile.log.arrays.known is None else LATE_MEAN]
 

@@ -12,6 +12,7 @@ from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_models import BATCH_MEAN, BATCH_NOTE, Outcome
+from adaptinf.inference.scores.unit_sums import unit_score_means
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS
@@ -28,6 +29,7 @@ _MOVING = (
     "propensities move within batches, or may as batches are of single rounds, and sums by batch need one "
     "weight a batch"
 )
+_BY_UNIT = "units have several rounds, and their totals are of rounds with equal weights"
 _OF_SHARES = (
     "propensities are the shares of each batch: weights made from them would depend on which arms its rounds "
     "happened to get"
@@ -41,12 +43,26 @@ def refuse_rows() -> None:
     raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
 
 
-def batch_mean(asked: Asked) -> Outcome:
+def outcome_of(question: Question, asked: Asked) -> Outcome:
     """The one outcome model that sums allow."""
+    if question.profile.repeated_units:
+        return _fixed(question, asked)
     if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
         ways = [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"]
         raise InvalidForLog("an outcome model other than the mean over earlier batches", NEEDS_ROWS, ways)
     return Outcome(BATCH_MEAN, BATCH_NOTE)
+
+
+def _fixed(question: Question, asked: Asked) -> Outcome:
+    """A prediction from before the rounds, which knows no unit's own rewards: the centre of the sums."""
+    refuse_units(asked)
+    if asked.ridge is not None or asked.outcome is not None:
+        raise InvalidForLog("an outcome model of your own", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    assert question.profile.sums is not None
+    centre = question.profile.sums.cells.centre
+    return Outcome(
+        "centre", f"Outcome model: {centre:.6g}, the centre of the sums, for all arms in all rounds."
+    )
 
 
 def _named(asked: Asked) -> bool:
@@ -65,6 +81,8 @@ def refuse_units(asked: Asked) -> None:
 def weights_refusal(profile: LogProfile, weights: str) -> str:
     """Why weights other than uniform ones cannot be had from sums; empty where they can."""
     assert profile.sums is not None
+    if profile.repeated_units:
+        return _BY_UNIT if weights != "uniform" else ""
     if weights == "two-point":
         return _BY_ROUND
     if profile.sums.shares:
@@ -78,6 +96,8 @@ def estimates(question: Question, choice: Choice, *, augmented: bool) -> ScoreMe
     """Estimates of arm means, and what tests and tables need of them."""
     sums = question.profile.sums
     assert sums is not None
+    if sums.by_unit is not None and question.profile.repeated_units:
+        return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=augmented)
     weights = batch_weights(question, choice.weights or "uniform")
     means = batch_score_means(sums.cells, question.codes, weights, augmented=augmented)
     return shared_means(sums.cells, question.codes, means) if sums.shares else means

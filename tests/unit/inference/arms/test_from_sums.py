@@ -332,8 +332,8 @@ def test_batch_means_need_batches_and_one_round_a_unit() -> None:
     units = log_of(frame.assign(who=np.arange(len(frame)) // 2), unit="who")
     with pytest.raises(InvalidForLog, match="a unit's own earlier rewards"):
         ai.ArmMeans(units).fit("aipw", outcome="batch-mean")
-    with pytest.raises(InvalidForLog, match="units have several rounds"):
-        ai.Sums.of_log(units)
+    with pytest.raises(InvalidForLog, match="a unit's own earlier rewards"):
+        ai.ArmMeans(ai.Sums.of_log(units)).fit("aipw", outcome="batch-mean")
 
 
 def test_own_weights_of_batches_of_single_rounds_are_refused() -> None:

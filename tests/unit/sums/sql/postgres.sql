@@ -118,94 +118,85 @@ FROM (
         )
       ) AS "moment_3_3",
       "t2"."__weight" * "t2"."__weight" * "t2"."__weight" * "t2"."__weight" AS "moment_4_0",
-      CAST(CASE WHEN "t2"."__reward" <> 0.0 THEN 1 ELSE 0 END AS BIGINT) AS "nonzero",
-      COALESCE(
-        CASE
-          WHEN "t2"."__share_0" > 0.0
-          THEN CAST(1.0 AS DOUBLE PRECISION) / "t2"."__share_0"
-          ELSE NULL
-        END,
-        0.0
-      ) AS "inverse_0",
+      CASE WHEN "t2"."__reward" <> 0.0 THEN 1.0 ELSE 0.0 END AS "nonzero",
+      CASE
+        WHEN "t2"."__share_0" > 0.0
+        THEN CAST(1.0 AS DOUBLE PRECISION) / "t2"."__share_0"
+        ELSE 0.0
+      END AS "inverse_0",
       "t2"."__share_0" AS "expected_0",
       "t2"."__share_0" * (
         1.0 - "t2"."__share_0"
       ) AS "spread_0",
-      COALESCE(
-        CASE
-          WHEN "t2"."__share_1" > 0.0
-          THEN CAST(1.0 AS DOUBLE PRECISION) / "t2"."__share_1"
-          ELSE NULL
-        END,
-        0.0
-      ) AS "inverse_1",
+      CASE
+        WHEN "t2"."__share_1" > 0.0
+        THEN CAST(1.0 AS DOUBLE PRECISION) / "t2"."__share_1"
+        ELSE 0.0
+      END AS "inverse_1",
       "t2"."__share_1" AS "expected_1",
       "t2"."__share_1" * (
         1.0 - "t2"."__share_1"
       ) AS "spread_1",
-      CAST(CASE WHEN "t2"."__reward" IS NULL THEN 1 ELSE 0 END AS BIGINT) AS "missing_reward",
-      CAST(CASE
+      CASE WHEN "t2"."__reward" IS NULL THEN 1.0 ELSE 0.0 END AS "missing_reward",
+      CASE
         WHEN NOT (
-          COALESCE(
-            NOT (
-              "t2"."__reward" IN (CAST('Inf' AS DOUBLE PRECISION), -CAST('Inf' AS DOUBLE PRECISION))
-              OR (
-                "t2"."__reward" = CAST('NaN' AS DOUBLE PRECISION)
-              )
-            ),
-            TRUE
+          "t2"."__reward" IN (CAST('Inf' AS DOUBLE PRECISION), -CAST('Inf' AS DOUBLE PRECISION))
+          OR (
+            "t2"."__reward" = CAST('NaN' AS DOUBLE PRECISION)
           )
         )
-        AND NOT (
-          "t2"."__reward" IS NULL
+        THEN 0.0
+        ELSE CASE WHEN "t2"."__reward" IS NULL THEN 0.0 ELSE 1.0 END
+      END AS "infinite_reward",
+      CASE
+        WHEN (
+          "t2"."__propensity" > 0.0
+        ) AND (
+          "t2"."__propensity" <= 1.0
         )
-        THEN 1
-        ELSE 0
-      END AS BIGINT) AS "infinite_reward",
-      CAST(CASE
-        WHEN NOT (
-          COALESCE((
-            "t2"."__propensity" > 0.0
-          ) AND (
-            "t2"."__propensity" <= 1.0
-          ), FALSE)
+        THEN 0.0
+        ELSE 1.0
+      END AS "propensity_out_of_range",
+      CASE
+        WHEN (
+          "t2"."__share_0" >= 0.0
         )
-        THEN 1
-        ELSE 0
-      END AS BIGINT) AS "propensity_out_of_range",
-      CAST(CASE
-        WHEN NOT (
-          COALESCE((
-            "t2"."__share_0" >= 0.0
-          ) AND (
-            "t2"."__share_0" <= 1.0
-          ), FALSE)
-          AND COALESCE((
+        AND (
+          "t2"."__share_0" <= 1.0
+        )
+        AND (
+          (
             "t2"."__share_1" >= 0.0
           ) AND (
             "t2"."__share_1" <= 1.0
-          ), FALSE)
+          )
         )
-        THEN 1
-        ELSE 0
-      END AS BIGINT) AS "propensities_out_of_range",
-      CAST(CASE
-        WHEN COALESCE((
-          "t2"."__share_0" >= 0.0
-        ) AND (
-          "t2"."__share_0" <= 1.0
-        ), FALSE)
-        AND COALESCE((
-          "t2"."__share_1" >= 0.0
-        ) AND (
-          "t2"."__share_1" <= 1.0
-        ), FALSE)
-        AND COALESCE(ABS((
+        THEN 0.0
+        ELSE 1.0
+      END AS "propensities_out_of_range",
+      CASE
+        WHEN ABS((
           "t2"."__share_0" + "t2"."__share_1"
-        ) - 1.0) > 1e-06, FALSE)
-        THEN 1
-        ELSE 0
-      END AS BIGINT) AS "propensities_sum"
+        ) - 1.0) <= 1e-06
+        THEN 0.0
+        ELSE CASE
+          WHEN (
+            "t2"."__share_0" >= 0.0
+          )
+          AND (
+            "t2"."__share_0" <= 1.0
+          )
+          AND (
+            (
+              "t2"."__share_1" >= 0.0
+            ) AND (
+              "t2"."__share_1" <= 1.0
+            )
+          )
+          THEN 1.0
+          ELSE 0.0
+        END
+      END AS "propensities_sum"
     FROM (
       SELECT
         "t1"."batch",

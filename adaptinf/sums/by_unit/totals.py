@@ -1,0 +1,111 @@
+"""Products of units' totals, added up over units: errors by unit are polynomials in them.
+
+With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, I whether the arm
+was chosen and e its propensity. So what a unit adds to the error of an arm's mean is
+(n (m - mean) - m A + Y) / T, with its rounds n and the arm's totals A of I / e and Y of I y / e: the squares
+of that are sums of products of n, A and Y, whatever m and the mean turn out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from adaptinf.sums.cells import Cells
+from adaptinf.typing import FloatArray
+
+SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+_BY_ARM = ("had", "events", "others")
+_FLAGS = ("switched", "moved", "keeping", "sure")
+
+
+def products(n_arms: int) -> dict[str, tuple[str, ...]]:
+    """Names of sums over units, with the columns of units whose product each is the sum of.
+
+    Columns are ``n``, ``inverse_k`` and ``weighted_k`` of arm k, A and Y; ``had_k``, ``events_k`` and
+    ``others_k``, whether the unit had the arm, a reward of it that is not 0, and one that is; ``mean`` of its
+    rewards; ``switched``, whether it had several arms; ``moved``, whether the propensities of its chosen arms
+    differ; ``keeping``, the log probability of all of its chosen arms but the least likely; ``sure``, its
+    rounds with propensity 1. Rewards in Y and `mean` are less the centre.
+    """
+    found: dict[str, tuple[str, ...]] = {"units": ("one",), "rounds": ("n",)}
+    base = vector(n_arms)
+    for first, second in combinations_with_replacement(range(len(base)), 2):
+        found[f"pair_{first}_{second}"] = (base[first], base[second])
+    for arm in range(n_arms):
+        found |= {f"{name}_{arm}": (f"{name}_{arm}",) for name in _BY_ARM}
+        found[f"squares_{arm}"] = (f"had_{arm}", "n", "n")
+        found[f"fourths_{arm}"] = (f"had_{arm}", "n", "n", "n", "n")
+    found |= {f"mean_{power}": ("mean",) * power for power in (1, 2, 3)}
+    return found | {name: (name,) for name in _FLAGS}
+
+
+def vector(n_arms: int) -> list[str]:
+    """Columns of a unit of which products of two are summed: n, every A, every Y."""
+    return ["n", *(f"{name}_{arm}" for name in ("inverse", "weighted") for arm in range(n_arms))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitTotals:
+    """Sums over units, by the names of `products`; `centre` is what was subtracted from rewards."""
+
+    values: Mapping[str, float]
+    n_arms: int
+    centre: float
+
+    @property
+    def count(self) -> int:
+        """Number of units."""
+        return int(self.values["units"])
+
+    @property
+    def rounds(self) -> int:
+        """Number of their rounds."""
+        return int(self.values["rounds"])
+
+    @property
+    def pairs(self) -> FloatArray:
+        """Sums of products of n, every A and every Y, shape (1 + 2K, 1 + 2K)."""
+        size = 1 + 2 * self.n_arms
+        found = np.empty((size, size))
+        for first, second in combinations_with_replacement(range(size), 2):
+            found[first, second] = found[second, first] = self.values[f"pair_{first}_{second}"]
+        return found
+
+    @property
+    def means(self) -> FloatArray:
+        """Number of units, and sums of powers of their mean rewards less the centre, shape (4,)."""
+        return np.array([self.values["units"], *(self.values[f"mean_{power}"] for power in (1, 2, 3))])
+
+    def by_arm(self, name: str) -> FloatArray:
+        """Sums with one value an arm, shape (K,)."""
+        return np.array([self.values[f"{name}_{arm}"] for arm in range(self.n_arms)])
+
+    @property
+    def keeps_arms(self) -> bool:
+        """Whether every unit has one arm in all of its rounds."""
+        return self.values["switched"] == 0.0
+
+
+def unit_problem(cells: Cells) -> str | None:
+    """Why errors by unit cannot be had, as far as sums by batch tell; None where they can."""
+    if np.all(cells.possible):
+        return None
+    return (
+        "an arm could not be chosen in some batches: with units every arm must be possible in every row; add "
+        "up the batches in which it was by themselves"
+    )
+
+
+def drawn_before(totals: UnitTotals) -> str | None:
+    """Why propensities are not those of the draws: arms were drawn once, and 1 is what came after."""
+    if not (totals.keeps_arms and totals.rounds > totals.count and totals.values["sure"] > 0.0):
+        return None
+    return (
+        "every unit keeps one arm, with propensity 1 in some rounds: give the propensity of the one draw in "
+        "all rounds of the unit"
+    )
