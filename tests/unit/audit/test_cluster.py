@@ -35,15 +35,26 @@ class Killed:
     def __init__(self, marker: Path) -> None:
         self.marker, self.here = marker, os.getpid()
 
-    def part(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def strike(self) -> None:
         if os.getpid() == self.here:
-            return frame
+            return
         try:
             self.marker.mkdir()
         except FileExistsError:
-            return frame
+            return
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def part(self, frame: pd.DataFrame) -> pd.DataFrame:
+        self.strike()
         return frame
+
+    def fitted(self, log: ai.AdaptiveLog) -> Any:
+        self.strike()
+        return means(log)
+
+    def rewards(self, rng: np.random.Generator, horizon: int) -> Any:
+        self.strike()
+        return (rng.random((horizon, 2)) < [0.4, 0.6]).astype(float)
 
 
 def means(log: ai.AdaptiveLog) -> Any:
@@ -72,6 +83,29 @@ def test_replications_are_those_of_one_process(client: Client, n_jobs: int) -> N
         spread = DESIGN.replicate(ARMS, 60, 500, rng=1, n_jobs=n_jobs)
     np.testing.assert_array_equal(spread.means, alone.means)
     np.testing.assert_array_equal(spread.pulls, alone.pulls)
+
+
+def test_coverage_though_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
+    killed, before = Killed(tmp_path / "killed"), workers(client)
+    alone = ai.audit.coverage(DESIGN, ARMS, means, 40, 512, rng=2)
+    with joblib.parallel_config("dask"):
+        spread = ai.audit.coverage(DESIGN, ARMS, killed.fitted, 40, 512, rng=2, n_jobs=-1)
+    pd.testing.assert_frame_equal(spread.frame, alone.frame, check_exact=True)
+    client.wait_for_workers(2)
+    assert killed.marker.exists()
+    assert len(workers(client) - before) == 1
+
+
+def test_replications_though_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
+    killed, before = Killed(tmp_path / "killed"), workers(client)
+    arms = ai.environments.FunctionEnvironment(killed.rewards, reward_range=(0.0, 1.0))
+    alone = DESIGN.replicate(arms, 60, 500, rng=1)
+    with joblib.parallel_config("dask"):
+        spread = DESIGN.replicate(arms, 60, 500, rng=1, n_jobs=-1)
+    np.testing.assert_array_equal(spread.means, alone.means)
+    client.wait_for_workers(2)
+    assert killed.marker.exists()
+    assert len(workers(client) - before) == 1
 
 
 def test_coverage_is_that_of_one_process(client: Client) -> None:
