@@ -213,6 +213,16 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"ok, ([\d,]+) passed, (\d+) skipped",
             "{0} tests passed",
         ),
+        "first_hour": (
+            "a CSV file becomes a table, pictures and a report in three commands",
+            r"(Three commands), the environment's included.*?three pictures in one file of ([\d,]+) bytes",
+            "three commands, one file of {1} bytes with three pictures",
+        ),
+        "browser": (
+            "reports and pages hold in a browser, at 390 and 1,280 px",
+            r"Texts wider than the page: (\d+ of \d+)\. Words broken in a table: (\d+ of \d+)",
+            "texts wider than the page {0} looks, broken words {1}",
+        ),
         "case_studies": (
             "papers' figures, run again",
             r"(\d+), of which (\d+) agree and (\d+) differ",

@@ -2,8 +2,8 @@
 
     python docs/figures.py docs/plots.md
 
-A line ``![...](figures/name.png)`` writes figures/name.png and figures/name.svg beside the page. The same
-command writes the same bytes, with the same versions of matplotlib and NumPy.
+A line ``![...](figures/name.svg)`` writes figures/name.svg beside the page, with coordinates to a hundredth
+of a point. The same command writes the same bytes, with the same versions of matplotlib and NumPy.
 """
 
 from __future__ import annotations
@@ -18,9 +18,23 @@ from typing import Any
 
 import matplotlib
 
-from adaptinf import plots
+from adaptinf.plots.drawing.files import drawn
 
-_PART = re.compile(r"^```python\n(.*?)^```$|^!\[[^\]]*\]\((figures/[\w-]+)\.png\)$", re.MULTILINE | re.DOTALL)
+_PART = re.compile(r"^```python\n(.*?)^```$|^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE | re.DOTALL)
+_DRAWN = re.compile(r'(?<= d=")[^"]*|(?<= points=")[^"]*')
+_NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def _short(picture: str) -> str:
+    """A picture whose paths have as many digits as can be seen, on one line each."""
+
+    def rounded(match: re.Match[str]) -> str:
+        return f"{float(match.group()):.2f}".rstrip("0").rstrip(".")
+
+    def path(match: re.Match[str]) -> str:
+        return _NUMBER.sub(rounded, match.group()).replace("\n", "")
+
+    return _DRAWN.sub(path, picture)
 
 
 def draw(page: Path) -> list[Path]:
@@ -31,8 +45,10 @@ def draw(page: Path) -> list[Path]:
         for match in _PART.finditer(page.read_text(encoding="utf-8")):
             block, figure = match.groups()
             if figure:
-                (page.parent / figure).parent.mkdir(exist_ok=True)
-                files += plots.save(names["ax"], page.parent / figure, dpi=200)
+                files.append(page.parent / figure)
+                files[-1].parent.mkdir(exist_ok=True)
+                owner = names["ax"].get_figure(root=True)
+                files[-1].write_text(_short(drawn(owner, "svg").decode("utf-8")), encoding="utf-8")
             else:
                 with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(folder):
                     exec(compile(block, "example", "exec"), names)

@@ -17,6 +17,7 @@ from adaptinf.plots.regions import partition
 from adaptinf.plots.regrets import frontier, regret
 from adaptinf.plots.sequences import confidence_sequence
 from adaptinf.plots.uniformity import pvalues
+from adaptinf.plots.winners import winner
 
 __all__ = [
     "allocation",
@@ -34,6 +35,7 @@ __all__ = [
     "save",
     "save_table",
     "study",
+    "winner",
 ]
 
 

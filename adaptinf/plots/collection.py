@@ -27,7 +27,9 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POINTS, _STRETCHES = 400, 120
+_POINTS, _SMOOTH = 200, 120
+_STRETCHES, _LOG_STRETCHES = 40, 24
+"""Stretches over which propensities are averaged: with more of them lines that cross cannot be followed."""
 
 
 def allocation(
@@ -152,10 +154,10 @@ def propensities(
 
     Notes
     -----
-    Lines are means over stretches of rounds, at most 120 of them; bands run from the smallest to the largest
-    propensity of a stretch. A propensity of 0 has no place on a log scale; the legend says how many there
-    are. With the chosen arm's propensity alone each arm's are those of the rounds that chose it, which are
-    larger than all of them.
+    Lines are means over stretches of rounds, at most 40 of them, or 24 on log scales; bands run from the
+    smallest to the largest propensity of a stretch. A propensity of 0 has no place on a log scale; the legend
+    says how many there are. With the chosen arm's propensity alone each arm's are those of the rounds that
+    chose it, which are larger than all of them.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def propensities(
         handles.append(_draw_range(own, table, _with_zeros(arm, zeros, log_scale), place))
         smallest += table[:, 1:][table[:, 1:] > 0.0].tolist()
     if bound is not None:
-        rounds = _grid(log.n_rounds, log_scale)
+        rounds = _grid(log.n_rounds, log_scale, _SMOOTH)
         values = bound[rounds - 1]
         smallest += values[values > 0.0].tolist()
         line: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (1, 1)), "zorder": 4}
@@ -210,7 +212,8 @@ def propensity_ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[Floa
         rounds, values = rows + 1, np.asarray(log.arrays.propensity)[rows]
     if rounds.size == 0:
         return np.empty((0, 4)), 0.0
-    starts = np.unique(np.searchsorted(rounds, _grid(log.n_rounds, log_scale)))
+    stretches = _LOG_STRETCHES if log_scale else _STRETCHES
+    starts = np.unique(np.searchsorted(rounds, _grid(log.n_rounds, log_scale, stretches)))
     starts = starts[starts < rounds.size]
     if starts[0] > 0:
         starts = np.append(0, starts)
@@ -224,9 +227,9 @@ def propensity_ranges(log: AdaptiveLog, arm: Any, log_scale: bool) -> tuple[Floa
     return table, float((values == 0.0).mean())
 
 
-def _grid(last: int, log_scale: bool) -> IntArray:
+def _grid(last: int, log_scale: bool, points: int) -> IntArray:
     space = np.geomspace if log_scale else np.linspace
-    return np.unique(np.round(space(1.0, float(last), min(last, _STRETCHES))).astype(np.int64))
+    return np.unique(np.round(space(1.0, float(last), min(last, points))).astype(np.int64))
 
 
 def _draw_shares(ax: Axes, rounds: IntArray, shares: FloatArray, arm: Any, place: int, band: float) -> Any:

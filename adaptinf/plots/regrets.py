@@ -85,6 +85,11 @@ def regret(
     ParameterError
         Listing everything that does not fit.
 
+    Notes
+    -----
+    A band that ends flat is not cut off: where a design leaves its arms at a few fixed numbers of pulls, as
+    those that release sums at doubling counts do, many runs have exactly the same regret.
+
     Examples
     --------
     >>> import adaptinf as ai

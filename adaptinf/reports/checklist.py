@@ -22,6 +22,8 @@ from adaptinf.reports.collection import design_told, shown_limits, traits_told
 from adaptinf.reports.page import paragraph
 
 if TYPE_CHECKING:
+    from adaptinf.audit.planning.characteristics import OperatingCharacteristics
+    from adaptinf.inference.diagnostics import Diagnosis
     from adaptinf.inference.results.base import Results
     from adaptinf.sums import Sums
 
@@ -41,6 +43,8 @@ class Known:
     results: Results | None
     methods: str
     alpha: float
+    checks: Diagnosis | None = None
+    plan: OperatingCharacteristics | None = None
 
 
 Answer = Callable[[Known], str]
@@ -59,14 +63,15 @@ def _design(known: Known) -> str:
     return f"{known.log.n_arms} arms; rounds allocated: {counts}" if known.log is not None and counts else ""
 
 
-def _adaptation(known: Known) -> str:
+def adaptation(known: Known) -> str:
+    """Name, parameters and traits of the design."""
     if known.log is None or known.log.design is None:
         return ""
     return f"{design_told(known.log)}; {traits_told(known.log)}"
 
 
 def _rule(known: Known) -> str:
-    if not _adaptation(known):
+    if not adaptation(known):
         return ""
     looks = _updates(known).partition(";")[0]
     return f"the rule of item 3b{f', updated in {looks}' if looks else ''}"
@@ -147,64 +152,71 @@ def _interim(known: Known) -> str:
     return f"allocation over the rounds is drawn above; the rest is {FOR_YOU}" if whole else ""
 
 
-def _nothing(known: Known) -> str:
+def _planned(known: Known) -> str:
+    if known.plan is None:
+        return ""
+    return f"operating characteristics by simulation, in the appendix below; the sample size is {FOR_YOU}"
+
+
+def nothing(known: Known) -> str:
+    """What neither a log nor a result can say."""
     return ""
 
 
 ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
-    ("1a", "1a", "title says that the trial is randomised", _nothing),
-    ("1b", "1b", "structured summary; the word adaptive in it", _nothing),
-    ("2a", "6", "background and rationale", _nothing),
-    ("2b", "7", "objectives or hypotheses", _nothing),
+    ("1a", "1a", "title says that the trial is randomised", nothing),
+    ("1b", "1b", "structured summary; the word adaptive in it", nothing),
+    ("2a", "6", "background and rationale", nothing),
+    ("2b", "7", "objectives or hypotheses", nothing),
     ("3a", "9", "trial design and allocation ratio", _design),
-    ("3b", "9", "type of adaptive design, planned adaptations, and what informs them", _adaptation),
-    ("3c", "10", "important changes outside the planned adaptations", _nothing),
-    ("4a", "12a", "eligibility of participants", _nothing),
-    ("4b", "11", "settings and locations", _nothing),
-    ("5", "13", "interventions of every arm", _nothing),
-    ("6a", "14", "outcome measures, those that inform adaptations included", _nothing),
-    ("6b", "10", "unplanned changes to outcomes", _nothing),
-    ("7a", "16a", "how sample size and operating characteristics were determined", _nothing),
+    ("3b", "9", "type of adaptive design, planned adaptations, and what informs them", adaptation),
+    ("3c", "10", "important changes outside the planned adaptations", nothing),
+    ("4a", "12a", "eligibility of participants", nothing),
+    ("4b", "11", "settings and locations", nothing),
+    ("5", "13", "interventions of every arm", nothing),
+    ("6a", "14", "outcome measures, those that inform adaptations included", nothing),
+    ("6b", "10", "unplanned changes to outcomes", nothing),
+    ("7a", "16a", "how sample size and operating characteristics were determined", _planned),
     ("7b", "16b", "interim decision criteria; planned and actual timing of interim looks", _updates),
     ("8a", "17a", "how the allocation sequence was generated", _allocation),
     ("8b", "17b", "type of randomisation; rule or algorithm that updates it, and how often", _rule),
-    ("9", "18", "concealment of the allocation", _nothing),
-    ("10", "19", "who generated the sequence, enrolled and assigned", _nothing),
-    ("11a", "20a", "who was blinded", _nothing),
-    ("11b", "20b", "how blinding was achieved", _nothing),
-    ("11c", "(20a)", "confidentiality of interim information; avoiding operational bias", _nothing),
+    ("9", "18", "concealment of the allocation", nothing),
+    ("10", "19", "who generated the sequence, enrolled and assigned", nothing),
+    ("11a", "20a", "who was blinded", nothing),
+    ("11b", "20b", "how blinding was achieved", nothing),
+    ("11c", "(20a)", "confidentiality of interim information; avoiding operational bias", nothing),
     ("12a", "21a", "statistical methods for outcomes, those that inform adaptations included", _methods),
     ("12b", "(21a)", "estimation and inference under the adaptive features", _methods),
-    ("12c", "21d", "additional analyses", _nothing),
+    ("12c", "21d", "additional analyses", nothing),
     ("13a", "22a", "participant flow by arm: assigned, treated, analysed", _randomised),
-    ("13b", "22b", "losses and exclusions by arm", _nothing),
-    ("14a", "23a", "dates of recruitment and follow-up by arm", _nothing),
-    ("14b", "23b", "why the trial ended or was stopped", _nothing),
+    ("13b", "22b", "losses and exclusions by arm", nothing),
+    ("14a", "23a", "dates of recruitment and follow-up by arm", nothing),
+    ("14b", "23b", "why the trial ended or was stopped", nothing),
     ("14c", "(23b)", "adaptation decisions that were made", _interim),
-    ("15a", "25", "baseline characteristics by arm", _nothing),
-    ("15b", "(25)", "whether participants were alike between interim stages", _nothing),
+    ("15a", "25", "baseline characteristics by arm", nothing),
+    ("15b", "(25)", "whether participants were alike between interim stages", nothing),
     ("16", "26", "numbers analysed", _analysed),
     ("17a", "26", "results by arm, effect sizes and their precision", _estimates),
-    ("17b", "26", "for binary outcomes both absolute and relative effects", _nothing),
+    ("17b", "26", "for binary outcomes both absolute and relative effects", nothing),
     ("17c", "(26)", "interim results that informed decisions", _interim),
-    ("18", "28", "ancillary analyses", _nothing),
-    ("19", "27", "harms", _nothing),
+    ("18", "28", "ancillary analyses", nothing),
+    ("19", "27", "harms", nothing),
     ("20", "30", "limitations: bias, imprecision, multiplicity", _limits),
-    ("21", "30", "generalisability", _nothing),
-    ("22", "29", "interpretation", _nothing),
-    ("23", "2", "registration", _nothing),
-    ("24a", "3", "where the protocol is", _nothing),
-    ("24b", "3", "where the statistical analysis plan and other trial documents are", _nothing),
-    ("25", "5a", "funding", _nothing),
-    ("", "4", "sharing of data, code and materials", _nothing),
-    ("", "5b", "conflicts of interest", _nothing),
-    ("", "8", "involvement of patients and the public", _nothing),
-    ("", "12b", "eligibility of sites and of those who deliver the interventions", _nothing),
-    ("", "15", "how harms were defined and assessed", _nothing),
+    ("21", "30", "generalisability", nothing),
+    ("22", "29", "interpretation", nothing),
+    ("23", "2", "registration", nothing),
+    ("24a", "3", "where the protocol is", nothing),
+    ("24b", "3", "where the statistical analysis plan and other trial documents are", nothing),
+    ("25", "5a", "funding", nothing),
+    ("", "4", "sharing of data, code and materials", nothing),
+    ("", "5b", "conflicts of interest", nothing),
+    ("", "8", "involvement of patients and the public", nothing),
+    ("", "12b", "eligibility of sites and of those who deliver the interventions", nothing),
+    ("", "15", "how harms were defined and assessed", nothing),
     ("", "21b", "who is in each analysis, and in which group", _analysed),
     ("", "21c", "how missing data were handled", _missing),
-    ("", "24a", "interventions as they were delivered", _nothing),
-    ("", "24b", "concomitant care", _nothing),
+    ("", "24a", "interventions as they were delivered", nothing),
+    ("", "24b", "concomitant care", nothing),
 )
 """Number in CONSORT 2010 with its extension, number in CONSORT 2025, topic, and what the log answers."""
 

@@ -36,6 +36,8 @@ th[scope=row] { font-weight: 600; }
 .fill th:nth-child(1) { width: 3.2rem; }
 .fill th:nth-child(2) { width: 6rem; }
 .fill th[scope=col]:nth-child(3) { width: 36%; }
+.halves th:nth-child(1) { width: 40%; }
+.halves th:nth-child(2) { width: auto; }
 .fill td, .fill th { padding: .25rem .3rem; overflow-wrap: anywhere; }
 .fill th[scope=row] { font-weight: 400; }
 figure { margin: 1rem 0; }
@@ -46,8 +48,9 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f3f3f3; paddi
 .ask { background: #fff3cd; color: #1a1a1a; padding: 0 .25rem; }
 .notes { font-size: .9rem; padding-left: 1.6rem; }
 @media (max-width: 40rem) { .fill table { font-size: .8rem; }
-  .fill thead th { font-size: .7rem; } .fill th:nth-child(1) { width: 2.6rem; }
-  .fill th:nth-child(2) { width: 4.5rem; } .fill th[scope=col]:nth-child(3) { width: 38%; }
+  .fill thead th { font-size: .66rem; } .fill th:nth-child(1) { width: 2.2rem; }
+  .fill th:nth-child(2) { width: 4.4rem; } .fill th[scope=col]:nth-child(3) { width: 33%; }
+  .halves th:nth-child(1) { width: 40%; } .halves th:nth-child(2) { width: auto; }
   dl { grid-template-columns: 1fr; gap: 0; } dd { margin: 0 0 .5rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
   .wide { overflow: visible; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }

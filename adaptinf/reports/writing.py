@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.audit.planning.characteristics import OperatingCharacteristics
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.inference.diagnostics import diagnose
@@ -18,6 +19,7 @@ from adaptinf.reports.checklist import Known, checklist
 from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts
 from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
+from adaptinf.reports.regulatory import regulatory
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -36,11 +38,12 @@ _NEEDS_LOG = "The result was reported without its log: report(result, path, log=
 
 
 def report(
-    data: Results | AdaptiveLog | Sums,
+    data: Results | AdaptiveLog | Sums | OperatingCharacteristics,
     path: str | PathLike[str],
     *,
     log: AdaptiveLog | Sums | None = None,
     methods: Recommendation | None = None,
+    plan: OperatingCharacteristics | None = None,
     alpha: float = 0.05,
     title: str | None = None,
     call: str | None = None,
@@ -49,14 +52,18 @@ def report(
 
     Parameters
     ----------
-    data : Results, AdaptiveLog or Sums
-        A result, or a log whose arm means are then estimated by the first method of `recommend`.
+    data : Results, AdaptiveLog, Sums or OperatingCharacteristics
+        A result, or a log whose arm means are then estimated by the first method of `recommend`; or a plan
+        alone, for the appendix of a protocol.
     path : path
         Ends in ``.html`` or ``.htm``.
     log : AdaptiveLog or Sums, optional
         With a result: the log that it is of, for its checks, valid methods and pictures.
     methods : Recommendation, optional
         What `recommend` said of the log; by default of arm means, or of the first difference of arms.
+    plan : OperatingCharacteristics, optional
+        What `audit.operating_characteristics` said of the design beforehand, for an appendix and the topics
+        of the ICH E20 draft.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.
     title : str, optional
@@ -93,7 +100,11 @@ def report(
     >>> "<h1>A trial</h1>" in page, "<h2 id=" in page
     (True, True)
     """
-    place = _checked(data, path, log, methods, alpha, title, call)
+    place = _checked(data, path, log, methods, plan, alpha, title, call)
+    if isinstance(data, OperatingCharacteristics):
+        text = _planned(data, alpha, title or "Operating characteristics of a plan", call)
+        atomic_write(place, lambda file: file.write(text.encode("utf-8")))
+        return
     results = data if isinstance(data, Results) else None
     source = log if isinstance(data, Results) else data
     found, why = methods, ""
@@ -104,24 +115,31 @@ def report(
             results, call = found.fit(), call or found.best.call
         except InvalidForLog as error:
             why = str(error)
-    text = _written(results, source, found, why, alpha, title or "Report of an adaptive experiment", call)
+    heading = title or "Report of an adaptive experiment"
+    text = _written(results, source, found, why, alpha, heading, call, plan)
     atomic_write(place, lambda file: file.write(text.encode("utf-8")))
 
 
-def _checked(data: Any, path: Any, log: Any, methods: Any, alpha: Any, title: Any, call: Any) -> Any:
+def _checked(
+    data: Any, path: Any, log: Any, methods: Any, plan: Any, alpha: Any, title: Any, call: Any
+) -> Any:
     """Path of the file, after every argument was looked at."""
     place = as_path(_SUBJECT, "path", path)
     problems = alpha_problems(alpha)
     problems += OrNone(Is(str, "a text"))("title", title) + OrNone(Is(str, "a text"))("call", call)
     problems += OrNone(Is(Recommendation, "what recommend returned"))("methods", methods)
+    told = "what audit.operating_characteristics returned"
+    problems += OrNone(Is(OperatingCharacteristics, told))("plan", plan)
+    if plan is not None and isinstance(data, OperatingCharacteristics):
+        problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
-    if not isinstance(data, (Results, AdaptiveLog, Sums)):
-        problems.append(f"data must be a result of fit(), an AdaptiveLog or Sums, got {data!r:.60}")
+    if not isinstance(data, (Results, AdaptiveLog, Sums, OperatingCharacteristics)):
+        problems.append(f"data must be a result of fit(), an AdaptiveLog, Sums or a plan, got {data!r:.60}")
     if log is not None and not isinstance(log, (AdaptiveLog, Sums)):
         problems.append(f"log must be an AdaptiveLog or Sums, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
-        problems.append("log= belongs to a result: data is a log already, leave it out")
+        problems.append("log= belongs to a result: data is none, leave it out")
     elif log is not None and isinstance(data, Results):
         own = LogFacts.of(log)
         differ = [name for name in _FACTS if getattr(own, name) != getattr(data.facts, name)]
@@ -150,6 +168,7 @@ def _written(
     alpha: float,
     title: str,
     call: str | None,
+    plan: OperatingCharacteristics | None,
 ) -> str:
     paragraph_text, references = ("", []) if results is None else methods_told(results, log, alpha)
     facts = LogFacts.of(log) if results is None and log is not None else None
@@ -157,9 +176,11 @@ def _written(
     assert facts is not None  # there is a result or a log
     n_rounds = f"{facts.n_rounds:,} rounds"
     lead = f"{n_rounds}, design {facts.design or 'not named'}; analysed with {versions().partition(' (')[0]}."
+    checks, unsound = _diagnosis(log, alpha)
+    known = Known(log, results, paragraph_text, alpha, checks, plan)
     sections = [
         ("collected", "What was collected, and how", _collected(log)),
-        ("sound", "Is the log sound?", _diagnosed(log, alpha)),
+        ("sound", "Is the log sound?", unsound if checks is None else _diagnosed(checks)),
         ("valid", "What is valid here, and why", _valid(results, found, why)),
         ("results", "Results", _results(results, why, alpha)),
         ("pictures", "Pictures", _pictures(results, log, alpha)),
@@ -173,9 +194,10 @@ def _written(
         sections.append(
             ("methods", "Methods, ready to paste", f"{paragraph(paragraph_text)}\n{listed(references)}")
         )
-    sections.append(
-        ("checklist", "Reporting checklist", checklist(Known(log, results, paragraph_text, alpha)))
-    )
+    sections.append(("checklist", "Reporting checklist", checklist(known)))
+    sections.append(("regulatory", "Topics of the ICH E20 draft", regulatory(known)))
+    if plan is not None:
+        sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
     return page(title, lead, sections)
@@ -188,13 +210,37 @@ def _collected(log: AdaptiveLog | Sums | None) -> str:
     return f"{defined(log_facts(log))}\n{table(headers, rows, 'Arms')}"
 
 
-def _diagnosed(log: AdaptiveLog | Sums | None, alpha: float) -> str:
+def _planned(plan: OperatingCharacteristics, alpha: float, title: str, call: str | None) -> str:
+    """The page of a plan alone."""
+    lead = f"{plan.design}; {plan.replications:,} simulated trials for every scenario and size."
+    sections = [
+        ("plan", "Operating characteristics", _characteristics(plan)),
+        ("regulatory", "Topics of the ICH E20 draft", regulatory(Known(None, None, "", alpha, None, plan))),
+        ("call", "Call and versions", "\n".join([*([code(call)] if call else []), paragraph(versions())])),
+    ]
+    return page(title, lead, sections)
+
+
+def _characteristics(plan: OperatingCharacteristics) -> str:
+    """The table of a protocol, with its notes."""
+    shown = plan.table()
+    rows = [[str(cell) for cell in row] for row in shown.itertuples(index=False, name=None)]
+    caption = f"{plan.replications:,} trials for every scenario and size, tests at {plan.alpha:g}"
+    notes = listed(["Simulation errors stand in brackets.", *plan.notes], "ol")
+    return f"{paragraph(f'Design: {plan.design}')}\n{table(list(shown.columns), rows, caption)}\n{notes}"
+
+
+def _diagnosis(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosis | None, str]:
+    """The checks of a log, or why there are none."""
     if log is None:
-        return paragraph(_NEEDS_LOG)
+        return None, paragraph(_NEEDS_LOG)
     try:
-        diagnosis: Diagnosis = diagnose(log, alpha=alpha)
+        return diagnose(log, alpha=alpha), ""
     except InvalidForLog as error:
-        return paragraph(str(error))
+        return None, paragraph(str(error))
+
+
+def _diagnosed(diagnosis: Diagnosis) -> str:
     concerns = dict.fromkeys(f"{one.name} ({one.term}): {one.verdict}" for one in diagnosis.concerns)
     told = "No check raised a concern." if not concerns else "These checks raised a concern:"
     return "\n".join([paragraph(told), listed(concerns), summary_parts(diagnosis.summary(), "check")])

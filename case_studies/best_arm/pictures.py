@@ -86,20 +86,21 @@ def table_1(by_delta: pd.DataFrame, by_epsilon: pd.DataFrame) -> Figure:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    page, panels = figure(2, 1, height=5.6)
+    page, panels = figure(1, 2, width=7.0, height=3.4)
     for ax, grid, across in zip(panels, (by_delta, by_epsilon), ("delta", "epsilon"), strict=True):
         _map(ax, grid, across)
+        ax.set_xlabel("budget T, in rounds")
     panels[0].set(ylabel=r"$\delta$ ($\varepsilon$ = .05)")
-    panels[1].set(ylabel=r"$\varepsilon$ ($\delta=10^{-5}$)", xlabel="budget T, in rounds")
+    panels[1].set(ylabel=r"$\varepsilon$ ($\delta=10^{-5}$)")
     handles = [
-        Patch(facecolor=look(5).colour, alpha=0.35, label="DP-BAI is better"),
-        Patch(facecolor=look(4).colour, alpha=0.45, label="DP-BAI-Gauss is better"),
-        Line2D([], [], color="black", linestyle="--", label="Table 1: row 3 | row 2"),
-        Line2D([], [], color="black", linestyle=":", label="Table 1: row 2 | row 1"),
-        Line2D([], [], color=look(1).colour, label="equal, analytic noise"),
-        Line2D([], [], color=GREY, linewidth=0.7, label=r"DP-BAI's error .1, $10^{-3}$, $10^{-12}$"),
+        Patch(facecolor=look(5).colour, alpha=0.35, label="DP-BAI has the smaller error"),
+        Patch(facecolor=look(4).colour, alpha=0.45, label="DP-BAI-Gauss has the smaller error"),
+        Line2D([], [], color=look(1).colour, label="where they are equal, analytic noise"),
+        Line2D([], [], color="black", linestyle="--", label="Table 1: left DP-BAI, right DP-BAI-Gauss"),
+        Line2D([], [], color="black", linestyle=":", label="Table 1: border of its rows 2 and 1"),
+        Line2D([], [], color=GREY, linewidth=0.7, label="error of DP-BAI"),
     ]
-    page.legend(handles=handles, fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
+    page.legend(handles=handles, fontsize=7, frameon=False, loc="outside upper left", ncols=2)
     return page
 
 
@@ -119,8 +120,19 @@ def _map(ax: Axes, grid: pd.DataFrame, across: str) -> None:
         border = np.log(field(column))
         ax.contour(x, y, border, levels=[0.0], colors="black", linestyles=line, linewidths=1.1)
     levels = np.log([1e-12, 1e-3, 0.1])
-    ax.contour(x, y, laplace, levels=levels, colors=GREY, linewidths=0.6, linestyles="-")
     ax.set(xscale="log", yscale="log")
+    lines = ax.contour(x, y, laplace, levels=levels, colors=GREY, linewidths=0.6, linestyles="-")
+    said = dict(zip(levels, (r"$10^{-12}$", ".001", ".1"), strict=True))
+    low, high = (np.log(end) for end in (y[0], y[-1]))
+    height = float(np.exp(low + (0.5 if across == "delta" else 0.8) * (high - low)))
+    at = [(float(np.exp(np.interp(-level, -_row(laplace, height), np.log(x)))), height) for level in levels]
+    ax.clabel(lines, fmt=said, fontsize=6.5, manual=at)
+
+
+def _row(field: pd.DataFrame, height: float) -> np.ndarray:
+    """The row of a field that is nearest to a height on a log scale."""
+    place = int(np.argmin(np.abs(np.log(field.index.to_numpy()) - np.log(height))))
+    return field.iloc[place].to_numpy(dtype=np.float64)
 
 
 def cells(table: pd.DataFrame, least: int = 10) -> Figure:

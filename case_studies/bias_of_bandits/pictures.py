@@ -51,7 +51,7 @@ def arms(table: pd.DataFrame, series: dict[str, str]) -> Figure:
 
 def by_epsilon(table: pd.DataFrame, first: pd.DataFrame) -> Figure:
     """Mean absolute bias against epsilon for three private indices, and the theorem's bounds."""
-    page, ax = figure(height=3.0)
+    page, ax = figure(width=4.6, height=3.2)
     labels = {
         "published": "published",
         "published, gamma off": r"published, $\gamma$ off",
@@ -71,10 +71,11 @@ def by_epsilon(table: pd.DataFrame, first: pd.DataFrame) -> Figure:
         inside = bound < 0.5
         ax.plot(fine[inside], bound[inside], color="black", linestyle=line, linewidth=1.0, label=label)
     ax.plot([], [], "o", color=GREY, markerfacecolor="white", markersize=3.5, label="within simulation error")
-    for (name, label), start in zip(list(SERIES_1.items())[:3], (0.15, 40.0, 40.0), strict=True):
+    for name, label in list(SERIES_1.items())[:3]:
         value = first.loc[first["design"] == name, "mean absolute bias"].item()
         ax.axhline(value, color=GREY, linewidth=0.6)
-        ax.annotate(label, (start, value), fontsize=6, va="bottom", color=GREY)
+        beside = (1.01, value), ax.get_yaxis_transform()
+        ax.annotate(label, beside[0], xycoords=beside[1], fontsize=6.5, va="center", color=GREY)
     ax.set(xscale="log", yscale="log", xlim=(0.02, 3_000.0), ylim=(2e-4, 0.5))
     ax.set_xlabel(r"$\varepsilon$ given to the design")
     ax.set_ylabel("mean absolute bias over 20 arms")

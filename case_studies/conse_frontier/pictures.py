@@ -84,12 +84,12 @@ def _curve(points: pd.DataFrame, design: str, regime: str, horizon: int) -> pd.D
     return part[["regret", "error", "regret_se", "error_se"]].reset_index(drop=True)
 
 
-def _name_ends(ax: Axes, curve: pd.DataFrame, colour: str) -> None:
-    """Write alpha beside the first point."""
+def _name_end(ax: Axes, curve: pd.DataFrame, colour: str, place: int = 0) -> None:
+    """Write alpha beside the first point, or the last."""
     if not curve.empty:
         ax.annotate(
-            r"$\alpha=0$",
-            (curve["regret"].iloc[0], curve["error"].iloc[0]),
+            rf"$\alpha={-place}$",
+            (curve["regret"].iloc[place], curve["error"].iloc[place]),
             xytext=(3, 3),
             textcoords="offset points",
             fontsize=6,
@@ -108,7 +108,7 @@ def by_horizon(points: pd.DataFrame) -> Figure:
     names = {f"n = {n:,}": _curve(points, "ConSE", "n/10", n) for n in sorted(points["n"].unique())}
     plots.frontier(names, ax, product=round(FLOOR, 3), legend="none")
     for place, curve in enumerate(names.values()):
-        _name_ends(ax, curve, look(place).colour)
+        _name_end(ax, curve, look(place).colour)
     page.legend(fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
     return page
 
@@ -131,7 +131,7 @@ def by_epsilon(points: pd.DataFrame, horizon: int = 10**6) -> Figure:
 
 def by_regime(points: pd.DataFrame, horizon: int = 10**6) -> Figure:
     """Figure 3: curves in three regimes of the rarest context."""
-    page, panels = figure(1, 3, width=7.0, height=2.7)
+    page, panels = figure(1, 3, width=7.0, height=3.1)
     titles = {
         "n/10": r"$f_{\min}=n/10$",
         "log^3 n": r"$f_{\min}=\log^3n$",
@@ -143,6 +143,8 @@ def by_regime(points: pd.DataFrame, horizon: int = 10**6) -> Figure:
         plots.frontier(names, ax, legend="none")
         ends = np.array([2e3, 1e5])
         ax.plot(ends, FLOOR / ends, color=GREY, linestyle=(0, (4, 2)), linewidth=1.0, label=PRODUCT)
+        _name_end(ax, found["ConSE"], look(0).colour)
+        _name_end(ax, found["ConSE"], look(0).colour, -1)
         ax.set_title(title, fontsize=8)
         ax.set(xlim=(1.5e3, 1.5e5), ylim=(1.0e-5, 0.3))
         _ticks(ax, (2_000, 10_000, 50_000))
@@ -192,67 +194,67 @@ def coverage(table: pd.DataFrame, horizon: int = 100_000) -> Figure:
 
 
 def calibrations(table: pd.DataFrame) -> Figure:
-    """Error against regret, DP-ConSE as published and corrected."""
-    page, ax = figure(height=3.0)
-    names: dict[str, Any] = {}
-    for (calibration, epsilon), rows in table.groupby(["calibration", "epsilon"], sort=False):
-        label = f"{calibration}, ε = {epsilon:g}"
-        names[label] = pd.DataFrame(
-            {
-                "place": rows["alpha"],
-                "regret": rows["regret"],
-                "error": rows["mean squared error"],
-                "regret_se": rows["regret se"],
-                "error_se": rows["error se"],
-            }
-        )
-    plots.frontier(names, ax, legend="none")
-    _ticks(ax, (4_000, 6_000, 10_000, 15_000))
-    ax.set(xlim=(2.6e3, 1.7e4), ylim=(7e-5, 30.0))
-    for place, calibration in enumerate(names.values()):
-        for row in calibration.itertuples(index=False):
-            crowded = place == 1 and row.place == 0.0
-            if not crowded and (row.place != 0.4 or calibration["error"].max() > 2.0 * row.error):
+    """Error against regret, DP-ConSE as published and corrected, a panel an epsilon."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    page, panels = figure(1, 2, width=7.0, height=2.8)
+    for ax, (epsilon, part) in zip(panels, table.groupby("epsilon"), strict=True):
+        names: dict[str, Any] = {}
+        for calibration, rows in part.groupby("calibration", sort=False):
+            columns = {"regret": "regret", "mean squared error": "error", "regret se": "regret_se"}
+            columns["error se"] = "error_se"
+            names[str(calibration)] = rows[list(columns)].rename(columns=columns)
+        plots.frontier(names, ax, legend="none")
+        for place, (name, rows) in enumerate(part.groupby("calibration", sort=False)):
+            right = name == "published"
+            near = [rows["regret"].round(-2), np.log10(rows["mean squared error"]).round(1)]
+            for (point, _), same in rows.groupby(near, sort=False):
+                known = ", ".join(f"{alpha:g}" for alpha in sorted(same["alpha"]))
+                beside = right or (point < 4_000 and known == "0.4")  # of two points close by
                 ax.annotate(
-                    rf"$\alpha={row.place:g}$",
-                    (row.regret, row.error),
-                    xytext=(0, -10) if row.place == 0.0 else (-4, 4),
+                    rf"$\alpha={known}$",
+                    (same["regret"].iloc[0], same["mean squared error"].iloc[0]),
+                    xytext=(6 if beside else -6, -2),
+                    ha="left" if beside else "right",
                     textcoords="offset points",
-                    fontsize=6,
-                    ha="center" if row.place == 0.0 else "right",
+                    fontsize=6.5,
                     color=look(place).colour,
                 )
-    page.legend(fontsize=6.5, frameon=False, loc="outside upper left", ncols=2)
+        ax.set_yticks([10.0**power for power in range(-4, 2)])
+        ax.yaxis.set_major_formatter(LogFormatterSciNotation())
+        ax.set(xlim=(2.0e3, 2.3e4), ylim=(7e-5, 30.0))
+        ax.set_title(rf"$\varepsilon={epsilon:g}$", fontsize=8)
+        _ticks(ax, (3_000, 5_000, 10_000, 20_000))
+    panels[1].set_ylabel("")
+    handles, labels = panels[0].get_legend_handles_labels()
+    page.legend(handles, labels, fontsize=7, frameon=False, loc="outside upper left", ncols=2)
     return page
 
 
 def seasons(table: pd.DataFrame) -> Figure:
-    """Runs without an estimate, and errors, where a context falls in the second half."""
-    page, panels = figure(1, 2, width=7.0, height=2.9)
+    """Runs without an estimate where a context falls in the second half, a panel a design."""
+    page, panels = figure(1, 2, width=7.0, height=2.6)
     part = table[table["seasons"] == "the first falls"]
-    kinds = {
-        "ConSE": ("ConSE: no estimate by the pseudo-code", "ConSE: trial over T_min"),
-        "DP-ConSE, ε = 1": ("DP-ConSE: no estimate", "DP-ConSE: trial over T_min"),
+    columns = {
+        "ConSE": "ConSE: no estimate by the pseudo-code",
+        "DP-ConSE, ε = 1": "DP-ConSE: no estimate",
     }
-    for design, (name, columns) in enumerate(kinds.items()):
-        for alpha, line in ((0.0, "-"), (0.2, "--"), (0.4, ":")):
-            rows, style = part[part["alpha"] == alpha], look(design)
-            for ax, column in zip(panels, columns, strict=True):
-                ax.plot(
-                    rows["second over first half"],
-                    rows[column],
-                    color=style.colour,
-                    marker=style.marker,
-                    markersize=3.0 if design == 0 else 5.0,
-                    markerfacecolor=style.colour if design == 0 else "none",
-                    linewidth=1.0,
-                    linestyle=line,
-                    label=rf"{name}, $\alpha={alpha:g}$",
-                )
-    for ax in panels:
-        ax.set(xlabel="second half's arrivals over the first half's", xlim=(0.05, 1.05), ylim=(-0.03, 1.08))
+    for ax, (name, column) in zip(panels, columns.items(), strict=True):
+        for place, alpha in enumerate((0.0, 0.2, 0.4)):
+            rows, style = part[part["alpha"] == alpha], look(place)
+            ax.plot(
+                rows["second over first half"],
+                rows[column],
+                color=style.colour,
+                marker=style.marker,
+                linestyle=style.line,
+                markersize=4.0,
+                linewidth=1.1,
+                label=rf"$\alpha={alpha:g}$",
+            )
+        ax.set(xlabel="second half's arrivals over the first half's", xlim=(0.05, 1.05), ylim=(-0.03, 1.05))
+        ax.set_title(name, fontsize=8)
     panels[0].set_ylabel("share of runs without an estimate")
-    panels[1].set_ylabel(r"size of the trial over $T_{\min}$")
     handles, labels = panels[0].get_legend_handles_labels()
-    page.legend(handles, labels, fontsize=6.5, frameon=False, loc="outside upper left", ncols=3)
+    page.legend(handles, labels, fontsize=7, frameon=False, loc="outside upper left", ncols=3)
     return page

@@ -20,9 +20,9 @@ METHODS = {
     "W-decorrelated": "W-decorrelated",
     "ALEE": "ALEE",
     "AIPW": "AIPW, stabilised",
-    "weighted": "weighted regression",
+    "weighted": "weighted",
     "batched": "batched",
-    "randomisation": "randomisation test",
+    "randomisation": "randomisation",
 }
 
 
@@ -43,10 +43,15 @@ def part(table: pd.DataFrame, **where: str) -> np.ndarray:
 
 
 def side_by_side(panels: dict[str, np.ndarray]) -> Figure:
-    """Two histograms."""
+    """Two histograms on one scale."""
     page, axes = plots.figure(1, 2, height=2.1)
     for ax, (title, values) in zip(axes, panels.items(), strict=True):
         histogram(ax, values, title)
+    top = max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set_ylim(0.0, top)
+        for told in ax.texts:  # of bars that are cut
+            told.set_y(0.98 * top)
     axes[1].set_ylabel("")
     return page
 
@@ -105,22 +110,23 @@ def arm_means(table: pd.DataFrame) -> Figure:
 
 
 def methods(table: pd.DataFrame) -> Figure:
-    """A histogram for each method and design; empty where a method does not apply."""
-    page, panels = plots.figure(len(METHODS), len(COLUMNS), height=1.15 * len(METHODS) + 0.4)
-    for row, (method, label) in zip(panels, METHODS.items(), strict=True):
-        for ax, design in zip(row, COLUMNS, strict=True):
+    """A histogram for each method and design, a row a design; empty where a method does not apply."""
+    page, panels = plots.figure(len(COLUMNS), len(METHODS), width=7.0, height=2.9)
+    for across, design in zip(panels, COLUMNS, strict=True):
+        for ax, (method, label) in zip(across, METHODS.items(), strict=True):
             values = part(table, design=design, method=method)
-            if not len(values):
-                ax.set_axis_off()
-                ax.text(0.5, 0.5, f"{label}:\nneeds batches", ha="center", fontsize=7, color=GREY)
-                continue
-            histogram(ax, values, label)
             ax.set_ylim(0.0, 0.15)
-            ax.set_ylabel("")
-            if method != "randomisation":
-                ax.set_xlabel("")
-                ax.tick_params(labelbottom=False)
-    for ax, design in zip(panels[0], COLUMNS, strict=True):
-        ax.set_title(f"{design}\n\n{ax.get_title()}", fontsize=7)
-    page.supylabel("share of p-values", fontsize=8)
+            if len(values):
+                histogram(ax, values, "")
+                ax.set_title(f"{label}\n{np.mean(values <= 0.05):.1%}", fontsize=7)
+            else:
+                ax.text(
+                    0.5, 0.5, "needs\nbatches", ha="center", transform=ax.transAxes, fontsize=7, color=GREY
+                )
+                ax.set_title(f"{label}\n", fontsize=7)
+                ax.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
+            ax.set(ylim=(0.0, 0.15), yticks=[0.0, 0.05, 0.1, 0.15], xlabel="", ylabel="")
+            ax.tick_params(labelleft=ax is across[0], labelbottom=across is panels[-1])
+        across[0].set_ylabel(design)
+    page.supxlabel("p-value; above each panel the share of at most .05", fontsize=8)
     return page

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["contextual", "coverage", "errors", "readings"]
 
+_TOP = 0.65
+"""End of all axes of densities: bars that are higher are cut, and said to be."""
+
 
 def coverage(arms: pd.DataFrame, paper: Mapping[str, Mapping[str, float]]) -> Figure:
     """Coverage of the contrast of the best and the middle arm, by signal, beside the paper's."""
@@ -106,16 +109,20 @@ def errors(kept: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
             panel.plot(grid, stats.norm.pdf(grid), color="black", linewidth=0.8)
             panel.axvline(0.0, color=GREY, linewidth=0.5)
             panel.set_xticks([-4, 0, 4])
-            panel.set_yticks([])
+            panel.set_ylim(0.0, _TOP)
+            panel.set_yticks([0.0, 0.2, 0.4, 0.6], ["0", ".2", ".4", ".6"] if place == 0 else [""] * 4)
+            highest = max(one.get_height() for one in panel.patches)
+            if highest > _TOP:
+                panel.annotate(
+                    f"highest {highest:.1f}", (1.0, 1.0), xycoords="axes fraction", fontsize=6.5, ha="right",
+                    va="top", color=GREY,
+                )  # fmt: skip
             if place == 0:
                 panel.set_ylabel(f"{signal}: density")
             if row == 0:
                 panel.set_title(name, fontsize=8)
             if row == len(kept) - 1:
                 panel.set_xlabel("error / standard error")
-        top = max(panel.get_ylim()[1] for panel in across)
-        for panel in across:
-            panel.set_ylim(0, top)
     return page
 
 

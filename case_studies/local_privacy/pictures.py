@@ -79,45 +79,41 @@ def setting() -> Figure:
 
 
 def learning(table: pd.DataFrame) -> Figure:
-    """Figure 6: one trial a column."""
-    page, axes = figure(3, 3, width=7.0, height=4.6)
-    titles = {
+    """Figure 6: three trials, a line each."""
+    page, axes = figure(1, 3, width=7.0, height=2.5)
+    names = {
         "none": "no auxiliary data",
         "effective": r"effective: $\varepsilon_1=64$, $\gamma_1=0$",
         "weak": r"weak: $\varepsilon_1=4$, $\gamma_1=5$",
     }
-    for column, (name, title) in zip(axes.T, titles.items(), strict=True):
-        rows = cells(table, **{"auxiliary data": name})
-        column[0].plot(rows["round"], rows["average regret"], color=look(0).colour, linewidth=1.1)
-        column[1].plot(rows["round"], rows["local regret"], color=look(1).colour, linewidth=1.1)
-        below = np.zeros(len(rows))
-        for arm in (1, 2, 3):
-            share = rows[f"arm {arm}"].to_numpy()
-            style = look(arm - 1)
-            column[2].fill_between(
-                rows["round"],
-                below,
-                below + share,
-                color=style.colour,
-                alpha=0.75,
-                linewidth=0,
-                label=f"arm {arm}",
-            )
-            below = below + share
+    columns = {
+        "average regret": "average regret so far",
+        "local regret": "the same at (1/3, 1/3)",
+        "arm 1": "share of the best arm there",
+    }
+    for place, (name, label) in enumerate(names.items()):
+        rows, style = cells(table, **{"auxiliary data": name}), look(place)
         left = rows[[f"arm {arm} left" for arm in (1, 2, 3)]].to_numpy().sum(axis=1)
-        for at in rows["round"].to_numpy()[1:][np.diff(left) < 0]:
-            for ax in column:
-                ax.axvline(at, color="black", linestyle="--", linewidth=0.7)
-        titled(column[0], title)
-        column[0].set_ylim(0, 0.6)
-        column[1].set_ylim(0, 0.7)
-        column[2].set(ylim=(0, 1), xlabel="participant")
-        for ax in column:
-            ax.set_xlim(0, rows["round"].max())
-            thousands(ax, "x")
-    for ax, text in zip(axes[:, 0], ("average regret", "regret at (1/3, 1/3)", "share of arms"), strict=True):
-        ax.set_ylabel(text)
-    legend(page, axes[2, 0], 3)
+        gone = rows["round"].to_numpy()[1:][np.diff(left) < 0]
+        for ax, column in zip(axes, columns, strict=True):
+            ax.plot(
+                rows["round"],
+                rows[column],
+                color=style.colour,
+                linestyle=style.line,
+                linewidth=1.3,
+                label=label,
+            )
+            for at in gone:
+                ax.axvline(at, color=style.colour, linestyle="--", linewidth=0.7)
+    for ax, text in zip(axes, columns.values(), strict=True):
+        titled(ax, text)
+        ax.set(xlabel="participant", xlim=(0, table["round"].max()))
+        thousands(ax, "x")
+    axes[0].set_ylim(0, 0.65)
+    axes[1].set_ylim(-0.01, 0.65)
+    axes[2].set_ylim(0, 1.03)
+    legend(page, axes[0], 3)
     return page
 
 

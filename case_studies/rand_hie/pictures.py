@@ -20,23 +20,29 @@ _SHOWN = {
     ("ConSE", "difference"): "ConSE, not private",
     ("DP-ConSE, 0.3", "released"): r"DP-ConSE, $\epsilon$ = .3",
     ("DP-ConSE, 1", "released"): r"DP-ConSE, $\epsilon$ = 1",
+    ("DP-ConSE, 1", "AIPW"): "the same, raw log, AIPW",
     ("DP-ConSE, 3", "released"): r"DP-ConSE, $\epsilon$ = 3",
-    ("DP-ConSE, 1", "AIPW"): r"$\epsilon$ = 1, raw log, AIPW",
-    ("DP-ConSE, 1, alpha = 0", "released"): r"$\epsilon$ = 1, $\alpha$ = 0",
+    ("DP-ConSE, 1, alpha = 0", "released"): r"DP-ConSE, $\epsilon$ = 1, $\alpha$ = 0",
 }
 
 
 def groups(table: pd.DataFrame, truth: pd.DataFrame) -> Figure:
     """Mean estimate and mean interval of the effect on any visit, by health."""
-    page, panels = figure(1, 3, width=7.0, height=2.2)
+    page, panels = figure(1, 3, width=7.0, height=2.6)
     rows = table[table["outcome"] == "any visit"].set_index(["design", "analysis", "term"])
     full = truth[truth["outcome"] == "any visit"].set_index("group")
     heights = np.arange(len(_SHOWN))[::-1]
     for panel, group in zip(panels, ("excellent", "good", "fair-or-poor"), strict=True):
         effect, error = full.loc[group, "effect"], full.loc[group, "std_error"]
-        panel.axvspan(effect - 1.96 * error, effect + 1.96 * error, color="0.9", linewidth=0)
-        panel.axvline(effect, color=GREY, linewidth=0.8)
-        panel.axvline(0.0, color="0.4", linewidth=0.6, linestyle=(0, (1.2, 1.2)))
+        panel.axvspan(
+            effect - 1.96 * error, effect + 1.96 * error, color="0.9", linewidth=0, label="its 95% interval"
+        )
+        panel.axvline(effect, color=GREY, linewidth=0.8, label="effect in the full data")
+        panel.axvline(0.0, color="0.4", linewidth=0.6, linestyle=(0, (1.2, 1.2)), label="no effect")
+        panel.annotate(
+            "power", (1.0, 1.0), (0, -4), xycoords="axes fraction", textcoords="offset points", ha="right",
+            va="top", fontsize=6.5, color="0.25",
+        )  # fmt: skip
         for height, (design, analysis) in zip(heights, _SHOWN, strict=True):
             row = rows.loc[(design, analysis, group)]
             style = look({"difference": 2, "released": 0, "AIPW": 1}[analysis])
@@ -49,9 +55,11 @@ def groups(table: pd.DataFrame, truth: pd.DataFrame) -> Figure:
             )  # fmt: skip
         panel.set_yticks(heights, list(_SHOWN.values()) if group == "excellent" else [""] * len(_SHOWN))
         panel.set_xlim(-0.1, 0.42)
-        panel.set_ylim(-0.6, len(_SHOWN) - 0.4)
+        panel.set_ylim(-0.6, len(_SHOWN) + 0.2)
         panel.set_xlabel("effect on any visit (probability)")
         panel.set_title(f"{group}, {full.loc[group, 'person-years']:,} person-years", fontsize=8)
+    handles, labels = panels[0].get_legend_handles_labels()
+    page.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3, frameon=False, fontsize=7)
     return page
 
 
@@ -115,13 +123,15 @@ def coverage(contrasts: pd.DataFrame, by_health: pd.DataFrame) -> Figure:
     )
     table = pd.concat([contrasts[["design", "outcome", "analysis", "coverage", "runs"]], health])
     designs = list(dict.fromkeys(table["design"]))
-    page, panels = figure(1, 2, width=7.0, height=3.9)
+    page, panels = figure(1, 2, width=7.0, height=5.4)
     for panel, (outcome, part) in zip(panels, table.groupby("outcome", sort=False), strict=True):
         panel.axvline(95.0, color=GREY, linewidth=0.8)
         for height, design in enumerate(designs[::-1]):
+            if height % 2:
+                panel.axhspan(height - 0.5, height + 0.5, color="0.95", linewidth=0, zorder=0.1)
             rows = part[(part["design"] == design) & part["coverage"].notna()].set_index("analysis")
             shown = [kind for kind in kinds if kind in rows.index]
-            for offset, kind in zip(np.linspace(0.27, -0.27, len(shown)), shown, strict=True):
+            for offset, kind in zip(np.linspace(0.3, -0.3, len(shown)), shown, strict=True):
                 share, style = rows.loc[kind, "coverage"], look(kinds.index(kind))
                 error = 196.0 * math.sqrt(max(share * (1.0 - share), 0.25 / rows.loc[kind, "runs"])
                                           / rows.loc[kind, "runs"])  # fmt: skip
@@ -133,8 +143,8 @@ def coverage(contrasts: pd.DataFrame, by_health: pd.DataFrame) -> Figure:
         panel.set_yticks(range(len(designs)), designs[::-1] if panel is panels[0] else [""] * len(designs))
         panel.set_xlabel("coverage (percent)")
         panel.set_title(outcome, fontsize=8)
-        panel.set_xlim(85, 100.8)
-        panel.set_ylim(-0.6, len(designs) - 0.4)
+        panel.set_xlim(91, 100.8)
+        panel.set_ylim(-0.5, len(designs) - 0.5)
     handles = dict(zip(*panels[0].get_legend_handles_labels()[::-1], strict=True))
     page.legend(
         [handles[kind] for kind in kinds if kind in handles], [kind for kind in kinds if kind in handles],

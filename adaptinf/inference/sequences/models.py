@@ -252,6 +252,7 @@ class ConfidenceSequence:
             details=details,
             notes=(*self._notes, *_notes(profile, self.target, settings)),
             cautions=_cautions(profile, self.quantities, self._terms, settings, stationary=stationary),
+            dates=self.log.dates if profile.sums is None else None,
         )
 
 

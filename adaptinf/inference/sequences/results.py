@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
@@ -31,6 +32,8 @@ class SequenceResults(Results):
     ----------
     reference : SequenceReference
         The sequences. They keep their scores, one or more arrays over the rounds.
+    dates : ndarray of datetime64, shape (T,), optional
+        When the rounds began, where the log says so.
     **others
         As for `Results`.
 
@@ -58,6 +61,7 @@ class SequenceResults(Results):
     """
 
     reference: SequenceReference
+    dates: NDArray[np.datetime64] | None = None
 
     def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
         """Estimates and intervals as they were known after each of some rounds.

@@ -170,6 +170,12 @@ class LogColumns(Promises):
         return LogReport(self._source, self.n_rounds, arms, told, self._readings)
 
     @property
+    def dates(self) -> NDArray[np.datetime64] | None:
+        """When every round began, shape (T,), where ``round=`` was a column of times; else None."""
+        dated = self._rounds is not None and self._rounds.dtype.kind == "M"
+        return self._rounds if dated else None
+
+    @property
     def releases(self) -> pd.DataFrame:
         """Private releases: round, name, group, value, mechanism and scale; empty where there are none."""
         if not isinstance(self._releases, pd.DataFrame):

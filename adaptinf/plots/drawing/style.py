@@ -180,6 +180,16 @@ def round_axis(ax: Axes, last: float, log: bool = False) -> None:
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}") if plain else EngFormatter(sep=""))
 
 
+def date_axis(ax: Axes) -> None:
+    """Label the horizontal axis as that of dates, with what all ticks share said once."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+    ax.set_xlabel("date")
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
 def log_axis(ax: Axes, name: str) -> None:
     """Make an axis logarithmic, with ticks that are plain numbers where it spans less than two decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -304,7 +304,7 @@ def test_allocation_of_a_long_log_is_drawn_at_some_rounds() -> None:
     action = np.random.default_rng(3).integers(0, 2, 100_000)
     line = plots.allocation(log_of(action)).get_lines()[1]
     rounds = line.get_xdata()
-    assert len(rounds) == 400
+    assert len(rounds) == 200
     assert (rounds[0], rounds[-1]) == (1, 100_000)
     np.testing.assert_allclose(line.get_ydata(), (np.cumsum(action) / np.arange(1, 100_001))[rounds - 1])
 
@@ -326,7 +326,7 @@ def test_propensities_are_means_and_ranges_of_stretches() -> None:
     log = log_of(np.zeros(1000), propensity=chance, propensities=np.column_stack([chance, 1.0 - chance]))
     ax = plots.propensities(log, log_scale=False)
     drawn = ax.get_lines()[0]
-    edges = np.unique(np.round(np.linspace(1, 1000, 120)).astype(int)) - 1
+    edges = np.unique(np.round(np.linspace(1, 1000, 40)).astype(int)) - 1
     pieces = np.split(chance, edges[1:])
     np.testing.assert_allclose(drawn.get_ydata(), [piece.mean() for piece in pieces])
     corners = ax.collections[0].get_paths()[0].vertices[:, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
 from adaptinf.reports.checklist import FOR_YOU, ITEMS
 from adaptinf.reports.references import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
+from adaptinf.reports.regulatory import TOPICS
 
 HOSTILE = "<script>alert('x')</script>"
 VOID = {"meta", "link", "img", "br"}
@@ -84,7 +86,7 @@ def test_the_page_is_whole_and_asks_for_nothing(text: str) -> None:
     kept = [
         value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "href")
     ]
-    assert len(kept) >= 13
+    assert len(kept) >= 14
     assert all((value or "").startswith(("data:", "#")) for value in kept)
     assert "url(" not in text
     assert "@import" not in text
@@ -95,16 +97,16 @@ def test_the_page_is_whole_and_asks_for_nothing(text: str) -> None:
 def test_headings_are_in_order_and_links_lead_to_them(text: str) -> None:
     page = Page(text)
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
-    assert levels == [1] + [2] * 9
+    assert levels == [1] + [2] * 10
     anchors = [attributes["id"] for attributes in page.every("h2")]
     assert [attributes["href"] for attributes in page.every("a")] == [f"#{name}" for name in anchors]
-    assert len(set(anchors)) == 9
+    assert len(set(anchors)) == 10
 
 
 def test_tables_have_captions_and_scopes(text: str) -> None:
     page = Page(text)
     tables = len(page.every("table"))
-    assert tables == 5
+    assert tables == 6
     assert len(page.every("caption")) == tables
     scopes = [attributes.get("scope") for attributes in page.every("th")]
     assert set(scopes) == {"row", "col"}
@@ -274,10 +276,80 @@ def test_the_checklist_has_the_items_of_both_statements() -> None:
 
 
 def test_the_checklist_asks_for_what_the_log_does_not_know(text: str) -> None:
-    body = text[text.index('id="checklist"') :]
+    body = text[text.index('id="checklist"') : text.index('id="regulatory"')]
     assert len(re.findall("<tr>", body)) == len(ITEMS) + 1
     assert re.search(rf"<td>19</td><td>27</td>\s*<th[^>]*>harms</th><td><span[^>]*>{FOR_YOU}", body)
     assert "rounds assigned:" in body
+
+
+def topics(text: str) -> dict[str, str]:
+    """Answers by topic, without tags."""
+    body = text[text.index('id="regulatory"') :]
+    found = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td></tr>', body[: body.index("</table>")])
+    return {topic: re.sub("<[^>]*>", "", answer) for topic, answer in found}
+
+
+def test_topics_of_e20_are_filled_from_the_log_and_ask_for_the_rest(text: str) -> None:
+    found = topics(text)
+    assert list(found) == [topic for topic, _ in TOPICS]
+    assert found["why an adaptive design, and why one of this complexity"] == FOR_YOU
+    assert found["control of the type I error, over the scenarios of the plan"] == FOR_YOU
+    assert found["bias of the estimates under the adaptation"] == FOR_YOU
+    assert (
+        "common drift: no evidence against"
+        in found["drift over time of outcomes or of those enrolled: is there any"]
+    )
+    assert found["sensitivity of the estimates to such drift"].startswith("uniform weights: ")
+
+
+def test_weights_that_move_are_told(tmp_path: Path) -> None:
+    log = ai.designs.Thompson(floor=0.1).run(ai.environments.BernoulliArms([0.3, 0.5]), 300, rng=1)
+    ai.report(ai.ArmMeans(log).fit("aipw", "sqrt"), tmp_path / "r.html", log=log)
+    found = topics((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "an average of their own" in found["sensitivity of the estimates to such drift"]
+
+
+def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_path: Path) -> None:
+    scenarios = {
+        "none": ai.environments.BernoulliArms([0.3, 0.3]),
+        HOSTILE: ai.environments.BernoulliArms([0.3, 0.5]),
+    }
+    plan = ai.audit.operating_characteristics(
+        ai.designs.Thompson(floor=0.2),
+        scenarios,
+        [60, 120],
+        64,
+        rng=0,
+        fit=lambda one: ai.Contrast(one, treatment=1, control=0).fit("aipw"),
+    )
+    ai.report(log, tmp_path / "both.html", plan=plan)
+    ai.report(plan, tmp_path / "alone.html", call="ai.audit.operating_characteristics(...)")
+    rows = plan.frame.set_index("measure")
+    worst = rows.loc["type-I error"].sort_values("value").iloc[-1]
+    bias = rows.loc["bias", "value"]
+    bias = bias[bias.abs().idxmax()] if bias.index.is_unique else bias.iloc[bias.abs().argmax()]
+    for name in ("both", "alone"):
+        text = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        Page(text)
+        assert "<script" not in text
+        found = topics(text)
+        said = found["control of the type I error, over the scenarios of the plan"]
+        assert f"nominal 0.05; simulated at most {worst['value']:.4g} (simulation: {worst['low']:.4g}" in said
+        assert f"largest {bias:.3g} " in found["bias of the estimates under the adaptation"]
+        assert (
+            "2 scenarios, 2 sizes, 64 trials each"
+            in found["simulation report: scenarios, numbers of trials, errors, software"]
+        )
+        shown = plan.table()
+        body = text[text.index('id="plan"') :]
+        assert len(re.findall(r'<tr><th scope="row">', body[: body.index("</table>")])) == len(shown)
+        for cell in shown.iloc[-3]:
+            assert html.escape(cell) in body
+    assert "the appendix below" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    with pytest.raises(ai.errors.ParameterError, match="data is a plan already"):
+        ai.report(plan, tmp_path / "r.html", plan=plan)
+    with pytest.raises(ai.errors.ParameterError, match="plan must be what"):
+        ai.report(log, tmp_path / "r.html", plan=3)  # type: ignore[arg-type]
 
 
 def test_analyze_writes_a_report(
