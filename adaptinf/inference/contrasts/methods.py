@@ -1,4 +1,4 @@
-"""What the methods of single contrasts are worth for several with one control, and for lifts."""
+"""Validity of the methods of single contrasts for several with one control, and for lifts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDER = ("not valid", "asymptotic", "anytime", "exact")
 
 
 def over_pairs(pairs: Sequence[Sequence[Verdict]], terms: Sequence[str]) -> list[Verdict]:
-    """What each method is worth for all pairs: what it is for the worst of them; terms name the pairs."""
+    """Verdicts on each method for all pairs: those on the worst of them; terms name the pairs."""
     named = [{verdict.name: verdict for verdict in found} for found in pairs]
     return [_worst([found[verdict.name] for found in named], terms) for verdict in pairs[0]]
 
@@ -50,7 +50,7 @@ def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Ve
 
 
 def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Verdict) -> Verdict:
-    """What a method is worth for lifts over the control, by what it is worth for differences; codes (K,)."""
+    """The verdict on a method for lifts over the control, from that for differences; codes (K,)."""
     arguments = {**verdict.arguments, "lift": True}
     without = method.contrast_only or verdict.corrected or profile.incomplete
     if verdict.valid and without:

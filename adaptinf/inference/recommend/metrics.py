@@ -1,4 +1,4 @@
-"""What the methods for arms are worth for means, for ratio metrics, and with covariates."""
+"""Verdicts on the methods for arms: for means, for ratio metrics, and with covariates."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Metric:
             self.share = explained(profile.log, self.names)
 
     def verdicts(self, codes: IntArray | None = None, *, lengths: bool = True) -> list[Verdict]:
-        """What every method is worth for some arms, by default those of the question; codes (k,)."""
+        """Verdicts on every method for some arms, by default those of the question; codes (k,)."""
         question = self.question if codes is None else replace(self.question, codes=codes)
         found = arm_verdicts(question)
         if self.reason:

@@ -1,4 +1,4 @@
-"""The ways to an interval for the winner, each with what it is worth for a log."""
+"""The ways to an interval for the winner, each with its validity for a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinnerQuestion:
-    """What is asked about the best of some arms, and what methods are worth for the means of these.
+    """What is asked about the best of some arms, and the verdicts on methods for their means.
 
     `compared` says that the winner is compared with another arm.
     """
@@ -55,7 +55,7 @@ def without_error(arms: Sequence[Any]) -> str:
 
 
 def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
-    """What an estimator of the arms is worth for the best of them, before the way to its interval."""
+    """The verdict on an estimator of the arms for the best of them, before the way to its interval."""
     never = refusal(question.arms)
     reason = never if verdict.valid else verdict.reason
     if not reason and verdict.corrected:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs import DPConSE, PrivateUCB
-from adaptinf.designs.arms import ucb
+from adaptinf.designs.arms import ucb_kernel
 from adaptinf.designs.conse import private_kernel as dp_conse_kernel
 from adaptinf.privacy.noise import Buffer, Recorder
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext
@@ -95,7 +95,7 @@ def literal_running_noise(draws: list[float], counter: str) -> list[float]:
 @pytest.mark.parametrize("counter", ["binary", "hybrid"])
 def test_private_ucb_replayed_from_the_values_handed_over(counter: str) -> None:
     design, horizon = PrivateUCB(epsilon=0.7, counter=counter), 250
-    run = drive(design, ucb, ARMS, horizon, np.random.default_rng(5))
+    run = drive(design, ucb_kernel, ARMS, horizon, np.random.default_rng(5))
     assert [len(noises) for noises in run.noises] == [1] * horizon
     np.testing.assert_array_equal(run.released[:, 0], np.arange(1, horizon + 1))
     np.testing.assert_array_equal(run.released[:, 2], run.actions)
@@ -124,7 +124,7 @@ def test_private_ucb_replayed_from_the_values_handed_over(counter: str) -> None:
 def test_private_ucb_agrees_in_distribution(design: PrivateUCB) -> None:
     horizon, runs = 40, 250
     rng = np.random.default_rng(8)
-    driven = [drive(design, ucb, ARMS, horizon, rng) for _ in range(runs)]
+    driven = [drive(design, ucb_kernel, ARMS, horizon, rng) for _ in range(runs)]
     logs = list(design.logs(ARMS, horizon=horizon, replications=1_000, rng=2))
     one = np.array(
         [[*np.bincount(d.actions, minlength=3), sum(d.rewards), *d.released[-3:, 3]] for d in driven]

@@ -153,7 +153,7 @@ def ratio_question(question: Question, below: RoundsDenominator) -> Question:
 
 
 def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
-    """What a method is worth for ratios, by what it is worth for means of linearised rewards."""
+    """The verdict on a method for ratios, from that for means of linearised rewards."""
     if not contrast_only:
         return verdict
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, DIFFERENCES_ALONE)
