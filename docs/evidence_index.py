@@ -203,6 +203,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "{0} s",
         ),
+        "sums_by_unit": (
+            "errors by unit from sums are those of the rows",
+            r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
+            "{0} of {1} logs to {2}",
+        ),
         "large_logs_speed": (
             "sums from files, against the database's own speed (the aim: 1.15 times)",
             r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|",

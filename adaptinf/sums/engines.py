@@ -97,8 +97,9 @@ def aggregate(
     every : {"hour", "day", "week", "month"}, optional
         Truncates the times in `batch`; weeks begin on Monday.
     centre : float, optional
-        What is subtracted from rewards before they are squared; by default the mean of a few rows, which is a
-        small query of its own. With a centre given, none is subtracted from denominators and covariates.
+        What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
+        which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
+        value from before the trial.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
         these are two queries, and `arms` or `propensities` must name the arms.
