@@ -99,7 +99,7 @@ def aggregate(
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
         which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
-        value from before the trial.
+        value from before the trial. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
         these are two queries, and `arms` or `propensities` must name the arms.
