@@ -207,7 +207,7 @@ def _unit_totals(
     if found.problems:
         return None
     query = unit_query(rows, columns, read[1], centre)
-    return totals_of(collected(query), read, centre, found)
+    return totals_of(collected(query), read, found)
 
 
 def _read(

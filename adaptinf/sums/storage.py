@@ -160,7 +160,7 @@ def _read(place: Path) -> StoredSums:
         rows = {key: values[columns["group"] == code] for key, values in columns.items()}
         by_group[label] = (_cells(rows, len(arms), *about), rows["batch"][:: len(arms)])
     units = decode(header["units"])
-    by_unit = None if units is None else UnitTotals(units, len(arms), about[0])
+    by_unit = None if units is None else UnitTotals(units, len(arms))
     return StoredSums(Parts(names, by_group), arms, said, decode(header["also"]), by_unit)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from adaptinf.inference.scores.batch_sums import arm_factors, batch_score_means, correlation_of
-from adaptinf.inference.scores.means import ROUNDING, ScoreMeans
+from adaptinf.inference.scores.means import ScoreMeans, negligible
 from adaptinf.inference.scores.units import UnitErrors, where_events
 from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.cells import Cells, other_value
@@ -85,8 +85,8 @@ def _covariance(totals: UnitTotals, codes: IntArray, factors: FloatArray, means:
     found = combination @ totals.pairs @ combination.T * _few(totals)
     terms = np.abs(combination) @ np.abs(totals.pairs) @ np.abs(combination).T * _few(totals)
     variance = np.diag(found)
-    level = np.maximum(np.abs(means.above), np.abs(means.above + means.origin))
-    constant = variance <= np.maximum(_CANCELLED * np.diag(terms), (ROUNDING * level) ** 2)
+    error = np.sqrt(np.maximum(variance, 0.0))
+    constant = (variance <= _CANCELLED * np.diag(terms)) | negligible(error, means.above, means.origin)
     found[constant, :] = found[:, constant] = 0.0
     return np.asarray(found, dtype=np.float64)
 

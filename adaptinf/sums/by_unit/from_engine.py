@@ -102,12 +102,12 @@ def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
 
 
 def totals_of(
-    frame: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], centre: float, found: Findings
+    frame: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
     """The totals that a query returned; None where rows have no unit, or are others than before."""
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
     unnamed, rounds = int(values.pop(_UNNAMED)), read[0].n_rounds
-    totals = UnitTotals(values, len(read[1]), centre)
+    totals = UnitTotals(values, len(read[1]))
     if unnamed:
         found.add("missing-unit", f"{unnamed:,} row{'s have' if unnamed > 1 else ' has'} no unit")
     elif totals.rounds != rounds:

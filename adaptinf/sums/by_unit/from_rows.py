@@ -34,7 +34,7 @@ def totals_of_rows(
         name: float(reduce(np.multiply, [columns[factor] for factor in factors]).sum())
         for name, factors in products(n_arms).items()
     }
-    return UnitTotals(found, n_arms, centre)
+    return UnitTotals(found, n_arms)
 
 
 def _of_units(above: FloatArray, propensity: FloatArray, unit: IntArray, size: int) -> dict[str, FloatArray]:

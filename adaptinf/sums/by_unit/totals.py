@@ -51,11 +51,10 @@ def vector(n_arms: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitTotals:
-    """Sums over units, by the names of `products`; `centre` is what was subtracted from rewards."""
+    """Sums over units, by the names of `products`, of rewards less the centre of the cells beside them."""
 
     values: Mapping[str, float]
     n_arms: int
-    centre: float
 
     @property
     def count(self) -> int:

@@ -17,7 +17,7 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further.products import POWERS, transformed
+from adaptinf.sums.further.products import POWERS, Products, transformed
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ class SummedDenominator:
 
     def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
         """Refuse covariates of which the sums have no products with the denominator."""
-        products = _sums(question).cells.products
-        assert products is not None
+        products = _products(question)
         places = [products.names.index(name) + 2 for name in covariates.names]
         sums = products.table[0, 0, self._place(question)][places]
         known = [not np.isnan(one).any() for one in sums]
@@ -51,8 +50,7 @@ class SummedDenominator:
     def under(self, question: Question) -> Question:
         """The question with the denominators in the place of rewards."""
         sums, place = _sums(question), self._place(question)
-        products = sums.cells.products
-        assert products is not None
+        products = _products(question)
         change = np.eye(products.size)
         change[1] = change[place]
         cells = _with_reward(sums.cells, change[..., None, None], products.centres[place])
@@ -61,8 +59,7 @@ class SummedDenominator:
     def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
         """The question with linearised rewards R + (y - R z) / mean(z); ratio, bottom (k,)."""
         sums, place, codes = _sums(question), self._place(question), question.codes
-        cells, products = sums.cells, sums.cells.products
-        assert products is not None
+        cells, products = sums.cells, _products(question)
         whole = products.about(np.zeros(products.size)).table[0, :, 0, 0].sum(axis=(1, 2))
         ratios = np.full(sums.n_arms, whole[1] / whole[place])
         levels = np.full(sums.n_arms, whole[place] / whole[0])
@@ -93,8 +90,7 @@ class SummedDenominator:
 
         Where nobody counted them there are at least sum(z)^2 / sum(z^2).
         """
-        products = _sums(question).cells.products
-        assert products is not None
+        products = _products(question)
         place = self._place(question)
         table = products.about(np.zeros(products.size)).table[0]
         first, squares = table[place, 0, 0].sum(axis=0), table[place, place, 0].sum(axis=0)
@@ -103,9 +99,7 @@ class SummedDenominator:
         return np.asarray(np.where(np.isnan(counted), least, counted)[question.codes], dtype=np.float64)
 
     def _place(self, question: Question) -> int:
-        products = _sums(question).cells.products
-        assert products is not None
-        return products.names.index(self.name) + 2
+        return _products(question).names.index(self.name) + 2
 
 
 class SummedRatioProfile(SumsProfile):
@@ -141,6 +135,13 @@ def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominato
 def _sums(question: Question) -> Sums:
     assert question.profile.sums is not None
     return question.profile.sums
+
+
+def _products(question: Question) -> Products:
+    """Sums of products of rewards with further columns, which there are where a denominator is."""
+    products = _sums(question).cells.products
+    assert products is not None
+    return products
 
 
 def _of_cells(sums: Sums, cells: Cells) -> Sums:
