@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from operator import truediv
 from typing import Annotated, Any, TypeAlias
 
@@ -40,7 +41,7 @@ from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, POOL
 from adaptinf.typing import FloatArray, RandomSource
 
-Scale: TypeAlias = Callable[[float, float], float]
+Scale: TypeAlias = Callable[[float, Fraction], float]
 """From a sensitivity and an epsilon to the scale of Laplace noise."""
 
 _OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number strictly between 0 and 1")

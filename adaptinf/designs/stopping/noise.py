@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ class Noise(Protocol):
     def unit(self, bound: float) -> float:
         """What one unit is worth."""
 
-    def scale(self, sensitivity: float, epsilon: float) -> float:
+    def scale(self, sensitivity: float, epsilon: Fraction) -> float:
         """Scale of the noise, in units, that makes a statistic of this sensitivity epsilon-private."""
 
     def to_units(self, values: FloatArray, bound: float) -> FloatArray:
@@ -48,9 +49,9 @@ class SimulatedNoise:
         """What one unit is worth: samples are taken as they are."""
         return 1.0
 
-    def scale(self, sensitivity: float, epsilon: float) -> float:
+    def scale(self, sensitivity: float, epsilon: Fraction) -> float:
         """Scale of the noise, in units."""
-        return sensitivity / epsilon
+        return sensitivity / float(epsilon)
 
     def to_units(self, values: FloatArray, bound: float) -> FloatArray:
         """Samples in units."""
@@ -88,7 +89,7 @@ class ReleaseNoise:
         """What one unit is worth: a grid step."""
         return bound / self._backend.GRID_UNITS
 
-    def scale(self, sensitivity: float, epsilon: float) -> float:
+    def scale(self, sensitivity: float, epsilon: Fraction) -> float:
         """Scale of the noise, in units, never rounded down."""
         return self._backend.scale_above(int(sensitivity), epsilon)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from operator import truediv
-from typing import Any
+from typing import Any, ClassVar
 
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.designs.stopping.audit import StoppingOutputs, stopping_neighbours
@@ -164,20 +165,24 @@ class DPNAS(StoppingRule):
     epsilon: Positive
     calibration: Calibration = "corrected"
 
+    shares: ClassVar[tuple[int, int, int]] = (6, 3, 2)
+    """What epsilon is divided by for the threshold, for the looks and for the estimate."""
+
     def __post_init__(self) -> None:
         check_fields(self, first="epsilon")
 
-    def _parts(self) -> tuple[PrivacyGuarantee, PrivacyGuarantee, PrivacyGuarantee]:
-        """What the noise on the threshold, on the looks and on the final sum each give."""
-        threshold, looks, release = (
-            PrivacyGuarantee(float(self.epsilon) / parts) for parts in (6.0, 3.0, 2.0)
-        )
+    def _parts(self) -> tuple[Fraction, Fraction, Fraction]:
+        """What the noise on the threshold, on the looks and on the final sum each spend: epsilon, exactly."""
+        threshold, looks, release = (Fraction(float(self.epsilon)) / share for share in self.shares)
         return threshold, looks, release
+
+    def _promises(self) -> tuple[PrivacyGuarantee, ...]:
+        return tuple(PrivacyGuarantee(float(part)) for part in self._parts())
 
     def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
         """Constants of the halting test where the largest sample is `bound` units of size `unit`."""
         sensitivity = 2.0 * bound
-        threshold, looks, release = (part.epsilon for part in self._parts())
+        threshold, looks, release = self._parts()
         threshold_scale, release_scale = scale(sensitivity, threshold), scale(sensitivity, release)
         log_tail = math.log(4.0) - math.log(self.beta)
         return Rule(
@@ -196,12 +201,11 @@ class DPNAS(StoppingRule):
 
     def guarantee(self) -> PrivacyGuarantee:
         """Privacy of one sample: sparse vector technique and final release, added up."""
-        return sequential(*self._parts())
+        return sequential(*self._promises())
 
     def time_guarantee(self) -> PrivacyGuarantee:
         """Privacy of the stopping time alone, without the estimate: half of epsilon, the sparse vector's."""
-        threshold, looks, _ = self._parts()
-        return sequential(threshold, looks)
+        return sequential(*self._promises()[:2])
 
     def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
         """Two streams that differ in their first sample, on which the outputs differ nearly the most.

@@ -74,9 +74,7 @@ def test_half_the_noise(right: Any, faulty: Any, parameters: dict[str, Any], eps
 class Unsplit(DPNAS):
     """All of epsilon for the threshold, for the looks and for the estimate."""
 
-    def _parts(self) -> tuple[PrivacyGuarantee, PrivacyGuarantee, PrivacyGuarantee]:
-        whole = PrivacyGuarantee(float(self.epsilon))
-        return whole, whole, whole
+    shares: ClassVar[tuple[int, int, int]] = (1, 1, 1)
 
 
 @pytest.mark.parametrize(
