@@ -19,6 +19,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import NonNegative, Share
+from adaptinf.sessions.releasing import ExactSums
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray
@@ -137,6 +138,10 @@ class Mixture(Design):
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """The design's own: overrides draw none."""
         return self.design.largest_scale(horizon, n_arms)
+
+    def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
+        """The design's own."""
+        return self.design.exact_sums(horizon, n_arms)
 
     def round_statuses(self) -> tuple[Status, ...]:
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""

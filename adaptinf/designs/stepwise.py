@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from adaptinf.sessions import Session, open_session
+from adaptinf.sessions.releasing import ExactSums
 from adaptinf.typing import RandomSource
 
 
@@ -39,6 +40,16 @@ class Stepwise:
             Infinite where there is no exact noise.
         """
         return math.inf
+
+    def exact_sums(self, horizon: int, n_arms: int) -> ExactSums | None:
+        """What makes noisy sums in whole numbers outside of the kernels; None where kernels make them.
+
+        Parameters
+        ----------
+        horizon, n_arms : int
+            Rounds of the trial, and number of arms.
+        """
+        return None
 
     def session(
         self,

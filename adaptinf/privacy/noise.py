@@ -10,6 +10,7 @@ Generator           a fresh draw (the simulation backend: fast, seedable, **not 
 `Buffer`            the next value that was drawn beforehand
 `Recorder`          zero, after the scale that was asked for has been noted
 `Nodes`             by ``named_laplace``: the noise of a named node, zero where it is not known yet
+`Told`              no noise, but sums that have theirs already, which a kernel takes in place of its own
 ==================  =====================================================================
 """
 
@@ -55,6 +56,14 @@ class Nodes(NamedTuple):
     scales: FloatArray
     names: IntArray
     asked: IntArray
+
+
+class Told(NamedTuple):
+    """Sums with their noise, made elsewhere in whole numbers; values, scales (n,), place (1,)."""
+
+    values: FloatArray
+    scales: FloatArray
+    place: IntArray
 
 
 def laplace(source: Any, scale: float) -> float:
@@ -148,38 +157,39 @@ def _node_uniform(source: Any) -> Any:
     return source.coins.random()
 
 
-def _is(source: Any, kind: type) -> bool:
+def is_source(source: Any, kind: type) -> bool:
+    """Whether the type of a source, as Numba has it, is of a kind."""
     return isinstance(source, types.NamedTuple) and source.instance_class is kind
 
 
 @overload(laplace, jit_options={"forceinline": True})
 def _laplace_for(source: Any, scale: Any) -> Any:
-    if _is(source, Buffer):
+    if is_source(source, Buffer):
         return _buffer_noise
-    if _is(source, Recorder):
+    if is_source(source, Recorder):
         return _recorder_laplace
     return _generator_laplace
 
 
 @overload(gaussian, jit_options={"forceinline": True})
 def _gaussian_for(source: Any, scale: Any) -> Any:
-    if _is(source, Buffer):
+    if is_source(source, Buffer):
         return _buffer_noise
-    if _is(source, Recorder):
+    if is_source(source, Recorder):
         return _recorder_gaussian
     return _generator_gaussian
 
 
 @overload(named_laplace, jit_options={"forceinline": True})
 def _named_laplace_for(source: Any, scale: Any, stream: Any, place: Any) -> Any:
-    return _node_laplace if _is(source, Nodes) else _unnamed_laplace
+    return _node_laplace if is_source(source, Nodes) else _unnamed_laplace
 
 
 @overload(uniform, jit_options={"forceinline": True})
 def _uniform_for(source: Any) -> Any:
-    if _is(source, Buffer):
+    if is_source(source, Buffer):
         return _buffer_uniform
-    return _node_uniform if _is(source, Nodes) else _generator_uniform
+    return _node_uniform if is_source(source, Nodes) else _generator_uniform
 
 
 def generator(rng: np.random.SeedSequence) -> np.random.Generator:

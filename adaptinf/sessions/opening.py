@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import Draw, ReleaseStepper, draw_node, exact_problems
+from adaptinf.sessions.releasing import Draw, ReleaseStepper, SumsStepper, draw_node, exact_problems
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import Stepper, stepper_of
 from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
@@ -53,7 +53,7 @@ def open_session(
     participants = Participants(*declared, design.domain, problems)
     problems = design._environment_problems(participants, horizon)
     if not problems and noise == "release":
-        problems = exact_problems(design, horizon, participants.n_arms)
+        problems = exact_problems(design._placed(participants), horizon, participants.n_arms)
     refuse(name, problems)
     placed = design._placed(participants)
     promised = (
@@ -68,7 +68,9 @@ def open_session(
         if draw is None:
             draw_node("none", 1.0)  # a missing library is noticed before anybody comes
         drawn = draw or draw_node
-        stepper = ReleaseStepper(program, participants.n_arms, clocked, coins, design.nodes, drawn)
+        how = program, participants.n_arms, clocked, coins, design.nodes, drawn
+        sums = placed.exact_sums(horizon, participants.n_arms)
+        stepper = ReleaseStepper(*how) if sums is None else SumsStepper(*how, sums)
     else:
         stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:

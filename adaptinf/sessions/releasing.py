@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from adaptinf.privacy.noise import Nodes
+from adaptinf.privacy.noise import Nodes, Told
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, to_grid
 from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.simulation.replicate import Program
@@ -26,6 +27,24 @@ LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
 1,024 scales with a probability of exp(-1,024)."""
 _ROUNDINGS = 4
 _ROOM = 16
+
+
+class ExactSums(Protocol):
+    """Sums with their noise that a design makes in whole numbers, outside of its kernels."""
+
+    def context(self, context: FloatArray) -> FloatArray:
+        """A context as the kernels see it."""
+
+    def learn(
+        self, context: FloatArray, arm: int, reward: float, draw: Draw
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add a round, and give what is released and the scales of its noise; all is drawn first."""
+
+    def memory(self) -> dict[str, Any]:
+        """Everything, in lists."""
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on where the memory was taken."""
 
 
 def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
@@ -112,3 +131,42 @@ class ReleaseStepper(KernelStepper):
                 wider.values[:known] = self._nodes.values
                 self._nodes = wider
         self.state[:] = state
+
+
+class SumsStepper(ReleaseStepper):
+    """The same for a design whose sums floats cannot hold: its kernels see them as they are released."""
+
+    def __init__(
+        self,
+        program: Program,
+        n_arms: int,
+        clocked: bool,
+        coins: np.random.Generator,
+        words: tuple[str, str],
+        draw: Draw,
+        sums: ExactSums,
+    ) -> None:
+        super().__init__(program, n_arms, clocked, coins, words, draw)
+        self._sums = sums
+        self._told = Told(np.zeros(0), np.zeros(0), np.zeros(1, np.int64))
+
+    def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
+        return super()._call(kernel, self._sums.context(context), arm, reward)
+
+    def _run(self, step: Step, state: FloatArray) -> int:
+        return int(self.program.step(self.program.tables, step, self._told, state))
+
+    def _learn(self, step: Step) -> None:
+        """The reward goes into the sums; the kernel has what is released of them, and no reward."""
+        released = self._sums.learn(step.context, step.arm, step.reward, self._draw)
+        self._told = Told(*released, np.zeros(1, np.int64))
+        self._run(step._replace(reward=0.0), self.state)
+
+    def memory(self, fresh: KernelStepper) -> dict[str, Any]:
+        """As of the kernels alone, and the sums."""
+        return {**super().memory(fresh), "sums": self._sums.memory()}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on, as a fresh stepper, where the memory was taken."""
+        super().remember(memory)
+        self._sums.remember(memory["sums"])

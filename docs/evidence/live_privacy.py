@@ -12,6 +12,7 @@ decision is not found again, or the noise has not its law.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,11 +25,15 @@ from joblib import Parallel, delayed
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.trials import _difference
-from adaptinf.designs import Design, Mixture, PrivateUCB
-from adaptinf.designs.audit_trials import trials_of
+from adaptinf.designs import DPNAS, Design, LinPriv, Mixture, PrivateUCB
+from adaptinf.designs.audit_trials import AuditTrial, trials_of
+from adaptinf.designs.linear.whole import on_grid
 from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.designs.ratios.counter_scores import CounterScore
+from adaptinf.designs.stopping import kernel
+from adaptinf.designs.stopping.noise import ReleaseNoise
 from adaptinf.privacy import discrete_laplace
+from adaptinf.privacy.noise import Buffer
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.releasing import Draw, draw_node
 from adaptinf.simulation.environments import Tableau
@@ -44,12 +49,15 @@ COLUMNS = "| design | trial | epsilon | noise | runs | bound | of the promise | 
 
 @dataclass(frozen=True)
 class Live:
-    """A design and a pair of trials; runs on each side by epsilon, and those where a fault must be found."""
+    """A design and a pair of trials; runs on each side by epsilon, and those where a fault must be found.
+
+    A stopping rule has streams of its own for each epsilon.
+    """
 
     name: str
-    make: Callable[[float], Design]
+    make: Callable[[float], Design | DPNAS]
     words: str
-    pair: Neighbours
+    pair: Neighbours | None
     runs: dict[float, int]
     faulty: dict[float, int]
 
@@ -98,6 +106,22 @@ def trials() -> list[Live]:
             {1.0: 1_000},
             {},
         ),
+        Live(
+            "LinPriv",
+            lambda epsilon: LinPriv(epsilon=epsilon),
+            "contexts in two coordinates, 4 rounds",
+            LinPriv(epsilon=1.0, dimension=2).neighbours()[0],
+            dict.fromkeys(EPSILONS, 1_000),
+            {4.0: 3_000},
+        ),
+        Live(
+            "DPNAS",
+            lambda epsilon: DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, steps="exponential"),
+            "sums near the threshold, then across 0",
+            None,
+            dict.fromkeys(EPSILONS, 1_000),
+            {4.0: 4_000},
+        ),
     ]
 
 
@@ -115,13 +139,36 @@ class Drawn:
         return left.pop()
 
 
-def lived(design: Design, rewards: Any, draw: Draw, rng: np.random.Generator) -> Session:
-    """A session after all participants, each outcome told at once; rewards (rounds, arms)."""
+class Stopped(ReleaseNoise):
+    """Exact noise of a stopping rule, at a share of its scale: 1/2 is a fault."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self._share = share
+
+    def threshold(self, scale: float) -> Buffer:
+        """The threshold's."""
+        return super().threshold(self._share * scale)
+
+    def looks(self, scale: float, count: int) -> Buffer:
+        """The looks'."""
+        return super().looks(self._share * scale, count)
+
+    def release(self, scale: float) -> Buffer:
+        """The final sum's."""
+        return super().release(self._share * scale)
+
+
+def lived(design: Design, rewards: Any, draw: Draw, rng: np.random.Generator, vectors: Any = None) -> Session:
+    """A session after all participants, each outcome told at once.
+
+    Shapes: rewards (rounds, arms), vectors (rounds, arms, dimension) where there are any.
+    """
     horizon, n_arms = rewards.shape
-    declared = n_arms, None, None, False, (0.0, 1.0)
+    declared = n_arms, None, None if vectors is None else vectors.shape[2], vectors is not None, (0.0, 1.0)
     session = open_session(design, declared, horizon, None, None, rng, "release", draw)
-    for row in rewards.tolist():
-        decision = session.assign()
+    for step, row in enumerate(rewards.tolist()):
+        decision = session.assign(context=None if vectors is None else vectors[step])
         session.record(decision.id, row[decision.arm])
     return session
 
@@ -141,22 +188,49 @@ def seen(sessions: list[Session]) -> Transcripts:
 def audited(live: Live, epsilon: float, share: float, runs: int, number: int) -> EpsilonLowerBound:
     """The bound from sessions on both trials."""
     design, draw = live.make(epsilon), Drawn(share)
+    if isinstance(design, DPNAS):
+        return stopped(design, share, runs, number)
 
+    assert live.pair is not None
     score = live.pair.score
     assert isinstance(score, CounterScore)
 
     def sample(side: int, runs: int, rng: np.random.Generator) -> Any:
         rewards = (score.first, score.second)[side]
-        return np.concatenate([score(seen([lived(design, rewards, draw, rng)])) for _ in range(runs)])
+        shown = [seen([lived(design, rewards, draw, rng, score.vectors)]) for _ in range(runs)]
+        return np.concatenate([score(each) for each in shown])
 
+    promised = design.guarantee(live.pair.horizon, live.pair.first.n_arms)
+    return bound(sample, promised, runs, number)
+
+
+def bound(sample: Any, promised: Any, runs: int, number: int) -> EpsilonLowerBound:
+    """The bound from scores of a side's runs."""
     return epsilon_lower_bound(
         sample,
         view="releases",
         runs=runs,
         confidence=CONFIDENCE,
-        promised=design.guarantee(live.pair.horizon, live.pair.first.n_arms),
+        promised=promised,
         rng=np.random.SeedSequence(SEED, spawn_key=(number,)),
     )
+
+
+def stopped(rule: DPNAS, share: float, runs: int, number: int) -> EpsilonLowerBound:
+    """The bound from runs of a stopping rule, which reads its samples with exact noise."""
+    (pair,) = rule.neighbours()
+
+    def sample(side: int, runs: int, rng: np.random.Generator) -> Any:
+        samples = (pair.first, pair.second)[side].tables(pair.horizon).tableau[:, 0]
+        outcomes = np.zeros((runs, kernel.OUTCOMES))
+        for run in range(runs):
+            result = rule._run(samples, None, None, Stopped(share))
+            outcomes[run] = result.estimate, result.stopped, result.samples
+        nothing = np.zeros((runs, 0), dtype=np.int64)
+        assert pair.score is not None
+        return pair.score(Transcripts(nothing, np.zeros((runs, 0, 5)), outcomes))
+
+    return bound(sample, rule.guarantee(), runs, number)
 
 
 def bound_row(live: Live, epsilon: float, share: float, runs: int, number: int) -> tuple[str, bool]:
@@ -176,14 +250,27 @@ def bound_row(live: Live, epsilon: float, share: float, runs: int, number: int) 
     return f"| {' | '.join(cells)} |", right
 
 
+def looked_through(design: Design) -> tuple[AuditTrial, Any]:
+    """The trial whose decisions and noise are looked through, and its contexts (rounds, arms, dimension)."""
+    if not isinstance(design, LinPriv):
+        return trials_of(design)[2], None
+    trial: Any = trials_of(design)[1]
+    vectors = trial.replay.vectors
+    used = on_grid(vectors)
+    replay = dataclasses.replace(trial.replay, vectors=used)
+    noise = dataclasses.replace(trial.noise, vectors=used, fair=True)
+    return dataclasses.replace(trial, replay=replay, noise=noise), vectors
+
+
 def replay_row(name: str, design: Design, runs: int, share: float, number: int) -> tuple[str, bool]:
     """Decisions recomputed and laws of noise, over sessions that draw one node at a time."""
     rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(1_000 + number,)))
-    trial = trials_of(design)[2]
+    trial, vectors = looked_through(design)
     draw: Draw = draw_node if share == 1.0 else (lambda name, scale: draw_node(name, share * scale))
     run = design if trial.design is None else trial.design
-    coins = (rng.random((runs, LONG, 3)) < 0.5).astype(float)
-    shown = seen([lived(run, rewards, draw, rng) for rewards in coins])
+    n_arms = 3 if vectors is None else vectors.shape[1]
+    coins = (rng.random((runs, LONG, n_arms)) < 0.5).astype(float)
+    shown = seen([lived(run, rewards, draw, rng, vectors) for rewards in coins])
     assert trial.replay is not None
     assert trial.noise is not None
     wrong = [told for part in trial.replay(shown) if (told := _difference(part))]
@@ -210,14 +297,16 @@ def main() -> None:
     if options.quick:
         first = trials()[0]
         cells = [(first, epsilon, 1.0, FEW) for epsilon in EPSILONS] + [(first, 1.0, 0.5, FEW)]
+        cells += [(live, 4.0, 1.0, FEW) for live in trials()[-2:]]
     designs = {
         "PrivateUCB": PrivateUCB(epsilon=1.0),
         "PrivateUCB, binary counter": PrivateUCB(epsilon=0.1, counter="binary"),
         "Mixture of PrivateUCB": Mixture(PrivateUCB(epsilon=4.0), exploration=0.2),
+        "LinPriv": LinPriv(epsilon=1.0),
     }
     replays = [(name, design, share) for name, design in designs.items() for share in (1.0, 0.5)]
     if options.quick:
-        replays = replays[:2]
+        replays = [*replays[:2], *replays[-2:]]
     work = Parallel(n_jobs=1 if options.quick else options.jobs)
     rows = work(delayed(bound_row)(*cell, number) for number, cell in enumerate(cells))
     looks = work(
@@ -244,9 +333,10 @@ PAGE = """# Private designs used live
 Command: `python docs/evidence/live_privacy.py`. Seed: {seed}. Date: {stamp}.
 
 Sessions with `noise="release"` are the live path: participants are assigned one at a time, outcomes are
-recorded, and OpenDP draws the noise of each named node. {kept} rows are as they should be: with exact noise
-no bound is above the promise, at half the scale the fault is found, all decisions follow from the released
-numbers.
+recorded, and OpenDP draws the noise of each named node. `DPNAS` reads samples with `backend="release"`: its
+decisions cannot be recomputed, as the noise of its looks is not released. {kept} rows are as they should be:
+with exact noise no bound is above the promise, at half the scale the fault is found, all other decisions
+follow from the released numbers.
 
 ## Lower bounds of epsilon
 
@@ -261,10 +351,10 @@ nodes that can take millions of runs: there the fault is left to the laws of the
 
 ## Decisions and laws of noise
 
-Sessions of 256 participants and three arms, outcomes by fair coins, epsilon 1, .1 and 4. The decisions are
-recomputed from released numbers and counts alone, bit for bit. The noise of every node is held against its
-promised law, and against all other nodes and the outcomes; all tests of a row together raise a false alarm
-with probability 1e-6.
+Sessions of 256 participants and three arms (`LinPriv`: two, with contexts in two coordinates), outcomes by
+fair coins, epsilon 1, .1, 4 and 1. The decisions are recomputed from released numbers, counts and public
+contexts alone, bit for bit. The noise of every node is held against its promised law, and against all other
+nodes and the outcomes; all tests of a row together raise a false alarm with probability 1e-6.
 
 | design | sessions | noise | decisions found again | laws of the nodes |
 | --- | ---: | --- | ---: | --- |

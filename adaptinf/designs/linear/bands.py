@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.designs.linear.kernel import NOISELESS, PROJECTED, PUBLISHED, LinearTables
 from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.linear.whole import on_grid
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array
@@ -82,7 +83,8 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
 
     Notes
     -----
-    For LinPriv only contexts, actions and releases are used, so that the bands are as private as these.
+    For LinPriv only contexts, actions and releases are used, so that the bands are as private as these. Where
+    its noise was exact, contexts are those that it used, cut off to multiples of 2^-20.
 
     Examples
     --------
@@ -101,6 +103,8 @@ def prediction_bands(log: AdaptiveLog) -> PredictionBands:
         raise ParameterError("prediction_bands", [f"log must be an AdaptiveLog, got {log!r:.60}"])
     design = _design(log)
     contexts = _contexts(log)
+    if isinstance(design, LinPriv) and log.noise == "release":
+        contexts = on_grid(contexts)
     n_rounds, n_arms, dimension = contexts.shape
     tables = design.tables(n_arms, dimension, n_rounds)
     action = log.arrays.action

@@ -6,12 +6,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.counters.sums import fresh_scale, next_noise
-from adaptinf.privacy.noise import gaussian
+from adaptinf.privacy.noise import Told, gaussian, is_source
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import (
     ROUND,
@@ -30,7 +31,9 @@ NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
 """How an index allows for the noise of X'Y: not at all, by its bound times the length of V^-1 x, by its
 bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over lambda alone."""
 
-_COUNT, _LOG_DET, _RADIUS, _REACH, _SUM, _THETA, _SCRATCH, _INVERSE = range(1, 9)
+_COUNT, _LOG_DET, _RADIUS, _REACH, _THETA, _INVERSE = range(1, 7)
+_SUM, _SCRATCH, _TRUNK = range(3)
+"""Rows behind those of V^-1, one for each coordinate, which are the last ones that a choice reads."""
 
 
 class LinearTables(NamedTuple):
@@ -123,6 +126,12 @@ def _choose(tables: LinearTables, state: FloatArray, context: FloatArray, source
 
 
 @kernel
+def _behind(tables: LinearTables) -> int:
+    """The first row that no choice reads."""
+    return _INVERSE + tables.dimension
+
+
+@kernel
 def _next_normal_noise(
     tables: LinearTables, state: FloatArray, trunk_row: int, column: int, count: int, source: Any
 ) -> float:
@@ -135,21 +144,35 @@ def _next_normal_noise(
     return total
 
 
-@kernel
-def _add_noise(tables: LinearTables, state: FloatArray, arm: int, count: int, source: Any) -> None:
-    """Put the released, noisy X'Y of an arm into the row of its estimate."""
-    trunk_row = _INVERSE + tables.dimension
-    scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, count)
-    for k in range(tables.dimension):
-        column = arm * tables.dimension + k
-        if tables.gaussian:
-            noise = _next_normal_noise(tables, state, trunk_row, column, count, source)
-        else:
-            noise = next_noise(
-                tables.hybrid, tables.trunk, tables.node, state, trunk_row, column, count, source
-            )
-        state[_SCRATCH, k] = state[_SUM, column] + noise
-        release(tables, state, k, arm, state[_SCRATCH, k], scale)
+def _noisy_sum(tables: LinearTables, state: FloatArray, arm: int, k: int, count: int, source: Any) -> float:
+    """Release X'Y of an arm in a coordinate, with noise that is drawn here or as it was made elsewhere."""
+    if isinstance(source, Told):
+        return float(_told_sum(tables, state, arm, k, count, source))
+    return float(_drawn_sum(tables, state, arm, k, count, source))
+
+
+def _drawn_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+    trunk_row = _behind(tables) + _TRUNK
+    column = arm * tables.dimension + k
+    if tables.gaussian:
+        noise = _next_normal_noise(tables, state, trunk_row, column, count, source)
+    else:
+        noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, trunk_row, column, count, source)
+    shown = state[_behind(tables) + _SUM, column] + noise
+    release(tables, state, k, arm, shown, fresh_scale(tables.hybrid, tables.trunk, tables.node, count))
+    return shown
+
+
+def _told_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+    place = source.place[0]
+    source.place[0] = place + 1
+    release(tables, state, k, arm, source.values[place], source.scales[place])
+    return source.values[place]
+
+
+@overload(_noisy_sum, jit_options={"forceinline": True})
+def _noisy_sum_for(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+    return _told_sum if is_source(source, Told) else _drawn_sum
 
 
 @kernel
@@ -157,17 +180,18 @@ def _learn(tables: LinearTables, state: FloatArray, context: FloatArray, arm: in
     """Take the arm's context into V^-1 (Sherman and Morrison) and the log determinant."""
     dimension = tables.dimension
     base = arm * dimension
+    scratch = _behind(tables) + _SCRATCH
     quadratic = 0.0
     for k in range(dimension):
         product = 0.0
         for other in range(dimension):
             product += state[_INVERSE + k, base + other] * context[base + other]
-        state[_SCRATCH, k] = product
+        state[scratch, k] = product
         quadratic += product * context[base + k]
     factor = 1.0 / (1.0 + quadratic)
     for k in range(dimension):
         for other in range(dimension):
-            change = factor * (state[_SCRATCH, k] * state[_SCRATCH, other])
+            change = factor * (state[scratch, k] * state[scratch, other])
             state[_INVERSE + k, base + other] -= change
     state[_LOG_DET, arm] += math.log1p(quadratic)
 
@@ -178,20 +202,21 @@ def _update(
 ) -> None:
     dimension = tables.dimension
     base = arm * dimension
+    sums, scratch = _behind(tables) + _SUM, _behind(tables) + _SCRATCH
     state[SCALARS, ROUND] += 1.0
     count = state[_COUNT, arm] + 1.0
     state[_COUNT, arm] = count
     _learn(tables, state, context, arm)
     value = min(max(reward, 0.0), 1.0) if tables.clipped else reward
     for k in range(dimension):
-        state[_SUM, base + k] += context[base + k] * value
-        state[_SCRATCH, k] = state[_SUM, base + k]
-    if tables.node > 0.0:
-        _add_noise(tables, state, arm, int(count), source)
+        state[sums, base + k] += context[base + k] * value
+        state[scratch, k] = state[sums, base + k]
+        if tables.node > 0.0:
+            state[scratch, k] = _noisy_sum(tables, state, arm, k, int(count), source)
     for k in range(dimension):
         estimate = 0.0
         for other in range(dimension):
-            estimate += state[_INVERSE + k, base + other] * state[_SCRATCH, other]
+            estimate += state[_INVERSE + k, base + other] * state[scratch, other]
         state[_THETA, base + k] = estimate
     _refresh(tables, state, arm)
 
@@ -210,7 +235,7 @@ def _run_step(tables: LinearTables, step: Step, rng: Generator, state: FloatArra
 
 def linear_program(tables: LinearTables) -> Program:
     """Compiled entry point and the size of the state for a linear design."""
-    rows = _INVERSE + tables.dimension
-    if tables.node > 0.0:
-        rows += 1 + tables.slots
-    return Program(_run_block, tables, (rows, max(2, tables.n_arms * tables.dimension)), step=_run_step)
+    public = _INVERSE + tables.dimension
+    private = tables.node > 0.0
+    shape = public + _TRUNK + (1 + tables.slots if private else 0), max(2, tables.n_arms * tables.dimension)
+    return Program(_run_block, tables, shape, step=_run_step, n_public=public if private else None)

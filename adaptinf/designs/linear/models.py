@@ -22,6 +22,12 @@ from adaptinf.designs.linear.kernel import (
 )
 from adaptinf.designs.linear.neighbours import vector_neighbours
 from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
+from adaptinf.designs.linear.whole import (
+    LARGEST_SCALE,
+    PRODUCT_UNITS,
+    ProductSums,
+    product_sensitivity,
+)
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -187,6 +193,9 @@ class LinPriv(Design):
     Given the past, propensities depend on the noise and are not tractable: the log has none. Its releases
     are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
 
+    A session with exact noise (``noise="release"``, delta 0) cuts contexts off towards 0 at multiples of
+    2^-20, and uses these everywhere: one reward then moves a sum by at most isqrt(d 2^40) 2^20 units of 2^-40.
+
     References
     ----------
     Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
@@ -224,9 +233,34 @@ class LinPriv(Design):
     pending: ClassVar[str] = "window"
     lost: ClassVar[float | None] = 0.0
     domain: ClassVar[str] = "ball"
-    inexact: ClassVar[str] = "its sums of products of rewards and contexts have no exact grid yet"
+    inexact: ClassVar[str] = (
+        "delta must be 0, as normal noise on sums of products has no calibration in whole numbers"
+    )
     vectors: ClassVar[str] = "needed"
     unit_rewards: ClassVar[bool] = True
+
+    @property
+    def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
+        """What names a node, beside its coordinate."""
+        return ("arm", "count") if self.delta == 0.0 else None
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """Largest scale of a node, infinite where its draws would leave 64 bits."""
+        if self.dimension is None:
+            return math.inf
+        law = self._law(self.dimension, horizon)
+        levels = counter_slots(horizon) - 1 if law.counter == "hybrid" else 1
+        largest = max(law.trunk, levels * law.node)
+        return largest if largest <= LARGEST_SCALE else math.inf
+
+    def exact_sums(self, horizon: int, n_arms: int) -> ProductSums:
+        """Noisy sums in whole numbers; the design must know its `dimension`."""
+        assert self.dimension is not None
+        published = self.calibration == "published"
+        sensitivity = PRODUCT_UNITS if published else product_sensitivity(self.dimension)
+        counter = self._law(self.dimension, horizon).counter
+        sizes = n_arms, self.dimension, horizon
+        return ProductSums(counter, float(self.epsilon), sensitivity, *sizes)
 
     @property
     def traits(self) -> DesignTraits:

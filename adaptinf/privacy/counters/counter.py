@@ -19,6 +19,7 @@ from adaptinf.privacy.counters.arguments import noise_problems, range_problems
 from adaptinf.privacy.counters.laplace_sums import noise_quantile
 from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
 from adaptinf.privacy.counters.sums import CONTINUAL_SUMS, counter_scales, counter_slots, noise_nodes
+from adaptinf.privacy.counters.trees import next_total
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale, discrete_scale
 from adaptinf.privacy.release import (
     GRID_UNITS,
@@ -357,20 +358,10 @@ class Counter:
 
     def _next_noise(self) -> _Totals:
         """Noise of the sum at the current count, called once for each count at which there is a release."""
-        level = self.count.bit_length() - 1
-        inside = self.count if self.mechanism == "binary" else self.count - (1 << level)
-        if inside == 0:
-            # a power of two: the trunk gains a segment, and the block before it is over
-            self._trunk = self._trunk + self._draw(1 if self.mechanism == "logarithmic" else 2)
-            return self._trunk
-        fresh = self._draw(self._levels if self.mechanism == "binary" else 2 * level)
-        earlier = inside & (inside - 1)
-        if earlier:
-            fresh = fresh + self._nodes[_trailing_zeros(earlier)]
-        slot = _trailing_zeros(inside)
-        self._nodes += [fresh] * (slot + 1 - len(self._nodes))
-        self._nodes[slot] = fresh
-        return self._trunk + fresh
+        noise, self._trunk = next_total(
+            self.mechanism, self._levels, self.count, self._trunk, self._nodes, self._draw
+        )
+        return noise
 
     def _draw(self, times: int) -> _Totals:
         """Noise of one node: its Laplace scale is `times` the sensitivity over epsilon."""
@@ -384,7 +375,3 @@ class Counter:
         if self.noise == "gaussian":
             draw, scale = discrete_gaussian, discrete_scale(float(self._moved) * self._normal_scale())
         return np.array(draw(scale, size).tolist(), dtype=object)
-
-
-def _trailing_zeros(value: int) -> int:
-    return (value & -value).bit_length() - 1
