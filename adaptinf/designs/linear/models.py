@@ -22,12 +22,7 @@ from adaptinf.designs.linear.kernel import (
 )
 from adaptinf.designs.linear.neighbours import vector_neighbours
 from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
-from adaptinf.designs.linear.whole import (
-    LARGEST_SCALE,
-    PRODUCT_UNITS,
-    ProductSums,
-    product_sensitivity,
-)
+from adaptinf.designs.linear.whole import LARGEST_SCALE, ProductSums
 from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -193,8 +188,8 @@ class LinPriv(Design):
     Given the past, propensities depend on the noise and are not tractable: the log has none. Its releases
     are named ``noisy_xy_1`` to ``noisy_xy_d``, and grouped by arm.
 
-    A session with exact noise (``noise="release"``, delta 0) cuts contexts off towards 0 at multiples of
-    2^-20, and uses these everywhere: one reward then moves a sum by at most isqrt(d 2^40) 2^20 units of 2^-40.
+    A session with exact noise (``noise="release"``, delta 0) uses contexts cut off towards 0 to multiples of
+    2^-20: one reward moves a sum by at most isqrt(d 2^40) 2^20 units of 2^-40.
 
     References
     ----------
@@ -246,21 +241,16 @@ class LinPriv(Design):
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """Largest scale of a node, infinite where its draws would leave 64 bits."""
-        if self.dimension is None:
-            return math.inf
-        law = self._law(self.dimension, horizon)
-        levels = counter_slots(horizon) - 1 if law.counter == "hybrid" else 1
-        largest = max(law.trunk, levels * law.node)
+        largest = (
+            math.inf if self.dimension is None else self._law(self.dimension, horizon).largest_scale(horizon)
+        )
         return largest if largest <= LARGEST_SCALE else math.inf
 
     def exact_sums(self, horizon: int, n_arms: int) -> ProductSums:
         """Noisy sums in whole numbers; the design must know its `dimension`."""
         assert self.dimension is not None
-        published = self.calibration == "published"
-        sensitivity = PRODUCT_UNITS if published else product_sensitivity(self.dimension)
-        counter = self._law(self.dimension, horizon).counter
-        sizes = n_arms, self.dimension, horizon
-        return ProductSums(counter, float(self.epsilon), sensitivity, *sizes)
+        counter, unit = self._law(self.dimension, horizon).counter, self.calibration == "published"
+        return ProductSums(counter, float(self.epsilon), n_arms, self.dimension, horizon, unit=unit)
 
     @property
     def traits(self) -> DesignTraits:

@@ -22,6 +22,11 @@ class NoiseLaw(NamedTuple):
     trunk: float
     node: float
 
+    def largest_scale(self, horizon: int) -> float:
+        """Largest scale of a node, for as many items as there are rounds."""
+        levels = counter_slots(horizon) - 1 if self.counter == "hybrid" else 1
+        return max(self.trunk, levels * self.node)
+
     def largest_variance(self, horizon: int) -> float:
         """Variance at the worst count, with the horizon rounded up to 2^k - 1."""
         trunk_terms, node_terms, level = noise_nodes(self.counter, (1 << counter_slots(horizon)) - 1)

@@ -54,13 +54,23 @@ def product_sensitivity(dimension: int) -> int:
 class ProductSums:
     """Running sums of x y of every arm with their noise, from which only noisy sums are given away.
 
+    Noise is for their sensitivity; `unit` takes it for 1, as the published calibration does.
+
     Shapes: an arm's sums and noise (dimension,), in whole units of 2^-40.
     """
 
     def __init__(
-        self, counter: str, epsilon: float, sensitivity: int, n_arms: int, dimension: int, horizon: int
+        self,
+        counter: str,
+        epsilon: float,
+        n_arms: int,
+        dimension: int,
+        horizon: int,
+        *,
+        unit: bool = False,
     ) -> None:
-        self._counter, self._epsilon, self._sensitivity = counter, epsilon, sensitivity
+        self._counter, self._epsilon = counter, epsilon
+        self._sensitivity = PRODUCT_UNITS if unit else product_sensitivity(dimension)
         self._levels, self._dimension = counter_slots(horizon), dimension
         zeros = np.array([0] * dimension, dtype=object)
         self._counts = [0] * n_arms
