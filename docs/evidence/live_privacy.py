@@ -120,7 +120,7 @@ def trials() -> list[Live]:
             "sums near the threshold, then across 0",
             None,
             dict.fromkeys(EPSILONS, 1_000),
-            {4.0: 4_000},
+            {4.0: 12_000},
         ),
     ]
 
