@@ -31,7 +31,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
-_SAME = 1e-9
 _STRETCH = 2**18
 
 
@@ -132,18 +131,16 @@ def _contrasts_of(question: Question) -> BatchContrasts:
     """Differences in all batches, within which nothing may have moved."""
     codes, sums = question.codes, question.profile.sums
     if sums is not None:
-        known = sums.cells.knows_every
-        moved = np.flatnonzero(~sums.cells.constant.all(axis=1)) if known else np.zeros(0, dtype=np.int64)
         counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
         found = _contrasts(counts, means, squares)
     else:
         arrays = question.profile.log.arrays
         if arrays.batch is None:
             raise Refused("batched", "it needs batches, and the log has none (give batch=)")
-        moved = _moving_batches(arrays.batch, arrays.propensities)
         pair = int(codes[0]), int(codes[1])
         found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, *pair)
-    if len(moved):
+    moved = np.flatnonzero(question.profile.moving_batches)
+    if len(moved) and question.profile.knows_every_propensity:
         reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
         raise Refused("batched", reason)
     return found
@@ -151,20 +148,6 @@ def _contrasts_of(question: Question) -> BatchContrasts:
 
 def _shown(batches: IntArray) -> str:
     return ", ".join(map(str, batches[:10])) + ", ..." * (len(batches) > 10) + ", counted from 0"
-
-
-def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArray:
-    """Batches in which the propensities of a round differ from those of the round before."""
-    if propensities is None:
-        return np.zeros(0, dtype=np.int64)
-    moved = [np.zeros(0, dtype=np.int64)]
-    for part in _whole_batches(batch):
-        place = batch[part]
-        moves = np.zeros(len(place) - 1, dtype=bool)
-        for column in propensities[part].T:
-            moves |= np.abs(np.diff(column)) > _SAME
-        moved.append(np.unique(place[1:][moves & (place[1:] == place[:-1])]))
-    return np.concatenate(moved)
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:
