@@ -202,6 +202,8 @@ class Session(Telling):
     def _choose(self, context: FloatArray) -> int:
         """Make the next decision and keep its round."""
         step, record, n_arms = self.rounds, self._rounds.record, self._participants.n_arms
+        if step:
+            self._stepper.begun(int(record.status[step - 1]), step)
         if self._window is not None and step > self._window:
             due = step - 1 - self._window
             self._learn(due, float(record.reward[due]))
