@@ -1,4 +1,4 @@
-"""Designs in epochs and windows of a calendar whose outcomes are pending: rules, and what one participant moves."""
+"""Designs in epochs and calendar windows with pending outcomes: their rules, what one participant moves."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_window_of_no_rounds_is_the_run_bit_for_bit(
 
 
 def slow_elimination(window: int, overridden: np.ndarray) -> tuple[list[int], list[tuple[int, int, float]]]:
-    """Literally: proposals by round, and releases (rounds begun, arm, mean), without noise; W pending outcomes."""
+    """Literally: proposals by round, and releases (rounds begun, arm, mean); there is no noise."""
     left, epoch, turn, fresh = [0, 1, 2], 1, 0, 0
     proposals: list[int] = []
     releases: list[tuple[int, int, float]] = []
@@ -151,7 +151,7 @@ def test_elimination_takes_turns_while_outcomes_are_pending(design: Design, wind
 def test_sums_of_the_calendar_are_of_the_rounds_of_their_window(
     design: Design, rewards: np.ndarray, codes: Any, window: int
 ) -> None:
-    """Literally: D and N of windows that end after 32, 96 and 200 rounds, and of the trial after half-time."""
+    """Literally: D and N of windows that end after 32, 96 and 200 rounds, and of the trial after."""
     session = opened(design, rewards, codes, window)
     log = lived(session, rewards, codes)
     status = session._rounds.record.status[:HORIZON]
