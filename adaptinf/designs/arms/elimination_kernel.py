@@ -120,7 +120,7 @@ def _turn(tables: _Tables, state: FloatArray, arm: int) -> None:
 
 @kernel
 def _wait(tables: _Tables, state: FloatArray) -> None:
-    """A round has begun, and its outcome may come later; said twice, as after a failed draw, it counts once."""
+    """A round has begun, and its outcome may come later; said twice, after a failed draw, it counts once."""
     state[SCALARS, ROUND] += 1.0
     if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
         _turn(tables, state, int(state[SCALARS, _NEXT]))

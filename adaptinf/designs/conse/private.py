@@ -69,8 +69,8 @@ class DPConSE(Design):
     record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
     standard. In a session with a window the rounds that begin before the first half's outcomes have entered
     are assigned as in the first half and enter no sum; an outcome that never comes counts as 1/2, so that it
-    adds nothing to a contrast. With `contrast_share` 1 a record is the potential rewards of one participant, so that both
-    guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
+    adds nothing to a contrast. With `contrast_share` 1 a record is the potential rewards of one participant,
+    so that both guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
 
     Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
     as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
