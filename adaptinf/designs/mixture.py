@@ -143,6 +143,10 @@ class Mixture(Design):
         """The design's own."""
         return self.design.exact_sums(horizon, n_arms)
 
+    def longest_window(self, horizon: int) -> float:
+        """The design's own."""
+        return self.design.longest_window(horizon)
+
     def round_statuses(self) -> tuple[Status, ...]:
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
         own = self.design.round_statuses()

@@ -51,6 +51,21 @@ class Stepwise:
         """
         return None
 
+    def longest_window(self, horizon: int) -> float:
+        """The longest window that outcomes can have, in rounds.
+
+        Parameters
+        ----------
+        horizon : int
+            Rounds of the trial.
+
+        Returns
+        -------
+        float
+            Infinite where any will do.
+        """
+        return math.inf
+
     def session(
         self,
         arms: int | Sequence[Any],

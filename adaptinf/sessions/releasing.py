@@ -105,6 +105,8 @@ class ReleaseStepper(KernelStepper):
         return answer
 
     def _run(self, step: Step, state: FloatArray) -> int:
+        if self._nodes.coins is not self.rng:
+            self._nodes = self._nodes._replace(coins=self.rng)
         self._nodes.asked[0] = 0
         return int(self.program.step(self.program.tables, step, self._nodes, state))
 

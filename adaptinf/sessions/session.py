@@ -61,7 +61,7 @@ class Session(Telling):
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
         self._pending, self._window, self._lost, self._own_coins = pending, window, lost, own_coins
-        self.by_context, self.blind = by_context, False
+        self.by_context, self.blind, self._closed = by_context, False, 0
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
         self._rounds = Rounds(participants, horizon, with_propensities)
 
@@ -202,6 +202,8 @@ class Session(Telling):
     def _choose(self, context: FloatArray) -> int:
         """Make the next decision and keep its round."""
         step, record, n_arms = self.rounds, self._rounds.record, self._participants.n_arms
+        if step:
+            self._stepper.begun(int(record.status[step - 1]), step)
         if self._window is not None and step > self._window:
             due = step - 1 - self._window
             self._learn(due, float(record.reward[due]))
@@ -279,6 +281,41 @@ class Session(Telling):
             return [f"arm {arms[code]!r} is the last one: pause or finish"]
         known = self.propensities(self.rounds) is not None
         return unfit(self._name, self._pending, self._own_coins, known)
+
+    def finish(self) -> None:
+        """Let the outcomes enter whose window no further participant can end, when the horizon is used up.
+
+        For sessions that were opened with `window`. They enter in the order of decisions; one that is not in
+        is missing. No outcome can be recorded afterwards. The guarantee covers what is released now where
+        nobody chose the moment by values: a date that was fixed, or when all outcomes are in.
+
+        Raises
+        ------
+        ParameterError
+            If there is no window, or participants can still come.
+        """
+        problems = []
+        if self._window is None:
+            problems.append("the session has no window: each outcome entered when it was recorded")
+        elif self.rounds < self._horizon:
+            problems.append(f"{self._horizon - self.rounds:,} participants can still come, who end windows")
+        refuse("finish", problems)
+        self.end_windows()
+
+    def end_windows(self) -> None:
+        """What `finish` does; nothing where there is no window, or participants can still come."""
+        if self._window is None or self.rounds < self._horizon:
+            return
+        self._stepper.begun(int(self._rounds.record.status[self.rounds - 1]), self.rounds)
+        first = max(self.rounds - 1 - self._window, 0)
+        while first + self._closed < self.rounds:
+            due = first + self._closed
+            self._learn(due, float(self._rounds.record.reward[due]))
+            self._closed += 1
+
+    def undue(self, step: int) -> bool:
+        """Whether the outcome of a round has still to enter, when its window ends."""
+        return self._window is not None and step >= self.rounds - 1 - self._window and not self._closed
 
     def _learn(self, step: int, reward: float) -> None:
         """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""

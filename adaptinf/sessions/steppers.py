@@ -22,6 +22,9 @@ class Stepper(Protocol):
     noise: str
     """Where privacy noise comes from."""
 
+    def begun(self, status: int, now: int) -> None:
+        """Note that the last of `now` rounds has begun, with this status, whose outcome may not be in."""
+
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and propensities (arms,); None where the arm is named without any."""
 
@@ -66,11 +69,15 @@ class KernelStepper:
         step = Step(kernel, arm, reward, context, self._report)
         return int(self.program.step(self.program.tables, step, self.rng, self.state))
 
+    def begun(self, status: int, now: int) -> None:
+        """Let the clock stand at `now`."""
+        if self.clocked and self.state[SCALARS, ROUND] < now:
+            self.program.tables.status[0] = status
+            self._call(WAIT, self._nothing)
+
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The proposal after `now` rounds, and the design's own propensities, 0 and 1 where it has none."""
         tables = self.program.tables
-        if self.clocked and self.state[SCALARS, ROUND] < now:
-            self._call(WAIT, self._nothing)
         tables.status[0] = 0
         arm = self._call(CHOOSE, context)
         self.status = int(tables.status[0])
@@ -119,6 +126,9 @@ class FunctionStepper:
     def __init__(self, functions: Functions, shared: bool, rng: np.random.Generator) -> None:
         self.functions, self.shared, self.rng, self.status = functions, shared, rng, 0
         self.decider = Decider(functions, rng, checked=True)
+
+    def begun(self, status: int, now: int) -> None:
+        """Nothing: functions count the outcomes that they learn."""
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The arm after `now` rounds, and the probabilities that `choose` returned."""

@@ -23,6 +23,8 @@ class Telling:
     _pending: str
     _window: int | None
     _lost: float | None
+    _closed: int
+    """Outcomes that have entered since no participant can come any more."""
 
     def _learn(self, step: int, reward: float) -> None:
         """Let the design have the outcome of a round, or what it takes for one that is not there (NaN)."""
@@ -61,6 +63,7 @@ class Telling:
             if self._rounds.known[step]:
                 self._refuse_other_reward(step, value)
             else:
+                refuse("record", ["the session is finished"] if self._closed else [])
                 self._enter(step, value)
             answers.keep("record", key, step)
         return Outcome(step + 1, value, self._in_time(step))

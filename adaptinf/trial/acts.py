@@ -78,6 +78,8 @@ class Acts:
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
         if self.state == _STATES[kind]:
             return None
+        if kind == "finish":
+            self.session.end_windows()
         self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
         return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
 
@@ -99,7 +101,7 @@ class Acts:
             return self._erased_before(unit, key), None
         self._refuse_erased("erase", key=key)
         step = self._assigned("erase", unit).id - 1
-        self._refuse_unkept()
+        self._refuse_unkept(step)
         names = [("unit", plain(unit)), *(("key", known) for known in keys_of(self.session, step))]
         self._forget(step, key)
         marks = sorted(mark for name in names if (mark := self._mark(*name)) is not None)
@@ -122,11 +124,19 @@ class Acts:
         forget(self.session, step)
         keep_key(self.session, "erase", plain(key), step)
 
-    def _refuse_unkept(self) -> None:
-        """Say that a design goes by contexts, and that no file can hold what it remembers of them."""
-        if self.session.by_context and self.memory() is None:
-            problem = f"{self.declared['design']} goes by contexts, and no file can hold what it remembers"
-            raise ParameterError("erase", [problem])
+    def _refuse_unkept(self, step: int) -> None:
+        """Say that a design goes by contexts, and that it needs this one or no file can hold its memory."""
+        if not self.session.by_context:
+            return
+        name, problems = self.declared["design"], []
+        if self.memory() is None:
+            problems.append(f"{name} goes by contexts, and no file can hold what it remembers")
+        if self.state != FINISHED and self.session.undue(step):
+            problems.append(
+                f"{name} needs the context of decision {step + 1} until its window has ended: erase the "
+                "participant then, or when the trial is finished"
+            )
+        refuse("erase", problems)
 
     def memory(self) -> str | None:
         """What a design that goes by contexts remembers, as a row keeps it."""

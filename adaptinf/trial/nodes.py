@@ -52,6 +52,10 @@ class Nodes:
         finally:
             self._following = False
 
+    def leave(self) -> None:
+        """Take the rows that are waiting as they are: what they belong to cannot be made again."""
+        self._waiting.clear()
+
     def drawn(self) -> list[Entry]:
         """The rows of what has been drawn since this was last asked."""
         fresh, self._fresh = self._fresh, []

@@ -15,6 +15,7 @@ from adaptinf.sessions.erasing import (
     amend_blank,
     assign_as_written,
     assign_blank,
+    erased_steps,
     recall,
     record_blank,
     status_of,
@@ -110,7 +111,10 @@ class Replay(Acts):
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
         try:
             with self.nodes.following():
+                blind = self.session.blind
                 again = self._again_blank(said) if GONE in entry else self._again(said)
+                if blind or self.session.blind:
+                    self.nodes.leave()
         except (ParameterError, KeyError, TypeError, ValueError, IndexError) as error:
             raise JournalError(path, f"row {number} cannot be followed: {error}") from error
         if again != said:
@@ -155,6 +159,8 @@ class Replay(Acts):
         if self.session.blind and said["memory"] is not None:
             recall(self.session, self._opened(), unpacked(base64.b64decode(said["memory"], validate=True)))
             memory = said["memory"]
+            others = erased_steps(self.session) - {said["decision"] - 1}
+            self.session.blind = self.state != FINISHED and any(map(self.session.undue, others))
         return {**said, "rounds": self.session.rounds, "memory": memory}
 
     def _as_written(self, said: Entry, known: tuple[Any, Any, Any] | None) -> Entry:

@@ -22,7 +22,7 @@ import evidence
 import numpy as np
 
 import adaptinf as ai
-from adaptinf.trial import requests
+from adaptinf.trial import nodes, requests
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "unit" / "trial")]
@@ -38,6 +38,7 @@ from crashes import (  # noqa: E402
     fate,
     flipped,
     in_child,
+    named_noise,
 )
 from system_calls import CALLS, arm_call, library  # noqa: E402
 
@@ -51,13 +52,19 @@ DESIGNS = {
     "Thompson(floor=0.1)": ai.designs.Thompson(floor=0.1),
     "Mixture(UCB())": ai.designs.Mixture(ai.designs.UCB()),
     "Mixture(LinUCB())": ai.designs.Mixture(ai.designs.LinUCB()),
+    "Mixture(DPConSE(epsilon=1, first_window=4))": ai.designs.Mixture(
+        ai.designs.DPConSE(epsilon=1.0, first_window=4)
+    ),
 }
+WINDOWS = {"Mixture(DPConSE(epsilon=1, first_window=4))": 2}
+"""Outcome windows of private designs."""
 
 
 def killed(job: tuple[Path, int, int]) -> tuple[Counter[str], int]:
     """Kills by where they struck, and trials; every trial ended as one that nothing stopped."""
     folder, wanted, seed = job
     rng, counts, trials = np.random.default_rng(seed), Counter[str](), 0
+    nodes.draw_node = named_noise
     places: list[tuple[str, int, Callable[[int], None]]] = [
         (name, 2 if name.endswith(SELDOM) else 6, lambda count, point=point: arm(point, count))
         for point, name in enumerate(NAMES)
@@ -76,8 +83,8 @@ def killed(job: tuple[Path, int, int]) -> tuple[Counter[str], int]:
             struck.append(name)
             return lambda: prepare(count)
 
-        design = list(DESIGNS.values())[trials % len(DESIGNS)]
-        crashed_run(folder, design, PARTICIPANTS, rng, plan, struck)
+        name = list(DESIGNS)[trials % len(DESIGNS)]
+        crashed_run(folder, DESIGNS[name], PARTICIPANTS, rng, plan, struck, WINDOWS.get(name))
         counts.update(name for name in struck if name)
         trials += 1
     return counts, trials
@@ -231,7 +238,9 @@ Seed: {SEED}, of kills and damages; coins of trials are fresh. Date: {evidence.s
 {counts.total():,} `kill -9` of forked processes in the middle of requests to {trials:,} trials of
 {PARTICIPANTS} participants, with {", ".join(DESIGNS)} in turn. Outcomes come two participants late,
 one of three arms is removed half-way, half of the outcomes are amended, and {len(erased)} participants are
-erased, one of them while the outcome is pending; the last design goes by contexts. Each
+erased, one of them while the outcome is pending; the last two designs go by contexts. The last one is
+private, with a window: no arm is removed, participants are erased when their window has ended, and the noise
+of a node is made of its name here, so that two runs can be compared; each node has one row. Each
 process opens the trial, sends what has no answer yet and, three times in ten before a request, one again
 that had its answer. A kill strikes before or after a named step, or at one of the calls that SQLite makes
 of the system, inside a commit or a recovery; half of a write may then be there. Snapshots are written

@@ -171,7 +171,9 @@ class PrivateSuccessiveElimination(Design):
 
     `Replications.released` has, for each run: ``epochs``, the number completed; ``decided_at``, the round
     after which one arm was left; and ``last_arm``, that arm's position. The last two are NaN where the
-    horizon came first. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number where there
+    horizon came first. In a session with a window the arms go on taking turns until the last outcome of the
+    epoch has entered; the outcomes of the rounds between belong to no epoch. An outcome that never comes
+    counts as 0. `replicate` draws an epoch's sum of 0/1 rewards as one binomial number where there
     are no contexts; it has the distribution of the rounds.
 
     References
@@ -195,6 +197,7 @@ class PrivateSuccessiveElimination(Design):
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
     releases_by_arm: ClassVar[bool] = True
     lost: ClassVar[float | None] = 0.0
+    pending: ClassVar[str] = "window"
     nodes: ClassVar[tuple[str, str] | None] = ("arm", "epoch")
     skips_overrides: ClassVar[bool] = True
     min_arms: ClassVar[int] = 2

@@ -13,15 +13,17 @@ from adaptinf.log.traits import FreshEpochs
 from adaptinf.privacy.noise import named_laplace
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.steps import Step, single_step
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
 
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
 """Rows before it are what choices read, where means are private: the sums reach them through these alone."""
-_DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED = range(2, 7)
-_ROWS, _SCALAR_COLUMNS = 4, 8
+_DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
+"""The last three count rounds: those whose outcome is in, those that the turn has passed, and those that had
+begun when the epoch began, whose outcomes are in none."""
+_ROWS, _SCALAR_COLUMNS = 4, 10
 _MOST_EPOCHS = 64
 
 
@@ -93,6 +95,7 @@ def _compare(tables: _Tables, state: FloatArray, source: Any) -> None:
         state[_SUM, : tables.n_arms] = 0.0
         state[SCALARS, _PASSES] = 0.0
     state[SCALARS, _COMPARED] += 1.0
+    state[SCALARS, _FRESH] = state[SCALARS, _BEGUN]
     if state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
         state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
 
@@ -105,21 +108,42 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 
 
 @kernel
+def _turn(tables: _Tables, state: FloatArray, arm: int) -> None:
+    """After a round of an arm it is the turn of the next one, unless the round was overridden."""
+    state[SCALARS, _BEGUN] += 1.0
+    if tables.status[0] == 0:
+        following = _viable_from(tables, state, arm + 1)
+        if following == tables.n_arms:
+            following = _viable_from(tables, state, 0)
+        state[SCALARS, _NEXT] = following
+
+
+@kernel
+def _wait(tables: _Tables, state: FloatArray) -> None:
+    """A round has begun, and its outcome may come later; said twice, after a failed draw, it counts once."""
+    state[SCALARS, ROUND] += 1.0
+    if state[SCALARS, _BEGUN] < state[SCALARS, ROUND]:
+        _turn(tables, state, int(state[SCALARS, _NEXT]))
+
+
+@kernel
 def _update(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
     state[SCALARS, ROUND] += 1.0
-    if tables.status[0] > 0 or state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
+    state[SCALARS, _LEARNT] += 1.0
+    if state[SCALARS, _BEGUN] < state[SCALARS, _LEARNT]:
+        _turn(tables, state, arm)
+    stale = state[SCALARS, _LEARNT] <= state[SCALARS, _FRESH]
+    if tables.status[0] > 0 or stale or state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
         return
     state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
-    following = _viable_from(tables, state, arm + 1)
-    if following == tables.n_arms:
+    if _viable_from(tables, state, arm + 1) == tables.n_arms:
         needed = _passes_needed(tables, state)
         state[SCALARS, _PASSES] += 1.0
         if state[SCALARS, _PASSES] >= needed:
             _compare(tables, state, source)
-        following = _viable_from(tables, state, 0)
-    state[SCALARS, _NEXT] = following
+            state[SCALARS, _NEXT] = _viable_from(tables, state, 0)
 
 
 @kernel
@@ -137,7 +161,7 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 
 @compiled
 def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
-    return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+    return single_step(_choose, _wait, _update, _finish, tables, step, rng, state)
 
 
 @compiled

@@ -67,8 +67,10 @@ class DPConSE(Design):
 
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
     record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
-    standard. With `contrast_share` 1 a record is the potential rewards of one participant, so that both
-    guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
+    standard. In a session with a window the rounds that begin before the first half's outcomes have entered
+    are assigned as in the first half and enter no sum; an outcome that never comes counts as 1/2, so that it
+    adds nothing to a contrast. With `contrast_share` 1 a record is the potential rewards of one participant,
+    so that both guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
 
     Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
     as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
@@ -101,6 +103,15 @@ class DPConSE(Design):
     unit_rewards: ClassVar[bool] = True
     lost: ClassVar[float | None] = 0.5
     inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"
+
+    @property
+    def pending(self) -> str:  # type: ignore[override]
+        """Those of a public window; as published none, as counts close its batches."""
+        return "window" if self.calibration == "corrected" else "last"
+
+    def longest_window(self, horizon: int) -> float:
+        """Shorter than the second half, whose trial begins when the first half's outcomes are in."""
+        return horizon - horizon // 2 - 1
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]

@@ -31,7 +31,8 @@ from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
-_WINDOW, _T_MIN = 2, 3
+_WINDOW, _T_MIN, _LEARNT = 2, 3, 4
+"""The last counts the rounds whose outcome is in: the calendar of windows and halves."""
 _DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _LAST_CONTRAST, _LAST_ARRIVALS, _CONTRAST, _ARRIVALS = range(
     1, 10
 )
@@ -61,7 +62,7 @@ class _Tables(NamedTuple):
 @kernel
 def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
     feature = int(context[0])
-    first_half = state[SCALARS, ROUND] < tables.horizon // 2
+    first_half = state[SCALARS, _LEARNT] < tables.horizon // 2
     if first_half:
         inclusion = 1.0 if state[_DECIDED, feature] == 0.0 else 0.0
     else:
@@ -142,13 +143,14 @@ def _update(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
     state[SCALARS, ROUND] += 1.0
-    now = int(state[SCALARS, ROUND])
+    state[SCALARS, _LEARNT] += 1.0
+    now = int(state[SCALARS, _LEARNT])
     feature = int(context[0])
     status = tables.status[0]
-    if status in (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED):
+    half = tables.horizon // 2
+    if status == (LEARNING_RANDOMISED if now <= half else ESTIMATION_RANDOMISED):
         clipped = min(max(reward, 0.0), 1.0)
         state[_CONTRAST, feature] += (2.0 * arm - 1.0) * (clipped - 0.5)
-    half = tables.horizon // 2
     if now <= half:
         state[_ARRIVALS, feature] += 1.0
         if now == tables.ends[int(state[SCALARS, _WINDOW])]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import select
@@ -51,6 +52,11 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def named_noise(name: str, scale: float) -> int:
+    """Noise that follows from the name, so that runs can be compared."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:3], "big") - 2**23
+
+
 def arm(point: int, count: int) -> None:
     """Kill this process when it comes to a point for the given time."""
     owner, name, when = POINTS[point]
@@ -88,28 +94,33 @@ class Scenario:
     """Requests in their order, each with its key.
 
     Outcomes come two participants late; an arm is removed half-way, where the design lets that; amendments
-    and erasures come last, but for one participant who is erased before the outcome is in.
+    and erasures come last, but for one participant who is erased before the outcome is in, or later where a
+    design with a window goes by groups. A trial with a window is finished before the last erasure.
     """
 
     participants: int
     rewards: list[float]
-    contexts: bool = False
-    removes: bool = True
+    uses_context: str = "no"
+    window: int | None = None
     answers: dict[int, Any] = field(default_factory=dict)
     requests: list[tuple[str, int]] = field(init=False)
 
     def __post_init__(self) -> None:
+        waits = self.window is not None and self.uses_context == "groups"
         self.requests = [("assign", 0), ("assign", 1)]
         for who in range(self.participants):
             self.requests.append(("record", who))
             if who + 2 < self.participants:
                 self.requests.append(("assign", who + 2))
-            if who + 2 == _EARLY:
+            if who + 2 == (_EARLY + self.window + 2 if waits else _EARLY):
                 self.requests.append(("erase", _EARLY))
-            if self.removes and who + 2 == self.participants // 2:
+            if self.window is None and who + 2 == self.participants // 2:
                 self.requests.append(("remove", 0))
         self.requests += [("amend", who) for who in range(0, self.participants, 2)]
-        self.requests += [("erase", who) for who in range(0, self.participants, 5)]
+        last = self.participants - 1 - self.window if waits else self.participants
+        self.requests += [("erase", who) for who in range(0, last, 5)]
+        if self.window is not None:
+            self.requests += [("finish", 0), ("erase", self.participants - 1)]
 
     def __len__(self) -> int:
         return len(self.requests)
@@ -121,7 +132,7 @@ class Scenario:
     def may_be(self, number: int, answer: Any) -> bool:
         """Whether this is how a request that had its answer before may be answered now."""
         kind, who = self.requests[number]
-        if kind in ("erase", "remove"):
+        if kind in ("erase", "remove", "finish"):
             return bool(answer == self.answers[number])
         done = len(self.answers)
         if who in self.erased(done):
@@ -142,17 +153,21 @@ class Scenario:
                 right = 1.0 - self.rewards[who]
                 return [trial.amend(who + 1, right, key=f"amend {who}.", **why).reward]
         except ai.errors.ParameterError as error:
-            if "erased" not in str(error):
+            if "erased" not in str(error) and "finished" not in str(error):
                 raise
             return ERASED
         why["reason"] = "for safety"
         if kind == "remove":
             return list(trial.remove_arm("c", key="remove", **why))
+        if kind == "finish":
+            trial.finish(**why)
+            return []
         return [trial.erase(unit, key=f"erasure {number}", **why)]
 
-    def context(self, who: int) -> list[float] | None:
+    def context(self, who: int) -> list[float] | str | None:
         """What is known of a participant."""
-        return [0.5, who / self.participants] if self.contexts else None
+        known = {"vectors": [0.5, who / self.participants], "groups": "fm"[who % 3 == 0]}
+        return known.get(self.uses_context)
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -244,10 +259,11 @@ def crashed_run(
     for old in folder.glob("t*.db*"):
         old.unlink()
     rewards = rng.integers(0, 2, size=participants).astype(float).tolist()
-    scenario = Scenario(participants, rewards, design.traits.uses_context == "vectors", window is None)
-    options: dict[str, Any] = {"dimension": 2} if scenario.contexts else {}
-    options["outcome_window"] = window
-    with ai.Trial.create(path, design, ["a", "b", "c"], horizon=participants, **options) as trial:
+    scenario = Scenario(participants, rewards, design.traits.uses_context, window)
+    contexts: dict[str, dict[str, Any]] = {"vectors": {"dimension": 2}, "groups": {"features": ["f", "m"]}}
+    options: dict[str, Any] = {"outcome_window": window, **contexts.get(scenario.uses_context, {})}
+    arms = ["a", "b"] if scenario.uses_context == "groups" else ["a", "b", "c"]
+    with ai.Trial.create(path, design, arms, horizon=participants, **options) as trial:
         trial.backup(twin)
     expected = undisturbed(twin, scenario)
     kills = 0
@@ -259,9 +275,10 @@ def crashed_run(
     assert [scenario.answers[number] for number in range(len(scenario))] == expected
     assert entries(path) == entries(twin)
     with ai.Trial.open(path) as trial, ai.Trial.open(twin) as calm:
-        nodes = sum(entry["kind"] == "node" for entry in entries(path))
-        assert nodes == (0 if window is None else max(participants - window - 1, 0))
-        assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED) + nodes
+        nodes = [entry["node"] for entry in entries(path) if entry["kind"] == "node"]
+        assert len(set(nodes)) == len(nodes)
+        assert bool(nodes) == (window is not None)
+        assert trial.verify().rows == 1 + len(scenario) - expected.count(ERASED) + len(nodes)
         logs = [one.log("drop", erased="keep") for one in (trial, calm)]
         assert logs[0].equals(logs[1])
     content = b"".join(place.read_bytes() for place in folder.glob("trial.db*"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Callable
@@ -12,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import POINTS, arm, crashed_run, die, entries
+from crashes import POINTS, arm, crashed_run, die, entries, named_noise
 
-from adaptinf.designs import Design, Mixture, PrivateUCB, Thompson
+from adaptinf.designs import Design, DPConSE, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.privacy import GRID_UNITS
 from adaptinf.trial import Trial, nodes, requests
@@ -30,11 +29,6 @@ REWARDS = np.random.default_rng(7).random(PEOPLE).tolist()
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "trial.db"
-
-
-def named_noise(name: str, scale: float) -> int:
-    """Noise that follows from the name, so that runs can be compared."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:3], "big") - 2**23
 
 
 def no_noise(name: str, scale: float) -> int:
@@ -205,8 +199,13 @@ def test_a_snapshot_holds_what_was_released_and_no_noise_that_is_still_to_come(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+@pytest.mark.parametrize(
+    "design",
+    [DESIGN, Mixture(DPConSE(epsilon=1.0, first_window=2), exploration=0.2)],
+    ids=["index", "calendar"],
+)
 def test_a_kill_at_any_step_leaves_each_node_one_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, design: Design
 ) -> None:
     monkeypatch.setattr(nodes, "draw_node", named_noise)
     rng = np.random.default_rng(5)
@@ -221,7 +220,7 @@ def test_a_kill_at_any_step_leaves_each_node_one_value(
     wanted, kills = len(plans), 0
     while plans:
         plan = lambda: plans.pop() if plans else (lambda: None)  # noqa: E731
-        kills += crashed_run(tmp_path, DESIGN, 8, rng, plan, window=2)
+        kills += crashed_run(tmp_path, design, 8, rng, plan, window=2)
     assert kills >= 0.8 * wanted
 
 

@@ -199,7 +199,7 @@ def test_pause_and_finish(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "design",
-    [ai.designs.LinPriv(epsilon=1.0), ai.designs.LDPBandit(epsilon=1.0)],
+    [ai.designs.LinPriv(epsilon=1.0, delta=1e-6), ai.designs.LDPBandit(epsilon=1.0)],
 )
 def test_a_design_without_exact_noise_is_refused_before_there_is_a_file(path: Path, design: Design) -> None:
     options = {"dimension": 2} if design.vectors == "needed" else {}
