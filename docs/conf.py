@@ -17,6 +17,12 @@ copyright = "2026, The adaptinf developers"
 release = version = adaptinf.__version__
 
 extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions += ["sphinx.ext.viewcode", "sphinx_copybutton"]
+copybutton_selector = ", ".join(
+    f"div.{name} pre" for name in ("highlight-python", "highlight-ipython3", "highlight-bash", "doctest")
+)
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build", "jupyter_execute"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
@@ -30,6 +36,8 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autosummary_generate = True
+autosummary_imported_members = True  # rooms have faces, which import what they show
+autosummary_ignore_module_all = False
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_typehints = "none"  # the docstrings say types and shapes
 default_role = "py:obj"  # a name in backquotes is code, and a link where it is public
