@@ -208,6 +208,16 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
             "{0} of {1} logs to {2}",
         ),
+        "sums_further": (
+            "ratios, covariates and groups from sums are those of the rows",
+            r"In (\d+) of (\d+) logs all numbers agree to\s+([\d.e-]+\d)",
+            "{0} of {1} logs to {2}",
+        ),
+        "recommend_speed": (
+            "newer rows do not slow recommend down (the aim: 1.20 times)",
+            r"the largest ratio is ([\d.]+\d)",
+            "at most {0} times as before",
+        ),
         "large_logs_speed": (
             "sums from files, against the database's own speed (the aim: 1.15 times)",
             r"\| 10,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|.*?\| 40,000,000 (?:\| [\d.]+ ){3}\| ([\d.]+) \|",

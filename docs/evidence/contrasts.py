@@ -20,7 +20,7 @@ import evidence
 import numpy as np
 from numpy.typing import NDArray
 
-SEED, FULL, QUICK, BLOCK = 20261201, 1_280, 40, 128
+SEED, FULL, QUICK, BLOCK = 20261201, 5_000, 40, 128
 BETTER, LEVEL = 0.2, 0.05
 COMMAND = "python docs/evidence/contrasts.py"
 DESIGNS = ("epsilon-greedy .2", "Thompson, floor .05", "Thompson, floor .05, batches of 100")
@@ -183,7 +183,7 @@ def main() -> None:
     parser = evidence.parser(__doc__)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
-        "--runs", type=int, default=FULL, help="logs a row; 5000 take some two hours of processor time"
+        "--runs", type=int, default=FULL, help="logs a row; all take some two hours of processor time"
     )
     parser.add_argument("--folder", type=Path, help="for blocks of logs")
     options = parser.parse_args()

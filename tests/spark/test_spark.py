@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
@@ -90,3 +91,31 @@ def test_faults_are_counted_in_the_query(stored: Callable[[pd.DataFrame], Any]) 
     assert "rewards are missing in 3 rows" in told
     assert "rewards are infinite or not a number in 2 rows" in told
     assert "propensities of the chosen arm are missing or outside (0, 1] in 1 row" in told
+
+
+def test_units_denominators_and_covariates(stored: Callable[[pd.DataFrame], Any]) -> None:
+    frame, rng = rows_of(3, (90, 80)), np.random.default_rng(3)
+    frame["user"] = rng.integers(0, 40, len(frame))
+    frame["orders"] = rng.poisson(1.5 + frame["arm"])
+    frame["before"] = 100.0 + rng.normal(size=len(frame))
+    frame["y"] += frame["orders"] + frame["before"] - 100.0
+    table, pair = stored(frame), {"treatment": 1, "control": 0}
+    names: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "batch"}
+    log = ai.AdaptiveLog(frame, **names, outcomes="orders", context="before", unit="user")
+    by_unit = ai.aggregate(table, **NAMES, unit="user", centre=7.31)
+    fixed = np.full((log.n_rounds, log.n_arms), 7.31)
+    asked: dict[str, Any] = {"estimator": "aipw", "weights": "uniform"}
+    compare(ai.Contrast(by_unit, **pair).fit(**asked), ai.Contrast(log, **pair).fit(**asked, outcome=fixed))
+    further = ai.aggregate(table, **NAMES, denominator="orders", covariate="before")
+    rows = ai.AdaptiveLog(frame, **names, outcomes="orders", context="before")
+    for how, given in (({"denominator": "orders"}, {}), ({}, {"covariate": "before"})):
+        found, due = (
+            ai.Contrast(data, **pair, **how).fit(estimator="aipw", outcome="batch-mean", test="t", **given)
+            for data in (further, rows)
+        )
+        compare(found, due)
+
+
+def compare(found: Any, due: Any) -> None:
+    for name in ("estimate", "std_error"):
+        np.testing.assert_allclose(getattr(found, name), getattr(due, name), rtol=1e-10)

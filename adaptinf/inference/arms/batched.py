@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
-_SAME = 1e-9
+_STRETCH = 2**18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,18 +67,30 @@ def batch_contrasts(
     size = int(batch[-1]) + 1 if len(batch) else 0
     counts, means, squares = np.zeros((2, size)), np.full((2, size), np.nan), np.zeros((2, size))
     for row, arm in enumerate((control, treatment)):
-        own = action == arm
-        place, value = batch[own], reward[own]
-        counts[row] = np.bincount(place, minlength=size)
-        some = counts[row] > 0
-        shift = value[0] if len(value) else 0.0
-        value -= shift
-        above = np.bincount(place, weights=value, minlength=size) / np.maximum(counts[row], 1.0)
-        means[row, some] = shift + above[some]
-        value -= above[place]
-        value *= value
-        squares[row] = np.bincount(place, weights=value, minlength=size)
+        shift = None
+        for part in _whole_batches(batch):
+            own = action[part] == arm
+            place, value = batch[part][own], reward[part][own]
+            if not len(value):
+                continue
+            shift = value[0] if shift is None else shift
+            first, stop = place[0], place[-1] + 1
+            place -= first
+            number = np.bincount(place)
+            counts[row, first:stop] = number
+            value -= shift
+            above = np.bincount(place, weights=value) / np.maximum(number, 1.0)
+            means[row, first:stop] = np.where(number > 0, shift + above, np.nan)
+            value -= above[place]
+            value *= value
+            squares[row, first:stop] = np.bincount(place, weights=value)
     return _contrasts(counts[::-1], means[::-1], squares[::-1])
+
+
+def _whole_batches(batch: IntArray) -> list[slice]:
+    """Stretches of some rounds, whole batches each, so that little memory is taken; batch (T,)."""
+    starts = np.unique(np.searchsorted(batch, batch[::_STRETCH]))
+    return [slice(start, stop) for start, stop in pairwise((*starts.tolist(), len(batch)))]
 
 
 def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> BatchContrasts:
@@ -118,18 +131,16 @@ def _contrasts_of(question: Question) -> BatchContrasts:
     """Differences in all batches, within which nothing may have moved."""
     codes, sums = question.codes, question.profile.sums
     if sums is not None:
-        known = sums.cells.knows_every
-        moved = np.flatnonzero(~sums.cells.constant.all(axis=1)) if known else np.zeros(0, dtype=np.int64)
         counts, means, squares = (part[:, codes].T for part in cell_means(sums.cells))
         found = _contrasts(counts, means, squares)
     else:
         arrays = question.profile.log.arrays
         if arrays.batch is None:
             raise Refused("batched", "it needs batches, and the log has none (give batch=)")
-        moved = _moving_batches(arrays.batch, arrays.propensities)
         pair = int(codes[0]), int(codes[1])
         found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, *pair)
-    if len(moved):
+    moved = np.flatnonzero(question.profile.moving_batches)
+    if len(moved) and question.profile.knows_every_propensity:
         reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
         raise Refused("batched", reason)
     return found
@@ -137,16 +148,6 @@ def _contrasts_of(question: Question) -> BatchContrasts:
 
 def _shown(batches: IntArray) -> str:
     return ", ".join(map(str, batches[:10])) + ", ..." * (len(batches) > 10) + ", counted from 0"
-
-
-def _moving_batches(batch: IntArray, propensities: FloatArray | None) -> IntArray:
-    """Batches in which the propensities of a round differ from those of the round before."""
-    if propensities is None:
-        return np.zeros(0, dtype=np.int64)
-    moves = np.zeros(len(batch) - 1, dtype=bool)
-    for column in propensities.T:
-        moves |= np.abs(np.diff(column)) > _SAME
-    return np.asarray(np.unique(batch[1:][moves & (batch[1:] == batch[:-1])]), dtype=np.int64)
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SAME = 1e-9
 """Relative difference of values that are the same: rounding of a frame that was written and read."""
+_PIECE = 2**18
+"""Values that are compared at a time, which a processor's cache holds."""
 
 
 def marked_log(
@@ -123,6 +125,22 @@ def propensities_before(propensities: FloatArray, n_arms: int, before: IntArray 
     return found
 
 
+def moves(values: FloatArray, place: IntArray | None, beyond: float = 0.0) -> IntArray:
+    """Rounds at which some column is further than that from the round before in the same place.
+
+    Shapes: values (T, k), place (T,), in order, None where there is but one.
+    """
+    found, step = [np.zeros(0, dtype=np.int64)], max(1, _PIECE // max(1, values.shape[1]))
+    for start in range(1, len(values), step):
+        stop = min(start + step, len(values))
+        later, before = values[start:stop], values[start - 1 : stop - 1]
+        moved = np.any(later != before if beyond == 0.0 else np.abs(later - before) > beyond, axis=1)
+        if place is not None:
+            moved &= place[start:stop] == place[start - 1 : stop - 1]
+        found.append(start + np.flatnonzero(moved))
+    return np.concatenate(found)
+
+
 def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     """Whether each column is the same all through every place, of two rounds and more on average.
 
@@ -137,6 +155,8 @@ def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     starts = np.zeros(1, dtype=np.int64)
     if place is not None:
         starts = np.append(starts, np.flatnonzero(place[1:] != place[:-1]) + 1)
+    if not len(moves(values, place)):
+        return np.full(values.shape[1], len(values) >= 2 * len(starts))
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
     still = np.all(high - low <= _SAME * high, axis=0) & (len(values) >= 2 * len(starts))
     return np.asarray(still, dtype=bool)

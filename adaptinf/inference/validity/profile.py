@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
-from adaptinf.inference.inputs.rounds import stays
+from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
 from adaptinf.inference.validity.reward_facts import RewardFacts
@@ -145,6 +145,16 @@ class LogProfile(UnitFacts, RewardFacts):
         if batch is None:
             return np.zeros(n_arms, dtype=bool)
         return stays(every, batch)
+
+    @cached_property
+    def moving_batches(self) -> BoolArray:
+        """Batches within which some arm's propensity is known to move; shape (B,)."""
+        batch, every = self.log.arrays.batch, self.log.arrays.propensities
+        assert batch is not None
+        found = np.zeros(int(batch[-1]) + 1 if len(batch) else 0, dtype=bool)
+        if every is not None:
+            found[batch[moves(every, batch, _SAME)]] = True
+        return found
 
     @cached_property
     def undeclared_context(self) -> bool:

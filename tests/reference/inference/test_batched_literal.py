@@ -10,7 +10,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.arms import ArmMeans, Contrast, batched
 from adaptinf.inference.arms.batched import batch_contrasts
 from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -167,6 +167,18 @@ class TestRefusals:
         assert "the rewards do not vary" in " ".join(result.notes)
         found = batch_contrasts(batch, arrays.action, arrays.reward, 1, 0)
         assert found.scale[0] == 0.0
+
+    def test_batches_in_stretches_are_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(5)
+        batch = np.sort(rng.integers(0, 40, 900))
+        action, reward = rng.integers(0, 3, 900), 1e6 + rng.normal(size=900)
+        monkeypatch.setattr(batched, "_STRETCH", 10**6)
+        whole = batch_contrasts(batch, action, reward, 1, 0)
+        for stretch in (1, 7, 100):
+            monkeypatch.setattr(batched, "_STRETCH", stretch)
+            parts = batch_contrasts(batch, action, reward, 1, 0)
+            for name in ("treated", "control", "difference", "scale"):
+                np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
     def test_wrong_uses(self) -> None:
         model = Contrast(batched_log(0), treatment="b", control="a")
