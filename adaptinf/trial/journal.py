@@ -35,6 +35,7 @@ _ROWS = sa.Table(
     sa.Column("entry", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
+_ADDED = sa.insert(_ROWS)
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No node of noise has two rows; the rows of all else have none and do not count."""
 
@@ -135,7 +136,7 @@ class Journal:
         number, digest = self.next, _digest(head, text)
         row = {"number": number, "entry": text, "digest": digest}
         try:
-            self.connection.execute(sa.insert(_ROWS), row)
+            self.connection.execute(_ADDED, row)
         except FAILURES as error:
             raise self.told(error, "written") from error
         self._appended = number, digest

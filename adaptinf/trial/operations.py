@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.history import Act, act_of
+from adaptinf.trial.journal import Entry
+from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+
+_Answer = TypeVar("_Answer")
 
 
 class Operations:
@@ -14,6 +21,105 @@ class Operations:
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
+
+    def assign_many(
+        self,
+        units: Sequence[str | int],
+        contexts: Sequence[Any] | None = None,
+        *,
+        keys: Sequence[str | int],
+    ) -> list[Decision]:
+        """Choose arms for several participants, in their order, with one wait for the disk.
+
+        Parameters
+        ----------
+        units : sequence
+            Who they are.
+        contexts : sequence, optional
+            What is known of each, as for `assign`.
+        keys : sequence
+            A name for each request, as for `assign`.
+
+        Returns
+        -------
+        list of Decision
+            As `assign` gives them one after the other. All are on the disk.
+
+        Raises
+        ------
+        ParameterError
+            Listing every request that is refused, and why. Nothing has changed then.
+        FileError
+            As for `assign`: none was kept, or all. Send them again with their keys.
+        """
+        columns = {"units": units, "contexts": [None] * len(units) if contexts is None else contexts}
+        return self._all("assign_many", {**columns, "keys": keys}, Replay.assign)
+
+    def record_many(
+        self, decision_ids: Sequence[int], rewards: Sequence[float | None], *, keys: Sequence[str | int]
+    ) -> list[Outcome]:
+        """Record several outcomes, in their order, with one wait for the disk.
+
+        Parameters
+        ----------
+        decision_ids : sequence of int
+            The `id` of each decision.
+        rewards : sequence of float or None
+            Their outcomes, as for `record`.
+        keys : sequence
+            A name for each request, as for `record`.
+
+        Returns
+        -------
+        list of Outcome
+            As `record` gives them one after the other. All are on the disk.
+
+        Raises
+        ------
+        ParameterError
+            Listing every request that is refused, and why. Nothing has changed then.
+        FileError
+            As for `assign_many`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> trial = ai.Trial.create(path, ai.designs.Thompson(), arms=["letter", "call"], horizon=500)
+        >>> made = trial.assign_many(["Ann", "Bob", "Cy"], keys=["a1", "a2", "a3"])
+        >>> told = trial.record_many([one.id for one in made], [1.0, 0.0, 1.0], keys=["r1", "r2", "r3"])
+        >>> trial.status().pending
+        0
+        >>> trial.close()
+        """
+        columns = {"decision_ids": decision_ids, "rewards": rewards, "keys": keys}
+        return self._all("record_many", columns, Replay.record)
+
+    def _all(
+        self,
+        subject: str,
+        columns: dict[str, Sequence[Any]],
+        act: Callable[..., tuple[_Answer, Entry | None]],
+    ) -> list[_Answer]:
+        """The answers to requests of one kind, whose arguments stand in columns; all of them, or none."""
+        lengths = {name: len(column) for name, column in columns.items()}
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        refuse(subject, [f"all must be of one length: {told}"] if len(set(lengths.values())) > 1 else [])
+        requests = list(zip(*columns.values(), strict=True))
+
+        def acts(replay: Replay) -> Iterator[tuple[_Answer, Entry | None]]:
+            problems = []
+            for number, request in enumerate(requests):
+                try:
+                    yield act(replay, *request)
+                except ParameterError as error:
+                    problems += [
+                        f"request {number} (key {request[-1]!r:.60}): {each}" for each in error.problems
+                    ]
+            refuse(subject, problems)
+
+        return self._requests.change_all(acts)
 
     def amend(
         self, decision_id: int, reward: float | None, *, key: str | int, reason: str, by: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -57,22 +57,28 @@ class Requests:
         What was refused has changed nothing. After any other failure it is open what the disk has, so the
         memory is given up, and the next request reads the journal from its first row.
         """
+        return self.change_all(lambda replay: [act(replay)], purge)[0]
+
+    def change_all(
+        self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]], purge: bool = False
+    ) -> list[_Answer]:
+        """The same for acts that follow each other: all are on the disk when this returns, or none is."""
         with self._lock:
             self._refuse_strangers()
             self.journal.begin()
+            written, answers = False, []
             try:
                 replay = self._caught_up()
-                answer, entry = act(replay)
-                if entry is None:
-                    self.journal.rollback()
-                else:
-                    whole = {"kind": entry["kind"], "time": now(), **entry}
-                    for row in (*replay.nodes.drawn(), whole):
-                        self.journal.append(self._sealing.sealed(self.journal.next, row))
-                    self._destroy(entry)
+                for answer, entry in acts(replay):
+                    answers.append(answer)
+                    written |= self._write(replay, entry)
+                if written:
                     self.journal.commit()
-                    replay.noted(self.journal.rows, whole)
+                else:
+                    self.journal.rollback()
             except ParameterError:
+                if written:  # the memory has what the file will not have
+                    self._forget()
                 self.journal.rollback()
                 raise
             except BaseException:
@@ -82,7 +88,18 @@ class Requests:
             if purge:
                 self.journal.purge()
             self.keep()
-            return answer
+            return answers
+
+    def _write(self, replay: Replay, entry: Entry | None) -> bool:
+        """Add the row of an act, behind those of what was drawn for it; False where there is none."""
+        if entry is None:
+            return False
+        whole = {"kind": entry["kind"], "time": now(), **entry}
+        for row in (*replay.nodes.drawn(), whole):
+            self.journal.append(self._sealing.sealed(self.journal.next, row))
+        self._destroy(entry)
+        replay.noted(self.journal.next - 1, whole)
+        return True
 
     def _destroy(self, entry: Entry) -> None:
         """Make unreadable what a row says is to be: a snapshot holds fields of all participants."""

@@ -45,6 +45,8 @@ _TABLE = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("secret", sa.LargeBinary, nullable=False),
 )
+_WANTED = sa.select(_TABLE.c.secret).where(_TABLE.c.number == sa.bindparam("wanted"))
+_ADDED = sa.insert(_TABLE)
 
 
 class Sealing:
@@ -99,8 +101,7 @@ class Sealing:
         """A secret; None where there is none, or it was destroyed."""
         found: Any = self._many.get(number)
         if found is None:
-            query = sa.select(_TABLE.c.secret).where(_TABLE.c.number == number)
-            found = next((row[0] for row in self._read(query)), None)
+            found = next((row[0] for row in self._read(_WANTED, {"wanted": number})), None)
         return None if found is None or found == _DESTROYED else bytes(found)
 
     def load(self) -> None:
@@ -140,18 +141,18 @@ class Sealing:
 
     def _add(self, number: int) -> bytes:
         secret = secrets.token_bytes(_BYTES)
-        self._done(sa.insert(_TABLE).values(number=number, secret=secret))
+        self._done(_ADDED, {"number": number, "secret": secret})
         return secret
 
-    def _done(self, statement: Any) -> None:
+    def _done(self, statement: Any, values: dict[str, Any] | None = None) -> None:
         try:
-            self._journal.connection.execute(statement)
+            self._journal.connection.execute(statement, values)
         except FAILURES as error:
             raise self._journal.told(error, "written") from error
 
-    def _read(self, query: Any) -> list[Any]:
+    def _read(self, query: Any, values: dict[str, Any] | None = None) -> list[Any]:
         try:
-            return list(self._journal.connection.execute(query).all())
+            return list(self._journal.connection.execute(query, values).all())
         except FAILURES as error:
             raise self._journal.told(error, "read") from error
 
