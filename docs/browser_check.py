@@ -161,7 +161,7 @@ def reports(folder: Path) -> list[str]:
 @contextlib.contextmanager
 def browser(address: str) -> Iterator[None]:
     """Chromium at an address, with a profile of its own."""
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"]
         options += [f"--user-data-dir={profile}", "--window-size=1400,1000"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

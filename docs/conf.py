@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import html
+import re
+from pathlib import Path
 from typing import Any
 
 import latex2mathml.converter
@@ -17,6 +20,12 @@ copyright = "2026, The adaptinf developers"
 release = version = adaptinf.__version__
 
 extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions += ["sphinx.ext.viewcode", "sphinx_copybutton"]
+copybutton_selector = ", ".join(
+    f"div.{name} pre" for name in ("highlight-python", "highlight-ipython3", "highlight-bash", "doctest")
+)
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build", "jupyter_execute"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
@@ -30,6 +39,8 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autosummary_generate = True
+autosummary_imported_members = True  # rooms have faces, which import what they show
+autosummary_ignore_module_all = False
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_typehints = "none"  # the docstrings say types and shapes
 default_role = "py:obj"  # a name in backquotes is code, and a link where it is public
@@ -40,8 +51,14 @@ html_theme = "furo"
 html_title = f"adaptinf {version}"
 html_static_path = ["_static"]
 html_css_files = ["adaptinf.css"]
+html_js_files = ["scrolling.js"]
 html_math_renderer = "mathml"
 
+
+# the characters of the formulas' font, as the style sheet tells a browser
+_STYLES = (Path(__file__).parent / "_static" / "adaptinf.css").read_text(encoding="utf-8")
+_PARTS = re.findall(r"U\+([0-9A-F]+)(?:-([0-9A-F]+))?", _STYLES)
+_FONT = {code for first, last in _PARTS for code in range(int(first, 16), int(last or first, 16) + 1)}
 
 # a bar as LaTeX sets it, without the space of an operator
 _BAR = '<mo stretchy="false">&#x0007C;</mo>'
@@ -52,11 +69,21 @@ def _write_math(translator: Any, node: nodes.Element, display: str) -> None:
     formula = formula.replace(_BAR, _BAR.replace("<mo ", '<mo lspace="0" rspace="0" '))
     if "\\" in formula or "<mi>&</mi>" in formula:
         logger.warning("this formula does not become MathML: %s", node.astext(), location=node)
+    told = html.unescape(re.sub(r"<[^>]+>", "", formula))
+    if missing := {char for char in told if ord(char) not in _FONT}:
+        logger.warning("the font of formulas has no %s", "".join(sorted(missing)), location=node)
     translator.body.append(formula if display == "inline" else f'<div class="math">{formula}</div>\n')
     raise nodes.SkipNode
 
 
+def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Captions of the side bar stand before the first heading of the page, so they are none themselves."""
+    name = "furo_navigation_tree"
+    context[name] = context.get(name, "").replace(' role="heading"', "")
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", _plain_captions, priority=900)  # after the theme has made the side bar
     # MathML that browsers draw themselves: pages are whole without a network.
     app.add_html_math_renderer(
         "mathml",

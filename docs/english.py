@@ -15,6 +15,7 @@ from pathlib import Path
 MOST = 35
 PAGES = ("README.md", "docs/quickstart.md", "docs/howto.md", "docs/from_statsmodels.md", "docs/glossary.md")
 PAGES += ("docs/contributing.md", "docs/citing.md", "docs/index.md", "docs/contents.md", "docs/r.md")
+PAGES += ("docs/need.md",)
 PAGES += tuple(f"docs/tutorials/{name}.md" for name in ("trial_statistician", "product_analyst"))
 PAGES += ("docs/tutorials/methodologist.md", "docs/tutorials/data_protection_officer.md")
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.MULTILINE | re.DOTALL)

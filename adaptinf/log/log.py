@@ -37,8 +37,8 @@ class AdaptiveLog(LogColumns, Publishable):
     Parameters
     ----------
     frame : DataFrame
-        Of pandas or polars, with T rows in time order. It is not changed, and its index is ignored: rows are
-        counted from 0.
+        A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
+        are counted from 0.
     action : str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
         same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused.
@@ -52,15 +52,15 @@ class AdaptiveLog(LogColumns, Publishable):
         the arm, such as ``"p_{arm}"``. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
         `propensity` within a millionth of it. By default the columns named
         ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
-        nobody chose. Columns of such names of which none is an arm's are refused, but for a single one beside
+        nobody chose. Such columns are refused where none belongs to an arm, except for a single one beside
         `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
         Numeric columns of further outcomes, which the arm may have moved, such as the denominator of a ratio.
     batch : str, optional
-        Column of batches, each one stretch of rows: numbers, dates or times, which must increase, or labels.
-        They are numbered from 0 in the log.
+        Column of batches, each of them one stretch of rows: numbers, dates or times, which must increase, or
+        labels. They are numbered from 0 in the log.
     unit : str, optional
         Column that says who took part. Where a unit's arm is drawn once for all of its rounds, the propensity
         of these rounds is that of the draw, or 1 after the first.

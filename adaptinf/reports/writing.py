@@ -58,11 +58,11 @@ def report(
     path : path
         Ends in ``.html`` or ``.htm``.
     log : AdaptiveLog or Sums, optional
-        With a result: the log that it is of, for its checks, valid methods and pictures.
+        With a result: the log that it came from, for its checks, valid methods and pictures.
     methods : Recommendation, optional
-        What `recommend` said of the log; by default of arm means, or of the first difference of arms.
+        What `recommend` says about the log; by default about arm means, or the first difference of arms.
     plan : OperatingCharacteristics, optional
-        What `audit.operating_characteristics` said of the design beforehand, for an appendix and the topics
+        The design's `audit.operating_characteristics`, simulated beforehand, for an appendix and the topics
         of the ICH E20 draft.
     alpha : float
         One minus the level of the intervals, between 0 and 0.5.

@@ -52,7 +52,7 @@ class ArmMeans:
     arms : sequence of labels, optional
         The arms of interest, by default all of the log's.
     rounds : str or array_like of bool, shape (T,), optional
-        Rounds to use, a column or a mask that no reward has a part in; by default all.
+        A column or mask of the rounds to use, which no reward may influence; by default all.
     denominator : str or array_like, shape (T,), optional
         Column of the log (one of its outcomes, say), or numbers by round, not negative: the model is then of
         ratios of means, such as revenue per order.

@@ -82,18 +82,19 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
     common drift, such as a season, shows there first. Weights that keep the variance of the scores even make
     the sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where
     these settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first
-    step, is told in standard deviations of an arm's rewards. With contexts it also takes contexts that keep
-    arriving alike.
+    step, is given in standard deviations of an arm's rewards. With contexts the test also assumes that
+    contexts keep arriving alike.
 
     Sample mean against AIPW: the standard error is that of what each round contributes to the difference;
-    the textbook difference of two variances is not valid under adaptive collection. It takes designs whose
-    arm counts settle (``audit.stability``) for its level. A rejection says that adaptivity, drift or contexts
-    moved the sample mean; none does not say that the sample mean is unbiased (``audit.simulate_bias``).
+    the textbook difference of two variances is not valid under adaptive collection. It holds its
+    level for designs whose arm counts settle (``audit.stability``). A rejection says that adaptivity, drift
+    or contexts moved the sample mean; none does not say that the sample mean is unbiased
+    (``audit.simulate_bias``).
 
     Sums by batch allow the same checks. Scores rest on the arm's mean over earlier batches and on one weight
     per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. Where
-    propensities vary within batches, these are told apart by their mean ones, and what needs the product of
-    two arms' propensities says so.
+    propensities vary within batches, their mean by batch stands in for them, and a check that needs the
+    product of two arms' propensities says so.
 
     References
     ----------

@@ -243,10 +243,10 @@ def context_frame(log: AdaptiveLog) -> pd.DataFrame:
 
 
 def _unknown(names: list[str], frame: pd.DataFrame) -> str:
-    known = ", ".join(map(str, frame.columns)) or "none"
+    known = ", ".join(map(str, frame.columns))  # there are some: without any no formula is read
     return (
         f"there is no covariate {', '.join(map(repr, names))}; the log's contexts are {known} (actions, "
-        f"rewards and propensities are no covariates of an effect){did_you_mean(names[0], frame.columns)}"
+        f"rewards and propensities cannot be covariates of an effect){did_you_mean(names[0], frame.columns)}"
     )
 
 

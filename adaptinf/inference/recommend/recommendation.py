@@ -79,8 +79,8 @@ def recommend(
     arms : sequence of labels, optional
         For arm means and the winner: the arms of interest, by default all.
     treatment, control : label, optional
-        For contrasts and effects within groups: the arms. With two arms the second is the treatment. The
-        control is that of several contrasts too, which need it, and one that the winner is compared with.
+        For contrasts and effects within groups: the arms. With two arms the second is the treatment. Several
+        contrasts need the control too, and the winner may be compared with one.
     treatments, lift : optional
         For several contrasts: the arms that are compared with the control, all others by default, and whether
         their lifts over it are wanted, as for `Contrasts`.
@@ -93,9 +93,9 @@ def recommend(
     denominator : str or array_like, optional
         For arm means and contrasts, single or several: those of ratio metrics, as for `ArmMeans`.
     covariate : str or list of str, optional
-        For the same: the methods with covariate adjustment too, as for `ArmMeans.fit`.
+        For the same targets: adds the methods with covariate adjustment, as for `ArmMeans.fit`.
     trusted : bool, optional
-        For effects by a formula: compute any Python in it, as for `CATE.from_formula`.
+        For effects by a formula: allow any Python in it, as for `CATE.from_formula`.
     rounds : str or array_like of bool, optional
         For effects: rounds whose arm was drawn at random, as for `CATE`.
     policy, snapshots : optional

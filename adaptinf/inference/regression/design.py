@@ -201,11 +201,12 @@ def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
 
 
 def _unknown(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: list[str]) -> str:
-    known = ", ".join(map(str, contexts.columns)) or "none"
+    known = f"the log's contexts are {', '.join(map(str, contexts.columns))}"
     columns = {str(name) for name in log.columns} | set(log.columns.values())
     other = [name for name in names if name in columns]
     end = f" ({', '.join(other)}: no column but contexts and the arm can be a covariate)" if other else ""
     return (
-        f"there is no covariate {', '.join(map(repr, names))}: the log's contexts are {known}, and "
+        f"there is no covariate {', '.join(map(repr, names))}: "
+        f"{known if len(contexts.columns) else 'the log has no contexts'}, and "
         f"{' or '.join(map(repr, arms))} is the arm{end}{did_you_mean(names[0], [*contexts.columns, *arms])}"
     )

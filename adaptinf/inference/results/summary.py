@@ -123,7 +123,9 @@ class ResultSummary:
 
     def as_html(self) -> str:
         """Summary as HTML tables, the notes as a numbered list."""
-        parts = [f"<h4>{html.escape(self.title)}</h4>", *(table.as_html() for table in self.tables)]
+        # Its title is no heading: pages that show it have an order of their own.
+        title = f"<p><strong>{html.escape(self.title)}</strong></p>"
+        parts = [title, *(table.as_html() for table in self.tables)]
         if self.notes:
             items = "\n".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
             parts.append(f"<p>Notes:</p>\n<ol>\n{items}\n</ol>")

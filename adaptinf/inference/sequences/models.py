@@ -67,13 +67,13 @@ class ConfidenceSequence:
     Raises
     ------
     ParameterError
-        Listing what is wrong: unknown arms, arguments of another target, probabilities that are none.
+        Listing what is wrong: unknown arms, arguments of another target, invalid probabilities.
 
     Notes
     -----
     Sample means rest on one assumption: whenever an arm is pulled, its expected reward given everything
     before is the same. An arm's rewards in the order of its pulls are then a martingale around its mean, and
-    no propensities are needed; this serves UCB and every other design without coins.
+    no propensities are needed; this serves UCB and every other design that does not randomise.
 
     Inverse-propensity scores (ipw, aipw) need the propensities with which the design chose, and in every
     round the same expected value of the quantity given the rounds before; contexts may move rewards and

@@ -1,4 +1,4 @@
-"""The best of several estimates: intervals that know that it was picked for being the best."""
+"""The best of several estimates: intervals that allow for its having been picked."""
 
 from adaptinf.inference.winners.intervals import winner_interval
 from adaptinf.inference.winners.model import Winner

@@ -43,7 +43,7 @@ _COMMON = (None, "uniform")
 
 
 class Winner:
-    """The mean of the arm with the highest estimate, by intervals that know that it was picked.
+    """The mean of the arm with the highest estimate, with intervals that allow for its having been picked.
 
     Or its difference from a control, or from the runner-up.
 

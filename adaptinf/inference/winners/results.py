@@ -17,7 +17,7 @@ from adaptinf.parameters import check_alpha
 
 @dataclass(frozen=True, kw_only=True)
 class WinnerInterval:
-    """The best of several estimates, with an interval that knows that it was picked.
+    """The best of several estimates, with an interval that allows for its having been picked.
 
     Attributes
     ----------

@@ -271,7 +271,9 @@ def read_numbers(
         text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
         message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
         if role == "reward":
-            message += ", or say what its texts are, as in success='Y' (--success Y on the command line)"
+            message += (
+                ", or say which text means success, as in success='Y' (--success Y on the command line)"
+            )
         if text.any():
             found.add_rows(f"non-numeric-{role}", message, text)
         else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import math
 import re
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import adaptinf as ai
@@ -127,6 +130,30 @@ def test_odd_phrases_stay_away(english: ModuleType) -> None:
         if (phrases := english.odd(path.read_text(encoding="utf-8")))
     }
     assert found == {}
+
+
+def test_circles_of_pictures_become_arcs_of_the_same_place_and_size() -> None:
+    figures = script("figures")
+    around = [(0.3 * math.sin(turn), 0.3 * math.cos(turn)) for turn in np.arange(1, 9) * math.pi / 4]
+    curves = "".join(f"C 0.01 0.01 0.01 0.01 {4 + x:.4f} {72 + y:.4f} " for x, y in around)
+    found = figures._short(f'<path d="M 4.0000 72.3000 {curves}z" />')
+    assert found == '<path d="M3.7 72a0.3 0.3 0 1 0 0.6 0a0.3 0.3 0 1 0 -0.6 0z" />'
+    oval = curves.replace("72.3000", "72.9000")
+    assert "a" not in figures._short(f'd="M 4.0000 72.3000 {oval}z"')
+
+
+def test_the_font_of_formulas_has_the_characters_that_its_style_sheet_promises() -> None:
+    styles = (DOCS / "_static" / "adaptinf.css").read_text(encoding="utf-8")
+    parts = re.findall(r"U\+([0-9A-F]+)(?:-([0-9A-F]+))?", styles)
+    promised = [(int(first, 16), int(last or first, 16)) for first, last in parts]
+    ranges = next(
+        node.value
+        for node in ast.parse((DOCS / "formula_font.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "RANGES"
+    )
+    assert promised == list(ast.literal_eval(ranges))
+    assert (DOCS / "_static" / "formulas.woff2").read_bytes()[:4] == b"wOF2"
+    assert "SIL OPEN FONT LICENSE" in (DOCS / "_static" / "formulas_license.txt").read_text(encoding="utf-8")
 
 
 def test_the_evidence_index_is_made_from_the_pages() -> None:

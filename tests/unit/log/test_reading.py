@@ -275,7 +275,7 @@ class TestOutcomes:
         assert message in told(frame, reward="answer", success=success)
 
     def test_text_without_success_says_what_to_say(self) -> None:
-        assert "say what its texts are, as in success='Y'" in told(
+        assert "say which text means success, as in success='Y'" in told(
             frame_of(answer=["Y", "N"]), reward="answer"
         )
 

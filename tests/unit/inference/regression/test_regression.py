@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from adaptinf import designs
-from adaptinf.designs import LinUCB
+from adaptinf.designs import LinUCB, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import correct_pvalues, corrected_level
@@ -20,7 +20,7 @@ from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
-from adaptinf.simulation.environments import LinearArms
+from adaptinf.simulation.environments import BernoulliArms, LinearArms
 
 MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
 STRONG = PrivacyGuarantee(epsilon=3.0, unit="reward")
@@ -340,6 +340,12 @@ def test_other_adjustments_do_not_cover_a_selected_arm(name: str) -> None:
 
 
 # Refusals
+
+
+def test_a_log_without_contexts_is_told_as_such() -> None:
+    log = Uniform().run(BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+    with pytest.raises(ParameterError, match="'x': the log has no contexts, and 'action' is the arm"):
+        AdaptiveOLS.from_formula("reward ~ x", log)
 
 
 @pytest.mark.parametrize(
