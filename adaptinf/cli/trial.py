@@ -32,6 +32,7 @@ _SAID = {
     "history": "tell what was done to the trial, by whom and why",
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
+    "restore": "let a copy take the place of its trial, which is lost",
     "pause": "assign nobody until it is resumed",
     "resume": "assign again",
     "finish": "end the trial for good",
@@ -121,6 +122,11 @@ def _unblind_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
 
 
+def _restore_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", required=True, metavar="TEXT", help="who does it; the trial keeps it")
+
+
 def _amend_flags(parser: argparse.ArgumentParser) -> None:
     _record_flags(parser)
     _why_flags(parser)
@@ -151,6 +157,7 @@ _FLAGS = {
     "unblind": _unblind_flags,
     "remove-arm": _remove_arm_flags,
     "erase": _erase_flags,
+    "restore": _restore_flags,
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
@@ -200,6 +207,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
             return 0
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
+        elif arguments.action == "restore":
+            trial.restore(reason=arguments.reason, by=arguments.by)
         elif arguments.action == "verify":
             trial.verify(arguments.head)
         elif arguments.action == "backup":

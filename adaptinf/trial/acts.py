@@ -27,8 +27,17 @@ Mark = Callable[[str, Any], str | None]
 """What stands for the name of a unit or a key that was erased, as `Sealing.mark` tells it."""
 
 
+COPY = (
+    "the file is a copy that backup made, and its trial may have gone on: restore it where it takes the "
+    "trial's place"
+)
+
+
 class Acts:
     """A session, whether it takes requests, and what was done to it."""
+
+    copied = False
+    """Whether the file is a copy that nothing may change: set by whoever asks for a change."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
@@ -52,6 +61,11 @@ class Acts:
                 found.update(range(act["decision"], act["rounds"] + 1))
         return len(found)
 
+    @property
+    def restores(self) -> int:
+        """How often a copy took the trial's place."""
+        return sum(act["kind"] == "restore" for act in self.acts)
+
     def amend(
         self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
     ) -> tuple[Outcome, Entry | None]:
@@ -67,13 +81,13 @@ class Acts:
 
     def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
         """The decision of a unit, with the entry that says who asked for it."""
-        refuse("unblind", [*named("unit", unit), *act_problems(reason, by)])
+        refuse("unblind", [*named("unit", unit), *act_problems(reason, by), *self._if_copied()])
         decision = self._assigned("unblind", unit)
         return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
 
     def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
         """Pause, resume or finish; None where that is how things stand."""
-        refuse(kind, act_problems(reason, "nobody" if by is None else by))
+        refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_copied()])
         if self.state == FINISHED and kind != "finish":
             raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
         if self.state == _STATES[kind]:
@@ -82,6 +96,18 @@ class Acts:
             self.session.end_windows()
         self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
         return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
+
+    def restore(self, reason: Any, by: Any) -> Entry | None:
+        """Let a copy take the trial's place; None where it has done so already."""
+        refuse("restore", act_problems(reason, by))
+        if self.state == FINISHED:
+            raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
+        if not self.copied:
+            if self.restores:
+                return None
+            raise ParameterError("restore", ["the file is no copy that backup made"])
+        self.copied = False
+        return {"kind": "restore", "reason": reason, "by": by}
 
     def remove_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
         """Take an arm out; the arms that are left, with the entry to write where the key is new."""
@@ -154,6 +180,9 @@ class Acts:
             raise ParameterError(subject, [f"unit {plain(unit)!r:.60} was not assigned"])
         return decision
 
+    def _if_copied(self) -> list[str]:
+        return [COPY] if self.copied else []
+
     def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
         """Say that a unit, a key or a decision is of a participant who was erased."""
         erased = erased_steps(self.session)
@@ -197,6 +226,8 @@ class Acts:
         """Whether a key is new; refused where the trial takes no new requests of this kind."""
         check(subject, key=(key, named))
         fresh = not has_key(self.session, plain(key))
+        if fresh and subject != "erase":
+            refuse(subject, self._if_copied())
         if fresh and self.state in refused:
             raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
         return fresh

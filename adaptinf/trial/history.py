@@ -8,7 +8,7 @@ from typing import Any
 
 from adaptinf.texts import shown
 
-ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase")
+ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore")
 """Kinds of rows that tell what somebody did."""
 _LONGEST = 1_000
 
@@ -23,7 +23,7 @@ class Act:
         Number of the row in the journal.
     time : str
         Of the clock at hand, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase"}
+    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore"}
         What was done.
     reason : str or None
         Why; None where it was about a participant who was erased.

@@ -39,6 +39,9 @@ _ADDED = sa.insert(_ROWS)
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No node of noise has two rows; the rows of all else have none and do not count."""
 
+_COPIED, _PLACE = 1, slice(60, 64)
+"""What SQLite's user version says in a copy, and where a file has it: big-endian."""
+
 Entry = dict[str, Any]
 
 
@@ -209,12 +212,28 @@ class Journal:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
 
     def content(self) -> bytes:
-        """The whole file as of now, what is still in its write-ahead log included."""
+        """The whole file as of now, what is still in its write-ahead log included, marked as a copy."""
         driver: Any = self.connection.connection.driver_connection
         try:
-            return bytes(driver.serialize())
+            whole = bytearray(driver.serialize())
         except FAILURES as error:
             raise self.told(error, "read") from error
+        whole[_PLACE] = _COPIED.to_bytes(4, "big")
+        return bytes(whole)
+
+    def copied(self) -> bool:
+        """Whether the file is a copy of one that may have gone on."""
+        try:
+            return bool(self.connection.exec_driver_sql("PRAGMA user_version").scalar())
+        except FAILURES as error:
+            raise self.told(error, "read") from error
+
+    def take_up(self) -> None:
+        """Take the mark of a copy away, in the transaction."""
+        try:
+            self.connection.exec_driver_sql("PRAGMA user_version = 0")
+        except FAILURES as error:
+            raise self.told(error, "written") from error
 
     def close(self) -> None:
         """Let go of the file."""

@@ -212,6 +212,41 @@ class Operations:
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
+    def restore(self, *, reason: str, by: str) -> None:
+        """Let a copy that `backup` made take the place of its trial, which is lost.
+
+        Until then a copy can be read and its participants erased, and takes no other request: the trial may
+        have gone on after it. Answers that were given since are not in the copy, and participants who come
+        again are assigned anew. A private design may draw the noise of a node a second time then, so logs
+        promise epsilon once more for each time that a copy took the trial's place.
+
+        Parameters
+        ----------
+        reason, by : str
+            Why, and who does it; the journal keeps both.
+
+        Raises
+        ------
+        ParameterError
+            If the file is no copy, its trial is finished, or reason or by is missing. Nothing has changed.
+        FileError
+            As for `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with ai.Trial.create(f"{folder}/trial.db", ai.designs.Thompson(), 2, horizon=100) as trial:
+        ...     decision = trial.assign("participant 1", key="request 1")
+        ...     trial.backup(f"{folder}/copy.db")
+        >>> with ai.Trial.open(f"{folder}/copy.db") as copy:
+        ...     copy.restore(reason="the disk broke", by="Dr. Ames")
+        ...     copy.assign("participant 2", key="request 2").id
+        2
+        """
+        self._requests.change(lambda replay: (None, replay.restore(reason, by)))
+
     def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
         """Never assign an arm again; the others share its probability in proportion to their own.
 

@@ -109,6 +109,7 @@ class Replay(Acts):
             self.nodes.expect(entry)
             return
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
+        self.copied = entry["kind"] == "restore"
         try:
             with self.nodes.following():
                 blind = self.session.blind
@@ -136,6 +137,8 @@ class Replay(Acts):
             return self._looked_up(said)
         if said["kind"] == "erase":
             return self._erased_again(said)
+        if said["kind"] == "restore":
+            return self.restore(said["reason"], said["by"])
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
             return self._as_written(said, (said["unit"], said["context"], said["key"]))
         if said["kind"] in requests:

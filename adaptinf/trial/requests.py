@@ -69,6 +69,7 @@ class Requests:
             written, answers = False, []
             try:
                 replay = self._caught_up()
+                replay.copied = self.journal.copied()
                 for answer, entry in acts(replay):
                     answers.append(answer)
                     written |= self._write(replay, entry)
@@ -103,7 +104,9 @@ class Requests:
 
     def _destroy(self, entry: Entry) -> None:
         """Make unreadable what a row says is to be: a snapshot holds fields of all participants."""
-        if entry["kind"] == "erase":
+        if entry["kind"] == "restore":
+            self.journal.take_up()
+        elif entry["kind"] == "erase":
             self._sealing.destroy(entry["decision"])
             self._snapshots.drop()
             self._stale = True
@@ -120,6 +123,9 @@ class Requests:
             return
         try:
             self.journal.begin()
+            if self.journal.copied():  # which is left as it is
+                self.journal.rollback()
+                return
             self._kept = self._written(replay)
             self.journal.commit()
         except (AdaptinfError, *FAILURES):

@@ -28,6 +28,10 @@ class TrialStatus:
         Arms that are not assigned any more.
     erased : int
         Participants whose fields were erased.
+    restored : int
+        How often a copy took the trial's place.
+    copied : bool
+        Whether the file is such a copy that has not done so: it can be read, and takes no requests.
     unrepeatable : int
         Decisions that stand as they were written, since they rest on a context that was erased: nobody can
         make them again.
@@ -57,6 +61,8 @@ class TrialStatus:
     pending: int
     removed: tuple[Any, ...]
     erased: int
+    restored: int
+    copied: bool
     unrepeatable: int
     rows: int
     head: str

@@ -17,6 +17,7 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.nodes import as_restored
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
@@ -245,7 +246,11 @@ class Trial(Operations):
         AdaptiveLog
             A copy; the trial goes on. Units of participants who were erased have names that tell nothing.
         """
-        return self._requests.read(lambda replay: logged(replay.session, missing, amended, erased))
+
+        def made(replay: Replay) -> AdaptiveLog:
+            return as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+
+        return self._requests.read(made)
 
     def status(self) -> TrialStatus:
         """How the trial stands."""
@@ -263,6 +268,8 @@ class Trial(Operations):
             pending=len(session.pending),
             removed=replay.removed,
             erased=len(erased_steps(session)),
+            restored=replay.restores,
+            copied=journal.copied(),
             unrepeatable=replay.unrepeatable,
             rows=journal.rows,
             head=journal.head,
@@ -301,6 +308,8 @@ class Trial(Operations):
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
+
+        The copy can be read. `restore` lets it take the trial's place.
 
         Parameters
         ----------

@@ -8,8 +8,10 @@ import os
 import select
 import shutil
 import signal
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -170,6 +172,13 @@ class Scenario:
         return known.get(self.uses_context)
 
 
+def twin_of(trial: ai.Trial, path: Path) -> None:
+    """A copy of a trial that goes on as if it were the trial itself."""
+    trial.backup(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA user_version = 0")
+
+
 def in_child(work: Callable[[], None]) -> int:
     """Start a process that does some work and nothing else."""
     with warnings.catch_warnings():
@@ -264,7 +273,7 @@ def crashed_run(
     options: dict[str, Any] = {"outcome_window": window, **contexts.get(scenario.uses_context, {})}
     arms = ["a", "b"] if scenario.uses_context == "groups" else ["a", "b", "c"]
     with ai.Trial.create(path, design, arms, horizon=participants, **options) as trial:
-        trial.backup(twin)
+        twin_of(trial, twin)
     expected = undisturbed(twin, scenario)
     kills = 0
     while len(scenario.answers) < len(scenario):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from crashes import entries
+from crashes import entries, twin_of
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import adaptinf as ai
@@ -105,7 +105,7 @@ def test_decisions_after_an_erasure_are_those_without_it(
     twin = path.with_name("twin.db")
     with create(path, design, **options) as trial:
         before = send(trial, range(PEOPLE), options)
-        trial.backup(twin)
+        twin_of(trial, twin)
         assert trial.erase("person 5.", key="e", **WHY) == 6
         after = send(trial, range(PEOPLE, 50), options)
         status = trial.verify()
