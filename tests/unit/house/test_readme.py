@@ -71,7 +71,8 @@ def test_the_example_of_the_readme_is_short_and_shows_its_table(examples: Module
     language, table = found[place + 1]
     assert language == "text"
     assert "Contrast Results" in table
-    assert "corrected" in table
+    assert "Notes:" in table
+    assert "P-values and intervals: t, an approximation." in table
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.name)
