@@ -22,7 +22,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "how defaults cover on logs as people bring them, by cell",
             r"(\d+) held, (\d+) held if not cautioned, (\d+) all cautioned, (\d+) refused, "
             r".*?\*\*(\d+) short",
-            "{0} cells held, {1} if not cautioned, {2} all cautioned, {3} refused, {4} short",
+            "intervals cover as promised in {0} kinds of logs, in {1} where no caution shows; {2} are always "
+            "cautioned, {3} refused, {4} fall short",
         ),
         "inference": (
             "exact and anytime methods never fall below their level",
