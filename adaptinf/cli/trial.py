@@ -122,19 +122,14 @@ def _unblind_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
 
 
-def _restore_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
-    parser.add_argument("--by", required=True, metavar="TEXT", help="who does it; the trial keeps it")
-
-
 def _amend_flags(parser: argparse.ArgumentParser) -> None:
     _record_flags(parser)
     _why_flags(parser)
 
 
-def _why_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--reason", metavar="TEXT", help="why; the trial keeps it")
-    parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
+def _why_flags(parser: argparse.ArgumentParser, required: bool = False) -> None:
+    parser.add_argument("--reason", required=required, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
 
 
 def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
@@ -157,7 +152,7 @@ _FLAGS = {
     "unblind": _unblind_flags,
     "remove-arm": _remove_arm_flags,
     "erase": _erase_flags,
-    "restore": _restore_flags,
+    "restore": lambda parser: _why_flags(parser, required=True),
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,

@@ -50,15 +50,13 @@ def open_session(
     )
     if window is not None and design.pending != "window":
         problems.append(f"window must be left out: {name} {_NO_WINDOW[design.pending]}")
-    elif not problems and window is not None and window > design.longest_window(horizon):
-        most = design.longest_window(horizon)
+    elif not problems and window is not None and window > (most := design.longest_window(horizon)):
         problems.append(f"window must be at most {most:,} at a horizon of {horizon:,}, got {window:,}")
     participants = Participants(*declared, design.domain, problems)
-    problems = design._environment_problems(participants, horizon)
-    if not problems and noise == "release":
-        problems = exact_problems(design._placed(participants), horizon, participants.n_arms)
-    refuse(name, problems)
+    refuse(name, design._environment_problems(participants, horizon))
     placed = design._placed(participants)
+    if noise == "release":
+        refuse(name, exact_problems(placed, horizon, participants.n_arms))
     promised = (
         placed.guarantee(horizon, participants.n_arms),
         placed.reward_guarantee(horizon, participants.n_arms),

@@ -32,7 +32,7 @@ class Requests:
         self.journal, self._design = journal, design
         self._replay: Replay | None = None
         self._snapshots, self._sealing = Snapshots(journal), Sealing(journal)
-        self._kept, self._stale = 0, False
+        self._kept, self._stale, self._copied = 0, False, True
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
@@ -69,7 +69,7 @@ class Requests:
             written, answers = False, []
             try:
                 replay = self._caught_up()
-                replay.copied = self.journal.copied()
+                replay.copied = self._still_copied()
                 for answer, entry in acts(replay):
                     answers.append(answer)
                     written |= self._write(replay, entry)
@@ -90,6 +90,11 @@ class Requests:
                 self.journal.purge()
             self.keep()
             return answers
+
+    def _still_copied(self) -> bool:
+        """Whether the file is a copy; a trial never becomes one, and is asked once."""
+        self._copied = self._copied and self.journal.copied()
+        return self._copied
 
     def _write(self, replay: Replay, entry: Entry | None) -> bool:
         """Add the row of an act, behind those of what was drawn for it; False where there is none."""
@@ -123,7 +128,7 @@ class Requests:
             return
         try:
             self.journal.begin()
-            if self.journal.copied():  # which is left as it is
+            if self._still_copied():  # which is left as it is
                 self.journal.rollback()
                 return
             self._kept = self._written(replay)

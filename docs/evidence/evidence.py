@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
+import os
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ERRORS = 4.0  # a normal error lies beyond in 6 of 100,000 runs
@@ -132,9 +136,25 @@ def hold_cell(page: str, script: str, row: str, column: str, runs: tuple[int, in
     hold(f"{row}, {column}", measured(cell(page, row, column), fewer), then)
 
 
-def _git(*words: str) -> str:
+def alone(script: str, library: Path | None, *words: str) -> Any:
+    """What a script says in JSON to `--one` and words: of this library, or of another checkout."""
+    variables = dict(os.environ)
+    if library is not None:
+        variables["PYTHONPATH"] = str(library.resolve())
+    command = [sys.executable, script, "--one", *words]
+    return json.loads(
+        subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
+    )
+
+
+def commit_of(library: Path | None) -> str:
+    """Commit of another checkout; empty where there is none."""
+    return "" if library is None else _git("rev-parse", "--short=7", "HEAD", place=library)
+
+
+def _git(*words: str, place: Path = HERE) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(HERE), *words], capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return ""
     return done.stdout.strip()

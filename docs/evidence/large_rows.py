@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -91,12 +89,7 @@ def measure(rows: int, n_arms: int) -> list[Step]:
 
 def alone(rows: int, n_arms: int, library: Path | None) -> list[Step]:
     """`measure` in a process of its own, of this library or of another checkout of it."""
-    variables = dict(os.environ)
-    if library is not None:
-        variables["PYTHONPATH"] = str(library.resolve())
-    command = [sys.executable, __file__, "--one", str(rows), str(n_arms)]
-    answer = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    return [Step(**step) for step in json.loads(answer.stdout)]
+    return [Step(**step) for step in evidence.alone(__file__, library, str(rows), str(n_arms))]
 
 
 def page(steps: list[Step], before: list[Step], commit: str) -> str:
@@ -125,14 +118,6 @@ beside it. The aim is {AIM}. *Before* is the library at commit {commit or "-"}.
 """
 
 
-def commit_of(library: Path | None) -> str:
-    """Commit of a checkout."""
-    if library is None:
-        return ""
-    command = ["git", "-C", str(library), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def main() -> None:
     """Measure and write."""
     parser = evidence.parser(__doc__)
@@ -145,7 +130,7 @@ def main() -> None:
     sizes = QUICK_SIZES if options.quick else SIZES
     steps = [step for size in sizes for step in alone(*size, None)]
     before = [step for size in sizes for step in alone(*size, options.before)] if options.before else []
-    evidence.publish(page(steps, before, commit_of(options.before)), __file__, options)
+    evidence.publish(page(steps, before, evidence.commit_of(options.before)), __file__, options)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -61,13 +59,8 @@ def measure(rounds: int, arms: int, targets: tuple[str, ...]) -> dict[str, float
 
 def alone(library: Path | None, cells: tuple[tuple[int, int], ...]) -> Times:
     """`measure` of all cells in a process of its own, of this library or of another checkout."""
-    variables = dict(os.environ)
     targets = BOTH if library is not None else BOTH + NEW
-    if library is not None:
-        variables["PYTHONPATH"] = str(library.resolve())
-    command = [sys.executable, __file__, "--one", json.dumps([cells, targets])]
-    answer = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
-    return dict(json.loads(answer.stdout))
+    return dict(evidence.alone(__file__, library, json.dumps([cells, targets])))
 
 
 def label(rounds: int, arms: int) -> str:
@@ -127,11 +120,7 @@ def main() -> None:
     for _ in range(turns):
         before += [alone(options.before, cells)] if options.before else []
         now.append(alone(None, cells))
-    commit = ""
-    if options.before:
-        command = ["git", "-C", str(options.before), "rev-parse", "--short=7", "HEAD"]
-        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    evidence.publish(page(now, before, commit)[0], __file__, options)
+    evidence.publish(page(now, before, evidence.commit_of(options.before))[0], __file__, options)
 
 
 if __name__ == "__main__":
