@@ -105,7 +105,7 @@ def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dic
         )
     elif design.pending != "window":
         problems.append(
-            f"{name} cannot choose while outcomes are pending: its session waits for each, and has exact noise"
+            f"{name} cannot choose while outcomes are pending: its session waits for each, with exact noise"
         )
     elif window is None:
         problems.append(
