@@ -88,6 +88,8 @@ def gaussian(source: Any, scale: float) -> float:
         return float(_buffer_noise(source, scale))
     if isinstance(source, Recorder):
         return float(_recorder_gaussian(source, scale))
+    if isinstance(source, Nodes):
+        return float(_nodes_gaussian(source, scale))
     return float(_generator_gaussian(source, scale))
 
 
@@ -126,6 +128,11 @@ def _recorder_gaussian(source: Any, scale: Any) -> Any:
     source.laws[source.asked[0]] = GAUSSIAN
     source.asked[0] += 1
     return 0.0
+
+
+def _nodes_gaussian(source: Any, scale: Any) -> Any:
+    """No node is normal: a kernel that asks for one gets what cannot be mistaken for a release."""
+    return math.nan
 
 
 def _generator_uniform(source: Any) -> Any:
@@ -177,7 +184,7 @@ def _gaussian_for(source: Any, scale: Any) -> Any:
         return _buffer_noise
     if is_source(source, Recorder):
         return _recorder_gaussian
-    return _generator_gaussian
+    return _nodes_gaussian if is_source(source, Nodes) else _generator_gaussian
 
 
 @overload(named_laplace, jit_options={"forceinline": True})

@@ -104,7 +104,9 @@ def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dic
             f"which {name} does not draw ({design.inexact}): {rehearses}"
         )
     elif design.pending != "window":
-        problems.append(f"{name} cannot choose while outcomes are pending: {rehearses}")
+        problems.append(
+            f"{name} cannot choose while outcomes are pending: its session waits for each, with exact noise"
+        )
     elif window is None:
         problems.append(
             "outcome_window is needed: after how many further participants an outcome enters, whenever it "

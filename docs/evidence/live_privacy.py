@@ -26,6 +26,7 @@ from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.trials import _difference
 from adaptinf.designs import (
+    DPBAI,
     DPNAS,
     Design,
     DPConSE,
@@ -54,6 +55,8 @@ CONFIDENCE = 0.999
 EPSILONS = (0.1, 1.0, 4.0)
 AT_ONCE = 2_000
 FEW = 1_000
+FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
+"""Five arms in two coordinates, so that a first phase pulls a collection and not all arms."""
 COLUMNS = "| design | trial | epsilon | noise | runs | bound | of the promise | as it should |"
 
 
@@ -149,6 +152,14 @@ def trials() -> list[Live]:
             {},
         ),
         Live(
+            "DPBAI",
+            lambda epsilon: DPBAI(epsilon=epsilon, features=FEATURES),
+            "five arms, several pulls of each arm of a collection",
+            lambda epsilon: DPBAI(epsilon=epsilon, features=FEATURES).neighbours()[0],
+            dict.fromkeys(EPSILONS, 1_000),
+            {1.0: 2_000},
+        ),
+        Live(
             "DPConSE, rewards",
             lambda epsilon: DPConSE(epsilon=epsilon),
             "two contexts, 3 rounds, a participant alone in the window",
@@ -229,12 +240,20 @@ def lived(
     return session
 
 
+def releases(session: Session) -> Any:
+    """What a session released, and NaN where there was room for more, shape (most, 5)."""
+    shown = session._stepper.released()
+    room = np.full((max(len(session._stepper.program.tables.released), len(shown)), 5), np.nan)
+    room[: len(shown)] = shown
+    return room
+
+
 def seen(sessions: list[Session]) -> Transcripts:
     """What sessions showed."""
     rounds = [session._rounds.record for session in sessions]
     return Transcripts(
         np.array([record.action for record in rounds]),
-        np.array([session._stepper.released() for session in sessions]),
+        np.array([releases(session) for session in sessions]),
         np.array([session._stepper.outcome() for session in sessions]),
         np.array([record.status for record in rounds]),
         np.array([record.reward for record in rounds]),
@@ -374,10 +393,11 @@ def main() -> None:
         "Mixture of PrivateUCB": Mixture(PrivateUCB(epsilon=4.0), exploration=0.2),
         "LinPriv": LinPriv(epsilon=1.0),
         "PrivateSuccessiveElimination": elimination(1.0),
+        "DPBAI": DPBAI(epsilon=1.0, features=FEATURES),
         "DPConSE": DPConSE(epsilon=1.0),
         "Mixture of DPConSE": Mixture(DPConSE(epsilon=1.0), exploration=0.2),
     }
-    sessions = {"PrivateSuccessiveElimination": 600, "DPConSE": 600, "Mixture of DPConSE": 600}
+    sessions = dict.fromkeys(("PrivateSuccessiveElimination", "DPBAI", "DPConSE", "Mixture of DPConSE"), 600)
     replays = [
         (name, design, sessions.get(name, 24), share)
         for name, design in designs.items()
@@ -388,7 +408,7 @@ def main() -> None:
             (name, designs[name], 16, share)
             for name, share in (("PrivateUCB", 1.0), ("PrivateUCB", 0.5), ("LinPriv", 1.0), ("LinPriv", 0.5))
         ]
-        replays.append(("DPConSE", designs["DPConSE"], 16, 1.0))
+        replays += [(name, designs[name], 16, 1.0) for name in ("DPConSE", "DPBAI")]
     work = Parallel(n_jobs=1 if options.quick else options.jobs)
     rows = work(delayed(bound_row)(*cell, number) for number, cell in enumerate(cells))
     looks = work(delayed(replay_row)(*look, number) for number, look in enumerate(replays))
@@ -432,7 +452,8 @@ the fault is left to the laws of the next table.
 ## Decisions and laws of noise
 
 Outcomes by fair coins, epsilon 1, .1, 4 and then 1: 256 participants and three arms under `PrivateUCB`, and
-two arms of the others, under `LinPriv` with contexts in two coordinates; elimination gets more than an epoch.
+two arms of the others, under `LinPriv` with contexts in two coordinates, and five under `DPBAI`; elimination
+gets more than an epoch.
 The decisions are recomputed from released numbers, counts and public contexts alone, bit for bit. The noise
 of every node is held against its promised law, and against all other nodes and the outcomes; all tests of a
 row together raise a false alarm with probability 1e-6.

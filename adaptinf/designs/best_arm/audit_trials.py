@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.audit_trials import FAIR, AuditTrial, NodeNoise, Noise, Replayed, laplace_uniforms
+from adaptinf.designs.best_arm.estimates import RELEASED
 from adaptinf.designs.best_arm.kernel import BestArmTables, replay_phases
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, Tableau
@@ -21,10 +22,10 @@ _END, _VALUE = 0, 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseReplay:
-    """The design's own decisions where all rewards are 0 and what was released is the noise.
+    """The design's own decisions where all rewards are 0 and its estimates are what was released.
 
-    A statistic of rewards of 0 is 0, so that it is released with the very numbers of the run, whatever the
-    rewards were that they stood for: a decision that reads anything else comes out another one.
+    These are the very numbers of the run, whatever rewards they stood for: a decision that reads anything
+    else comes out another one.
     """
 
     program: Program
@@ -32,7 +33,7 @@ class PhaseReplay:
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
         """Actions of every round, and the rounds of the releases."""
-        tables: BestArmTables = self.program.tables
+        tables: BestArmTables = self.program.tables._replace(law=RELEASED)
         state = np.zeros(self.program.state_shape)
         actions, ends = np.empty_like(seen.actions), np.full(seen.releases.shape[:2], np.nan)
         overridden = seen.statuses == self.override

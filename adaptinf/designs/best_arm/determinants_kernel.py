@@ -44,7 +44,7 @@ def exchange(coefficients: FloatArray, n: int, rank: int, limit: float, basis: I
 @kernel
 def orthogonal_coordinates(
     vectors: FloatArray,
-    rows: IntArray,
+    rows: FloatArray,
     n: int,
     dimension: int,
     residual: FloatArray,
@@ -59,7 +59,7 @@ def orthogonal_coordinates(
     """
     for i in range(n):
         for k in range(dimension):
-            residual[i, k] = vectors[rows[i], k]
+            residual[i, k] = vectors[int(rows[i]), k]
     smallest = 0.0
     for step in range(min(n, dimension)):
         longest = 0.0

@@ -42,7 +42,6 @@ class _NoisyMeans(FeatureDesign):
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
-    inexact: ClassVar[str] = "its noise is on the means of a phase, which are no whole numbers of units"
 
     def _problems(self) -> list[str]:
         problems = super()._problems()
@@ -201,6 +200,11 @@ class DPBAI(_NoisyMeans):
     epsilon: Positive
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
+    nodes: ClassVar[tuple[str, str] | None] = ("arm", "phase")
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """Scale of the noise of a sum."""
+        return self._noise()
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)
@@ -259,6 +263,7 @@ class DPBAIGauss(_NoisyMeans):
 
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "gaussian"),)
     law: ClassVar[int] = GAUSSIAN_NOISE
+    inexact: ClassVar[str] = "its noise is normal, which has no calibration in whole numbers: take DPBAI"
 
     def _noise(self) -> float:
         if self.calibration == "corrected":

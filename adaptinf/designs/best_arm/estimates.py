@@ -6,14 +6,16 @@ import math
 from typing import Any
 
 from adaptinf.compilation import kernel
-from adaptinf.privacy.noise import gaussian, laplace
+from adaptinf.privacy.noise import gaussian, named_laplace
 from adaptinf.simulation.run import release
 from adaptinf.typing import FloatArray
 
+ACTIVE, SUM = 1, 2
+"""Rows of the state: the arms that are left, by slot; the sums of a phase's rewards, by place in its plan."""
 EVERY_ARM, MAX_DET, G_OPTIMAL = range(3)
 """Which arms a phase pulls: all, a MAX-DET collection, or those of a G-optimal design."""
-NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE = range(3)
-"""Law of the noise."""
+NO_NOISE, LAPLACE_NOISE, GAUSSIAN_NOISE, RELEASED = range(4)
+"""Law of the noise; or what is released is known, and the source has it in place of the noise."""
 
 
 @kernel
@@ -24,7 +26,7 @@ def estimate(tables: Any, state: FloatArray, phase: int, n: int, rank: int, pull
         return
     for place in range(pulled):
         slot = tables.pulled[place]
-        tables.estimates[slot] = _noisy_mean(tables, state, place, int(tables.active[slot]), source)
+        tables.estimates[slot] = _noisy_mean(tables, state, phase, place, source)
     if tables.method == MAX_DET and pulled < n:
         for k in range(rank):
             tables.image[k] = tables.estimates[tables.basis[k]]
@@ -39,22 +41,22 @@ def estimate(tables: Any, state: FloatArray, phase: int, n: int, rank: int, pull
 
 
 @kernel
-def _noisy_mean(tables: Any, state: FloatArray, place: int, arm: int, source: Any) -> float:
-    """Mean of a pulled arm's rewards in this phase, released where there is noise."""
-    mean = tables.sums[place] / tables.counts[place]
+def _noisy_mean(tables: Any, state: FloatArray, phase: int, place: int, source: Any) -> float:
+    """Mean of a pulled arm's rewards in this phase, released where there is noise, which is the sum's."""
+    arm, total, count = int(state[ACTIVE, tables.pulled[place]]), state[SUM, place], tables.counts[place]
     if tables.law == NO_NOISE:
-        return float(mean)
-    scale = tables.noise / tables.counts[place]
-    mean += _noise(tables, scale, source)
-    release(tables, state, 0, arm, mean, scale)
+        return float(total / count)
+    drawn = _noise(tables, tables.noise, source, arm, phase)
+    mean = drawn if tables.law == RELEASED else (total + drawn) / count
+    release(tables, state, 0, arm, mean, tables.noise / count)
     return float(mean)
 
 
 @kernel
-def _noise(tables: Any, scale: float, source: Any) -> float:
-    if tables.law == LAPLACE_NOISE:
-        return laplace(source, scale)
-    return gaussian(source, scale)
+def _noise(tables: Any, scale: float, source: Any, stream: int, phase: int) -> float:
+    if tables.law == GAUSSIAN_NOISE:
+        return gaussian(source, scale)
+    return named_laplace(source, scale, stream, phase + 1)
 
 
 @kernel
@@ -68,32 +70,33 @@ def _least_squares(
         for j in range(rank):
             tables.matrix[k, j] = 0.0
     for place in range(pulled):
-        arm = tables.active[tables.pulled[place]]
+        arm = int(state[ACTIVE, tables.pulled[place]])
         for k in range(rank):
-            tables.moment[k] += tables.sums[place] * rows[arm, k]
+            tables.moment[k] += state[SUM, place] * rows[arm, k]
             for j in range(rank):
                 tables.matrix[k, j] += tables.counts[place] * rows[arm, k] * rows[arm, j]
     if tables.law != NO_NOISE:
-        scale = tables.noise * _largest_sum(tables, rows, n, rank)
+        scale = tables.noise * _largest_sum(state, rows, n, rank)
         for k in range(rank):
-            tables.moment[k] += _noise(tables, scale, source)
+            drawn = _noise(tables, scale, source, k, phase)
+            tables.moment[k] = drawn if tables.law == RELEASED else tables.moment[k] + drawn
             release(tables, state, k, 0, tables.moment[k], scale)
     solve_positive(tables.matrix, tables.moment, rank)
     for slot in range(n):
         value = 0.0
         for k in range(rank):
-            value += rows[tables.active[slot], k] * tables.moment[k]
+            value += rows[int(state[ACTIVE, slot]), k] * tables.moment[k]
         tables.estimates[slot] = value
 
 
 @kernel
-def _largest_sum(tables: Any, rows: FloatArray, n: int, rank: int) -> float:
+def _largest_sum(state: FloatArray, rows: FloatArray, n: int, rank: int) -> float:
     """Largest sum of absolute coordinates of an arm that is left: how far one reward moves the moments."""
     largest = 0.0
     for slot in range(n):
         total = 0.0
         for k in range(rank):
-            total += abs(rows[tables.active[slot], k])
+            total += abs(rows[int(state[ACTIVE, slot]), k])
         largest = max(largest, total)
     return largest
 

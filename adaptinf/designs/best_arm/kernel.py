@@ -10,7 +10,15 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, exchange, orthogonal_coordinates
-from adaptinf.designs.best_arm.estimates import EVERY_ARM, G_OPTIMAL, MAX_DET, NO_NOISE, estimate
+from adaptinf.designs.best_arm.estimates import (
+    ACTIVE,
+    EVERY_ARM,
+    G_OPTIMAL,
+    MAX_DET,
+    NO_NOISE,
+    SUM,
+    estimate,
+)
 from adaptinf.designs.best_arm.g_optimal_kernel import balance
 from adaptinf.privacy.noise import Buffer, uniform
 from adaptinf.simulation.replicate import Program, written_arrays
@@ -20,6 +28,9 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
 _SCALAR_COLUMNS = 9
+_PUBLIC, _ROWS = SUM, 3
+"""Rows before it are what choices read, where estimates are private: which arms are left follows from what is
+released, and the sums of rewards reach it through that alone."""
 _LIMIT = 1.0 + 1e-6
 _DESIGN_GAP, _DESIGN_STEPS = 1e-6, 10_000
 _EXPLORING, _LEFTOVER = range(2)
@@ -29,7 +40,7 @@ class BestArmTables(NamedTuple):
     """What the kernels need to know, and their working memory, of n arms with d coordinates.
 
     Shapes: sizes (phases + 1,), features, first_coefficients (n, d), first_basis (d,), first_weights (n,),
-    active, ranks, order, pulled, counts (n,), sums, estimates, weights, leverage (n,), basis (d,),
+    ranks, order, pulled, counts (n,), estimates, weights, leverage (n,), basis (d,),
     coordinates (n, d), residual, reduced, coefficients (slots, d), directions, matrix (d, d), image, moment
     (d,).
     """
@@ -46,12 +57,10 @@ class BestArmTables(NamedTuple):
     first_coefficients: FloatArray
     first_basis: IntArray
     first_weights: FloatArray
-    active: IntArray
     ranks: IntArray
     order: IntArray
     pulled: IntArray
     counts: IntArray
-    sums: FloatArray
     estimates: FloatArray
     weights: FloatArray
     leverage: FloatArray
@@ -72,9 +81,9 @@ class BestArmTables(NamedTuple):
 @kernel
 def _begin(tables: BestArmTables, state: FloatArray, source: Any) -> None:
     """Put all arms in the first phase, in an order among ties that is drawn where it should be."""
-    n = tables.active.shape[0]
+    n = tables.ranks.shape[0]
     for arm in range(n):
-        tables.active[arm] = arm
+        state[ACTIVE, arm] = arm
         tables.ranks[arm] = arm
     if tables.shuffled:
         for last in range(n - 1, 0, -1):
@@ -105,7 +114,7 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
     source = tables.features if phase == 1 else tables.coordinates
     rank = orthogonal_coordinates(
         source,
-        tables.active,
+        state[ACTIVE],
         n,
         dimension,
         tables.residual,
@@ -114,7 +123,7 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
         tables.basis,
     )
     for slot in range(n):
-        arm = tables.active[slot]
+        arm = int(state[ACTIVE, slot])
         for k in range(rank):
             tables.coordinates[arm, k] = tables.reduced[slot, k] if rank < dimension else source[arm, k]
     state[SCALARS, _DIMENSION] = rank
@@ -142,8 +151,6 @@ def _plan(tables: BestArmTables, state: FloatArray) -> None:
         for place in range(pulled):
             tables.pulled[place] = place if everything else tables.basis[place]
             tables.counts[place] = count
-    for place in range(pulled):
-        tables.sums[place] = 0.0
     state[SCALARS, _PULLED] = pulled
     state[SCALARS, _NEXT] = 0.0
     state[SCALARS, _LEFT] = tables.counts[0]
@@ -176,51 +183,53 @@ def _optimal_plan(tables: BestArmTables, phase: int, n: int, rank: int) -> int:
 
 
 @kernel
-def _before(tables: BestArmTables, slot: int, other: int) -> bool:
+def _before(tables: BestArmTables, active: FloatArray, slot: int, other: int) -> bool:
     """Whether a slot is better than another."""
     if tables.estimates[slot] != tables.estimates[other]:
         return bool(tables.estimates[slot] > tables.estimates[other])
-    return bool(tables.ranks[tables.active[slot]] < tables.ranks[tables.active[other]])
+    return bool(tables.ranks[int(active[slot])] < tables.ranks[int(active[other])])
 
 
 @kernel
-def _sift(tables: BestArmTables, start: int, end: int) -> None:
+def _sift(tables: BestArmTables, active: FloatArray, start: int, end: int) -> None:
     """Move an entry of the heap `order` down until no worse one is above a better one's parent."""
     root = start
     while 2 * root + 1 < end:
         child = 2 * root + 1
-        if child + 1 < end and _before(tables, tables.order[child], tables.order[child + 1]):
+        if child + 1 < end and _before(tables, active, tables.order[child], tables.order[child + 1]):
             child += 1
-        if _before(tables, tables.order[child], tables.order[root]):
+        if _before(tables, active, tables.order[child], tables.order[root]):
             return
         tables.order[root], tables.order[child] = tables.order[child], tables.order[root]
         root = child
 
 
 @kernel
-def _sort(tables: BestArmTables, n: int) -> None:
-    """Slots into `order`, the best first: heap sort, which needs no memory."""
+def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
+    """Slots of the n arms that are left into `order`, the best first: heap sort, which needs no memory."""
     for slot in range(n):
         tables.order[slot] = slot
     for start in range(n // 2 - 1, -1, -1):
-        _sift(tables, start, n)
+        _sift(tables, active, start, n)
     for end in range(n - 1, 0, -1):
         tables.order[0], tables.order[end] = tables.order[end], tables.order[0]
-        _sift(tables, 0, end)
+        _sift(tables, active, 0, end)
 
 
 @kernel
 def _end_phase(tables: BestArmTables, state: FloatArray, source: Any) -> None:
+    """Keep the best arms; asked again with more of its noise known, on the same state, it starts afresh."""
     phase = int(state[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = int(state[SCALARS, _DIMENSION])
     estimate(tables, state, phase, n, rank, int(state[SCALARS, _PULLED]), source)
-    _sort(tables, n)
+    _sort(tables, state[ACTIVE], n)
     kept = int(tables.sizes[phase + 1])
     for place in range(kept):
-        tables.pulled[place] = tables.active[tables.order[place]]
+        tables.order[place] = int(state[ACTIVE, tables.order[place]])
     for place in range(kept):
-        tables.active[place] = tables.pulled[place]
+        state[ACTIVE, place] = tables.order[place]
+    state[SUM, :] = 0.0
     state[SCALARS, _PHASE] += 1.0
     state[SCALARS, _PULLED] = 0.0
     if phase + 2 == tables.sizes.shape[0]:
@@ -233,12 +242,12 @@ def _choose(tables: BestArmTables, state: FloatArray, context: FloatArray, sourc
         _begin(tables, state, source)
     if state[SCALARS, _DECIDED] > 0.0:
         tables.status[0] = _LEFTOVER
-        arm = int(tables.active[0])
+        arm = int(state[ACTIVE, 0])
     else:
         if state[SCALARS, _PULLED] == 0.0:
             _plan(tables, state)
         tables.status[0] = _EXPLORING
-        arm = int(tables.active[tables.pulled[int(state[SCALARS, _NEXT])]])
+        arm = int(state[ACTIVE, tables.pulled[int(state[SCALARS, _NEXT])]])
     certain_arm(tables, arm)
     return arm
 
@@ -251,7 +260,7 @@ def _update(
     if tables.status[0] != _EXPLORING:
         return
     place = int(state[SCALARS, _NEXT])
-    tables.sums[place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
+    state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
     state[SCALARS, _LEFT] -= 1.0
     if state[SCALARS, _LEFT] > 0.0:
         return
@@ -265,7 +274,7 @@ def _update(
 @kernel
 def _finish(tables: BestArmTables, state: FloatArray, outcome: FloatArray) -> None:
     decided = state[SCALARS, _DECIDED] > 0.0
-    outcome[0] = float(tables.active[0]) if decided else math.nan
+    outcome[0] = state[ACTIVE, 0] if decided else math.nan
     outcome[1] = state[SCALARS, _DECIDED] if decided else math.nan
 
 
@@ -285,7 +294,7 @@ def _run_step(tables: BestArmTables, step: Step, rng: Generator, state: FloatArr
 def replay_phases(
     tables: BestArmTables, state: FloatArray, source: Buffer, overridden: BoolArray, actions: IntArray
 ) -> None:
-    """Write a run's proposals where all rewards are 0; overridden, actions (rounds,)."""
+    """Write the proposals that follow from what a run released, which is in the source; shapes (rounds,)."""
     state[:] = 0.0
     for step in range(actions.shape[0]):
         tables.status[0] = 0
@@ -330,12 +339,10 @@ def best_arm_tables(
         first_coefficients=np.zeros((0, 0)) if coefficients is None else coefficients,
         first_basis=np.zeros(dimension, dtype=np.int64) if basis is None else basis,
         first_weights=np.zeros(0) if weights is None else weights,
-        active=np.zeros(n, dtype=np.int64),
         ranks=np.zeros(n, dtype=np.int64),
         order=np.zeros(n, dtype=np.int64),
         pulled=np.zeros(n, dtype=np.int64),
         counts=np.zeros(n, dtype=np.int64),
-        sums=np.zeros(n),
         estimates=np.zeros(n),
         weights=np.zeros(slots),
         leverage=np.zeros(slots),
@@ -354,4 +361,12 @@ def best_arm_tables(
 
 def best_arm_program(tables: BestArmTables) -> Program:
     """Entry point with its tables."""
-    return Program(_run_block, tables, (1, _SCALAR_COLUMNS), n_statuses=2, n_outcomes=2, step=_run_step)
+    return Program(
+        _run_block,
+        tables,
+        (_ROWS, max(tables.ranks.size, _SCALAR_COLUMNS)),
+        n_statuses=2,
+        n_outcomes=2,
+        step=_run_step,
+        n_public=None if tables.law == NO_NOISE else _PUBLIC,
+    )

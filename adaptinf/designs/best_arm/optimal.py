@@ -156,7 +156,7 @@ class DPOD(_OptimalRounds):
     unit_rewards: ClassVar[bool] = True
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
-    inexact: ClassVar[str] = "its noise is on sums of rewards and features, which have no exact grid yet"
+    inexact: ClassVar[str] = "its noise is on rewards times features, which are no whole numbers: take DPBAI"
 
     def _noise(self) -> float:
         return 1.0 / float(self.epsilon)

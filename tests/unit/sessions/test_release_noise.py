@@ -12,7 +12,6 @@ import pytest
 
 from adaptinf import AdaptiveLog
 from adaptinf.designs import (
-    DPBAI,
     UCB,
     Design,
     DPConSE,
@@ -339,7 +338,6 @@ def test_a_missing_outcome_adds_nothing_and_the_count_rises() -> None:
         (Mixture(UCB()), {}, "promises no privacy"),
         (LinPriv(epsilon=1.0, delta=1e-6), {"dimension": 2}, "no calibration in whole numbers"),
         (LDPBandit(epsilon=1.0), {"dimension": 2}, "participant's side"),
-        (DPBAI(epsilon=1.0, features=np.eye(3)), {}, "means of a phase"),
         (PrivateUCB(epsilon=1e-5), {}, "larger epsilon"),
     ],
     ids=lambda given: type(given).__name__,
