@@ -8,8 +8,10 @@ arithmetic from the operating system's randomness.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +28,7 @@ GRID_UNITS = 1 << 20
 # beyond it a draw could leave 64 bits: exp(-2^63 / 2^55) = 1e-111
 _SCALE = Number(0.0, 2.0**55, open_low=True)
 _EXACT = 2.0**53
+_KEPT = 256
 
 
 def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
@@ -130,9 +133,7 @@ def discrete_laplace(scale: float, size: int) -> IntArray:
     dtype('int64')
     """
     check("discrete_laplace", scale=(scale, _SCALE), size=(size, Count(0)))
-    library = _opendp("discrete Laplace noise")
-    space = library.vector_domain(library.atom_domain(T="i64")), library.l1_distance(T="i64")
-    return _draw(library.m.make_laplace(*space, scale=float(scale)), size)
+    return _draw(_samplers.laplace(_opendp("discrete Laplace noise"), float(scale)), size)
 
 
 def discrete_gaussian(scale: float, size: int) -> IntArray:
@@ -168,9 +169,27 @@ def discrete_gaussian(scale: float, size: int) -> IntArray:
     dtype('int64')
     """
     check("discrete_gaussian", scale=(scale, _SCALE), size=(size, Count(0)))
-    library = _opendp("discrete Gaussian noise")
+    return _draw(_samplers.gaussian(_opendp("discrete Gaussian noise"), float(scale)), size)
+
+
+def _laplace(library: Any, scale: float) -> Any:
+    space = library.vector_domain(library.atom_domain(T="i64")), library.l1_distance(T="i64")
+    return library.m.make_laplace(*space, scale=scale)
+
+
+def _gaussian(library: Any, scale: float) -> Any:
     space = library.vector_domain(library.atom_domain(T="i64")), library.l2_distance(T="f64")
-    return _draw(library.m.make_gaussian(*space, scale=float(scale)), size)
+    return library.m.make_gaussian(*space, scale=scale)
+
+
+class _Samplers(threading.local):
+    """Samplers by scale, of each thread its own: they have no state, and take longer to make than a draw."""
+
+    def __init__(self) -> None:
+        self.laplace, self.gaussian = (lru_cache(maxsize=_KEPT)(make) for make in (_laplace, _gaussian))
+
+
+_samplers = _Samplers()
 
 
 def _opendp(purpose: str) -> Any:
@@ -183,5 +202,5 @@ def _opendp(purpose: str) -> Any:
 
 
 def _draw(measurement: Any, size: int) -> IntArray:
-    # a measurement is made for one call and used by one thread; T="i64", as OpenDP reads T=int as 32 bits
+    # a measurement is used by one thread; T="i64", as OpenDP reads T=int as 32 bits
     return np.array(measurement([0] * size), dtype=np.int64)

@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numba
 import numpy as np
+from numba.extending import typeof_impl
 
 from adaptinf.privacy.noise import Nodes, Told
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, to_grid
@@ -70,6 +72,21 @@ def unit_scale(scale: float) -> float:
     return units
 
 
+def _room(coins: np.random.Generator, size: int) -> Nodes:
+    """Nodes of which none is known."""
+    values, scales = np.zeros(size), np.zeros(size)
+    return Nodes(coins, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
+
+
+_TYPE = numba.typeof(_room(np.random.default_rng(0), _ROOM))  # type: ignore[no-untyped-call]
+
+
+@typeof_impl.register(Nodes)
+def _type_of_nodes(source: Nodes, context: Any) -> Any:
+    """The type of all that `_room` makes: Numba would put it together in Python at each call of a kernel."""
+    return _TYPE
+
+
 class ReleaseStepper(KernelStepper):
     """The kernels of a run, with noise by named nodes; choices are not shown what is not released."""
 
@@ -86,11 +103,7 @@ class ReleaseStepper(KernelStepper):
     ) -> None:
         super().__init__(program, n_arms, clocked, coins)
         self._words, self._draw = words, draw
-        self._nodes = self._room(_ROOM)
-
-    def _room(self, size: int) -> Nodes:
-        values, scales = np.zeros(size), np.zeros(size)
-        return Nodes(self.rng, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
+        self._nodes = _room(coins, _ROOM)
 
     def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
         state = self.state.copy()
@@ -129,7 +142,7 @@ class ReleaseStepper(KernelStepper):
             self._nodes.values[known] = units / GRID_UNITS
             known += 1
             if known == len(self._nodes.values):
-                wider = self._room(2 * known)
+                wider = _room(self.rng, 2 * known)
                 wider.values[:known] = self._nodes.values
                 self._nodes = wider
         self.state[:] = state

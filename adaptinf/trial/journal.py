@@ -48,12 +48,14 @@ Entry = dict[str, Any]
 class Journal:
     """The rows of a file, as far as they have been read: `rows` of them, the last with the digest `head`.
 
-    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`.
+    One transaction at a time: `begin`, then `news` and `append`, then `commit` or `rollback`. What is added
+    waits for the commit, which writes all rows of a table at once.
     """
 
     def __init__(self, path: Path, create: bool = False) -> None:
         self.path, self.rows, self.head = path, 0, _START
         self._appended: tuple[int, str] | None = None
+        self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
         if not create and not path.exists():
             raise FileError(str(path), "read", "there is no such file: Trial.create makes a trial")
         mode = "rwc" if create else "rw"
@@ -99,7 +101,7 @@ class Journal:
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes keeps all others from writing until it ends."""
         self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
-        self._appended = None
+        self._drop()
         try:
             self.connection.begin()
         except FAILURES as error:
@@ -137,15 +139,28 @@ class Journal:
         text = json.dumps(encode(entry), separators=(",", ":"))
         head = self.head if self._appended is None else self._appended[1]
         number, digest = self.next, _digest(head, text)
-        row = {"number": number, "entry": text, "digest": digest}
+        self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
+        self._appended = number, digest
+
+    def add(self, statement: sa.Insert, row: dict[str, Any]) -> None:
+        """Let a row of any table be written in this transaction."""
+        self._waiting.setdefault(statement, []).append(row)
+
+    def write(self) -> None:
+        """Write what was added, in the transaction."""
+        waiting, self._waiting = self._waiting, {}
         try:
-            self.connection.execute(_ADDED, row)
+            for statement, rows in waiting.items():
+                self.connection.execute(statement, rows)
         except FAILURES as error:
             raise self.told(error, "written") from error
-        self._appended = number, digest
+
+    def _drop(self) -> None:
+        self._appended, self._waiting = None, {}
 
     def commit(self) -> None:
         """End the transaction: what was added is on the disk when this returns."""
+        self.write()
         try:
             self.connection.commit()
         except FAILURES as error:
@@ -156,7 +171,7 @@ class Journal:
 
     def rollback(self) -> None:
         """End the transaction as if nothing had been added."""
-        self._appended = None
+        self._drop()
         try:
             self.connection.rollback()
         except FAILURES:  # what failed before has ended it

@@ -48,7 +48,7 @@ class Requests:
                 self._forget()
                 raise
             finally:
-                self.journal.rollback()
+                self._end()
 
     def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
         """One transaction: read what others wrote, answer, write the row, and only then give the answer.
@@ -75,21 +75,24 @@ class Requests:
                     written |= self._write(replay, entry)
                 if written:
                     self.journal.commit()
-                else:
-                    self.journal.rollback()
             except ParameterError:
                 if written:  # the memory has what the file will not have
                     self._forget()
-                self.journal.rollback()
                 raise
             except BaseException:
                 self._forget()
-                self.journal.rollback()
                 raise
+            finally:
+                self._end()
             if purge:
                 self.journal.purge()
             self.keep()
             return answers
+
+    def _end(self) -> None:
+        """End a transaction: what was not committed is gone."""
+        self._sealing.let_go()
+        self.journal.rollback()
 
     def _still_copied(self) -> bool:
         """Whether the file is a copy; a trial never becomes one, and is asked once."""

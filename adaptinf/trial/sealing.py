@@ -46,6 +46,7 @@ _TABLE = sa.Table(
     sa.Column("secret", sa.LargeBinary, nullable=False),
 )
 _WANTED = sa.select(_TABLE.c.secret).where(_TABLE.c.number == sa.bindparam("wanted"))
+_LARGEST = sa.select(sa.func.max(_TABLE.c.number))
 _ADDED = sa.insert(_TABLE)
 
 
@@ -55,6 +56,7 @@ class Sealing:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._many: dict[int, bytes] = {}
+        self._last: int | None = None
 
     def start(self) -> None:
         """Make the table, with the secret of marks."""
@@ -100,9 +102,15 @@ class Sealing:
     def secret(self, number: int) -> bytes | None:
         """A secret; None where there is none, or it was destroyed."""
         found: Any = self._many.get(number)
-        if found is None:
+        if found is None and number <= self._newest():
             found = next((row[0] for row in self._read(_WANTED, {"wanted": number})), None)
         return None if found is None or found == _DESTROYED else bytes(found)
+
+    def _newest(self) -> int:
+        """The largest number of a secret in the file, which is asked for once until `let_go`."""
+        if self._last is None:
+            self._last = self._read(_LARGEST)[0][0]
+        return MARKS if self._last is None else int(self._last)
 
     def load(self) -> None:
         """Have all secrets at hand until `let_go`, for many rows."""
@@ -110,7 +118,7 @@ class Sealing:
 
     def let_go(self) -> None:
         """Keep no secret in memory."""
-        self._many = {}
+        self._many, self._last = {}, None
 
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """What is wrong with the secrets of so many decisions, of which some were erased."""
@@ -126,7 +134,12 @@ class Sealing:
     def destroy(self, number: int) -> None:
         """Overwrite a secret where it lies: a deleted row could leave a copy in its page."""
         change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=_DESTROYED)
-        self._done(change)
+        self._journal.write()
+        self._many.pop(number, None)
+        try:
+            self._journal.connection.execute(change)
+        except FAILURES as error:
+            raise self._journal.told(error, "written") from error
 
     def mark(self, what: str, value: Any) -> str | None:
         """What stands for the name of a unit or a key that was erased; None after the secret was destroyed.
@@ -140,15 +153,9 @@ class Sealing:
         return hmac.digest(secret, text, hashlib.sha256).hex()[:_MARK]
 
     def _add(self, number: int) -> bytes:
-        secret = secrets.token_bytes(_BYTES)
-        self._done(_ADDED, {"number": number, "secret": secret})
+        secret = self._many[number] = secrets.token_bytes(_BYTES)
+        self._journal.add(_ADDED, {"number": number, "secret": secret})
         return secret
-
-    def _done(self, statement: Any, values: dict[str, Any] | None = None) -> None:
-        try:
-            self._journal.connection.execute(statement, values)
-        except FAILURES as error:
-            raise self._journal.told(error, "written") from error
 
     def _read(self, query: Any, values: dict[str, Any] | None = None) -> list[Any]:
         try:
