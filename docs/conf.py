@@ -76,6 +76,23 @@ def _write_math(translator: Any, node: nodes.Element, display: str) -> None:
     raise nodes.SkipNode
 
 
+_WHOLE = re.compile(r"(\d{4}-\d\d-\d\d|\d[\d.]*e-\d+)")  # what must not break at its hyphens
+
+
+def _whole_numbers(app: Sphinx, tree: nodes.document, page: str) -> None:
+    """Dates and numbers with an exponent stand on one line of a table's cell, however narrow."""
+    for entry in tree.findall(nodes.entry):
+        for text in list(entry.findall(nodes.Text)):
+            parts = _WHOLE.split(text.astext())
+            if len(parts) > 1 and not isinstance(text.parent, nodes.literal | nodes.math):
+                marked = [
+                    nodes.inline("", part, classes=["whole"]) if place % 2 else nodes.Text(part)
+                    for place, part in enumerate(parts)
+                    if part
+                ]
+                text.parent.replace(text, marked)
+
+
 def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Captions of the side bar stand before the first heading of the page, so they are none themselves."""
     name = "furo_navigation_tree"
@@ -83,6 +100,7 @@ def _plain_captions(app: Sphinx, page: str, template: str, context: dict[str, An
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("doctree-resolved", _whole_numbers)
     app.connect("html-page-context", _plain_captions, priority=900)  # after the theme has made the side bar
     # MathML that browsers draw themselves: pages are whole without a network.
     app.add_html_math_renderer(

@@ -117,13 +117,14 @@ def verdict(counted: list[Array], runs: int) -> str:
     measured = [means_of(part) for part in counted]
     short = [mean for mean in measured if min(mean[HYBRID], np.nan_to_num(mean[SUMS], nan=1.0)) < least]
     told = sum(mean[CAUTIONED] > 0.5 for mean in short)
+    lowest = min(np.nanmin([mean[HYBRID], mean[SUMS]]) for mean in measured)
     widths = [mean[RATIO] for cell, mean in zip(CELLS, measured, strict=False) if cell.arms <= 10]
     others = f"; of the others {told} of {len(short)} are cautioned in most logs" if short else ""
     kept = f"{len(counted) - len(short)} of {len(counted)} rows{others}"
     return (
         f"Hybrid intervals, from rows and from sums, cover at least .945 less three Monte-Carlo errors,\n"
-        f"{least:.4f}, in {kept}. At up to ten arms their mean width\nis at most {max(widths):.2f} times the "
-        f"usual one; at most {MOST:.2f} was promised."
+        f"{least:.4f}, in {kept}. The lowest coverage is {lowest:.4f}. At up to ten arms their mean width\n"
+        f"is at most {max(widths):.2f} times the usual one; at most {MOST:.2f} was promised."
     )
 
 

@@ -135,7 +135,8 @@ def test_pages_say_how_many_figures_agree_with_those_of_the_papers() -> None:
         plain = " ".join(text.replace("*", "").split())
         assert f"{agreeing} agree and {differing} differ" in plain, page
         assert f" {agreeing + differing}" in plain, page
-        assert f"{len(rows)} of {len(rows)}" in plain, page
+        # README says nothing of runs that repeat our own figures: that belongs to the pages of the studies
+        assert (f"{len(rows)} of {len(rows)}" in plain) is (page != "README.md"), page
         parts.append(
             [int(number) for number in re.findall(r"^\| (\d+) \| [^|]+ \| [a-z]", text, re.MULTILINE)]
         )
