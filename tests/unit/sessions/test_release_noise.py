@@ -7,8 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
+from numba import types
 
 from adaptinf import AdaptiveLog
 from adaptinf.designs import (
@@ -24,9 +26,9 @@ from adaptinf.designs import (
 )
 from adaptinf.designs.arms.audit_trials import UCBReplay
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.noise import laplace
+from adaptinf.privacy.noise import Nodes, laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace
-from adaptinf.sessions import open_session
+from adaptinf.sessions import open_session, releasing
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import block_stream, seed_sequence
 from adaptinf.simulation.steps import CHOOSE, Step
@@ -255,6 +257,14 @@ def test_decisions_follow_from_the_released_numbers_to_the_last_bit(design: Priv
     program = design.program(Tableau(PARTS), ROUNDS, recording=True)
     (replayed,) = UCBReplay(program.tables)(transcript(session.log(), session))
     assert np.array_equal(replayed.seen, replayed.recomputed)
+
+
+def test_kernels_are_told_the_type_that_numba_finds() -> None:
+    """It is said once for all nodes, whatever their number, and put together here from what they hold."""
+    for size in (1, 16, 32):
+        nodes = releasing._room(np.random.default_rng(size), size)
+        found = types.NamedTuple([numba.typeof(field) for field in nodes], Nodes)
+        assert numba.typeof(nodes) == releasing._TYPE == found
 
 
 def test_a_draw_that_fails_changes_nothing() -> None:
