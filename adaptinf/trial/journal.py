@@ -65,11 +65,15 @@ class Journal:
             driver = sqlite3.connect(
                 name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
-            driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
-            driver.execute("PRAGMA cell_size_check = ON")
-            driver.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
-            if create:
-                driver.execute("PRAGMA journal_mode = WAL")
+            try:
+                driver.execute("PRAGMA synchronous = FULL")  # a commit returns when the disk has it
+                driver.execute("PRAGMA cell_size_check = ON")
+                driver.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+                if create:
+                    driver.execute("PRAGMA journal_mode = WAL")
+            except FAILURES:
+                driver.close()  # of a damaged file, whose -shm it would hold until it is collected
+                raise
             return driver
 
         self._engine = sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
