@@ -20,6 +20,7 @@ from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.weighted import COMMON, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
+from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
@@ -252,13 +253,13 @@ def _problems(question: Question, asked: Asked, estimator: str | None, given: li
         problems.append(unlisted("estimator", ESTIMATORS, estimator))
     if asked.weights is not None and asked.weights not in WEIGHTS:
         problems.append(unlisted("weights", WEIGHTS, asked.weights))
-    if asked.weights == COMMON and not question.contrast:
-        problems.append(f"{COMMON} weights are one weight for two arms: use Contrast, or weights of each arm")
+    if asked.weights == JOINT and question.contrast:
+        problems.append(f"{JOINT} weights are of several arms' means: those of a pair are {COMMON}")
     if method is not None and method.no_weights and {"weights", "decay"} & set(given):
         weighted = " or ".join(one.name for one in METHODS if "weights" in one.options)
         problems.append(f"{method.no_weights} no weights: leave weights and decay out, or ask for {weighted}")
     if asked.decay is not None:
-        if asked.weights in ("uniform", "sqrt", COMMON):
+        if asked.weights in (JOINT, "uniform", "sqrt", COMMON):
             problems.append(f"decay belongs to two-point weights, not to {asked.weights}")
         problems += decay_problems(asked.decay)
     return problems

@@ -7,10 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights
+from adaptinf.inference.arms.circumstances.rounds import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.scores.inverse import combined_weights, two_point_weights
+from adaptinf.inference.scores.inverse import combined_weights, indicators, two_point_weights
+from adaptinf.inference.scores.joint import JOINT, expected_spread
+from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Outcome
 from adaptinf.inference.validity.lengths import (
     LOG_ALPHA,
     binomial_length,
@@ -26,6 +30,8 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf
+_MOST_ROUNDS = 2_000
+"""Rounds of a log from which lengths of joint weights are told, at the least; fewer than twice as many."""
 
 
 def typical_arms(question: Question) -> tuple[IntArray, FloatArray]:
@@ -58,6 +64,8 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
     std = profile.pooled_std
     if question.contrast:  # of plain scores, whose product is never positive, only squares are left
         mean, std = 0.0, math.hypot(std, mean)
+    if kind == JOINT:
+        return _joint_length(replace(question, codes=codes), math.hypot(std, mean))
     if profile.sums is not None:
         return _length_from_sums(question, codes, kind or "uniform", mean, std)
     arrays = profile.log.arrays
@@ -86,6 +94,25 @@ def weighted_length(question: Question, verdict: Verdict) -> float:
         return typical(student_length(error, freedom))
     both = np.hypot(*error) if one is None else combined_error(one, std)
     return float(student_length(np.array(both), freedom.min()))
+
+
+def _joint_length(question: Question, std: float) -> float:
+    """Of weights that arms share, from some rounds of a long log."""
+    profile, codes = question.profile, question.codes
+    if profile.sums is not None:
+        found = joint_means_of_sums(question, Outcome(BATCH_MEAN, ""))
+        assert found.squares is not None
+        squares, freedom = found.squares, found.freedom
+    else:
+        every, own = profile.propensities, joint_propensities(question)
+        assert every is not None
+        step = max(1, len(every) // _MOST_ROUNDS)
+        chosen = indicators(profile.log.arrays.action[::step], codes)
+        propensities = every[::step, codes]
+        fixed = propensities if own is None else own[::step]
+        squares, freedom = expected_spread(chosen, fixed, propensities, len(every) / len(chosen))
+    with np.errstate(invalid="ignore"):
+        return typical(student_length(std * np.sqrt(squares), freedom))
 
 
 def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: float, std: float) -> float:

@@ -51,6 +51,8 @@ class ArmMethod(MethodRecord[Question]):
     """Whether it knows what to do where rewards are missing at random."""
     takes_sums: bool = False
     """Whether sums by batch and arm are enough for it."""
+    pairs: bool = False
+    """Whether differences of a table's arms are those of `Contrast`."""
     bound: Literal["", "shares", "propensities"] = ""
     """What the least possible variance rests on; empty where errors ignore adaptivity."""
 

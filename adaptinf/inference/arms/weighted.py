@@ -9,6 +9,7 @@ experiments".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,26 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored
-from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
+from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means, seen_rounds
+from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.scores.inverse import origin_of
+from adaptinf.inference.scores.joint import (
+    JOINT,
+    Pieces,
+    Tabled,
+    joint_means,
+    joint_rows,
+    middles,
+    moving,
+    round_pieces,
+    rounds_of,
+    trend_of,
+    whole_pieces,
+)
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -33,10 +49,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.validity.profile import LogProfile
 
-WEIGHTS = ("uniform", "sqrt", "two-point", "combined")
+WEIGHTS = (JOINT, "uniform", "sqrt", "two-point", "combined")
 COMMON = "combined"
-"""Weights that both arms of a contrast share: a mean has none."""
-_OWN = ("two-point", "sqrt")
+"""One weight a round for both arms of a contrast, or all arms of a table."""
+OWN = ("two-point", "sqrt")
+"""Weights that each arm has of its own."""
 _RARELY_DRAWN = 1e-3
 """Propensities below it leave uniform weights far from normal at usual numbers of rounds."""
 _SMALL = 100_000
@@ -53,6 +70,9 @@ _MIXED = (
     "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
     "would be of another mix of contexts"
 )
+_JOINT_BY_UNIT = "units have several rounds, and one weight for each of them ties units together"
+_MOVES = 0.01
+"""P-value below which an arm's contrasts are seen to move over the period."""
 _HADAD = (
     "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
     "90% at 1,000 rounds and 92% at 10,000"
@@ -77,16 +97,19 @@ def _weights_refusal(profile: LogProfile, weights: str) -> str:
         return _EVERY
     if profile.sums is not None and (refusal := from_sums.weights_refusal(profile, weights)):
         return refusal
-    if weights == COMMON:
+    if weights == JOINT and profile.repeated_units:
+        return _JOINT_BY_UNIT
+    if weights in (COMMON, JOINT):
         return rounds.combined_refusal(profile)
     return _MIXED if profile.decides_by_context else ""
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
-    """Kinds of weights in order: for a pair first those that survive a drift of both arms."""
-    if not question.contrast:
-        return (*_OWN, "uniform")
-    return (*_OWN, COMMON, "uniform") if question.stationary else (COMMON, "uniform", *_OWN)
+    """Kinds of weights in order: first those that survive a drift of all arms, unless there is none."""
+    shared = (COMMON, "uniform") if question.contrast else (JOINT, "uniform")
+    if question.stationary:
+        return (*OWN, *shared) if question.contrast else (*OWN, *shared[::-1])
+    return (*shared, *OWN)
 
 
 def _assess(estimator: str, first: float, caveat: str, question: Question) -> list[Verdict]:
@@ -99,7 +122,7 @@ def _assess(estimator: str, first: float, caveat: str, question: Question) -> li
         call: dict[str, Any] = {"estimator": estimator, "weights": weights}
         if weights == "two-point" and stated is not None and profile.usable_decay != stated:
             call["decay"] = stated
-        if question.contrast and weights in _OWN:
+        if weights in OWN:
             call |= STATED
         reason = refusal
         if not reason and weights != "uniform":
@@ -122,6 +145,8 @@ def _reason(question: Question, weights: str) -> tuple[str, str]:
     warning = _HADAD if small else ""
     if weights == COMMON:
         return f"{_KNOWN}, and one weight for both arms keeps variances even and a common drift out", warning
+    if weights == JOINT:
+        return f"{_KNOWN}, and arms share their weights, which keeps a common drift out", warning
     if weights == "two-point":
         return f"{_KNOWN} and their floor's decay is fixed: variances are kept even", warning
     if weights == "sqrt":
@@ -145,12 +170,22 @@ def _assumes(question: Question, weights: str) -> str:
 
 def _stays(question: Question, weights: str) -> str:
     """What has to stay the same over time."""
-    if not question.contrast:
-        return "arm means stay the same, or a mean over the rounds with their weights is wanted"
-    if weights in _OWN:
-        return "arm means stay the same: a drift that both arms share biases the difference"
-    by = "equally" if weights == "uniform" else "with the weights"
-    return f"what drifts moves both arms alike; an effect that changes is averaged over the rounds, {by}"
+    if weights in OWN:
+        return f"arm means stay the same: {_shared_drift(question)}"
+    if question.contrast or weights == COMMON:
+        by = "equally" if weights == "uniform" else "with the weights"
+        what = "both arms" if question.contrast else "all arms"
+        return f"what drifts moves {what} alike; an effect that changes is averaged over the rounds, {by}"
+    if weights == JOINT:
+        return "what drifts moves all arms alike"
+    return "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted"
+
+
+def _shared_drift(question: Question) -> str:
+    """What a drift that arms share does where each has weights of its own."""
+    if question.contrast:
+        return "a drift that both arms share biases the difference"
+    return "a drift that arms share tells equal arms apart"
 
 
 def _later(question: Question, weights: str) -> float:
@@ -159,10 +194,10 @@ def _later(question: Question, weights: str) -> float:
     comparable = not profile.log.context and not profile.context_refusal
     # Estimated propensities are one more assumption.
     later = 11.0 if profile.estimated and comparable else 0.0
-    if question.contrast and weights in _OWN and not question.stationary:
+    if weights in OWN and not question.stationary:
         return later + 16.0
     if weights != "uniform":
-        return later if profile.context_free or weights == COMMON else later + 5.0
+        return later if profile.context_free or weights in (COMMON, JOINT) else later + 5.0
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
     return later + 15.0 if profile.moves and comparable and (rare or profile.heavy_tailed) else later
 
@@ -196,8 +231,9 @@ def _usual(question: Question) -> str:
     profile = question.profile
     if profile.repeated_units:
         return "uniform"
-    if question.contrast and not question.stationary:
-        return "uniform" if _weights_refusal(profile, COMMON) else COMMON
+    if not question.stationary:
+        shared = COMMON if question.contrast else JOINT
+        return "uniform" if _weights_refusal(profile, shared) else shared
     if not profile.context_free or _weights_refusal(profile, "sqrt"):
         return "uniform"
     return "sqrt" if profile.usable_decay is None else "two-point"
@@ -220,7 +256,12 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 
 def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None = None) -> ArmFit:
+    warned: tuple[str, ...] = ()
     means = _estimates(question, choice, model)
+    if means.trend is not None and moving(means.trend) < _MOVES:
+        warned = (_moving_caution(means.trend),)
+        choice = replace(choice, weights="uniform")
+        means = _estimates(question, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
     once = np.where(means.freedom > 0.0, 0.0, np.nan)  # the spread of one reward is unknown
     return ArmFit(
@@ -239,13 +280,28 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         skewness=means.skewness,
         unevenness=means.unevenness,
         by_unit=means.by_unit,
+        warned=warned,
+    )
+
+
+def _moving_caution(trend: FloatArray) -> str:
+    """That arms are seen to move apart, and what the means are of then."""
+    return (
+        f"differences between arms move over the period (slope in time, p = {moving(trend):.2g}): each mean "
+        "is over the rounds in which its arm could be chosen, with uniform weights"
     )
 
 
 def _estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
     """In NumPy for short logs, compiled and streamed for long ones; from sums where there are no rows."""
+    joint = choice.weights == JOINT
     if question.profile.sums is not None:
+        if joint:
+            return joint_means_of_sums(question, model)
         return from_sums.estimates(question, choice, model)
+    if joint:
+        pieces, tabled, origin = joint_pieces(question, model)
+        return joint_means(pieces, tabled, origin, question.profile.log.n_rounds)
     options = _options(question, choice, model)
     if model is not None and model.seen is not None:
         return seen_means(question, model, options)
@@ -257,6 +313,31 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
     return streamed_means(*columns, question.codes, **options)
+
+
+def joint_pieces(question: Question, model: Outcome | None) -> tuple[Pieces, Tabled, float]:
+    """The rounds of a log piece by piece, what tables show of the arms, and the origin of scores."""
+    profile, codes, log = question.profile, question.codes, question.profile.log
+    own, every, fixed = profile.propensity, profile.propensities, rounds.joint_propensities(question)
+    assert own is not None
+    assert every is not None
+    smallest = profile.smallest_propensity[codes]
+    batch = np.arange(log.n_rounds) if log.arrays.batch is None else log.arrays.batch
+    time = middles(np.bincount(batch).astype(np.float64))[batch]
+    if model is not None and model.seen is not None:
+        scored = seen_rounds(question, model, {"outcome": model.values, "start": model.start})
+        used = scored.weights > 0.0
+        gain = used * scored.chosen / (own * model.seen.probability)[:, None]
+        fixed = every[:, codes] if fixed is None else fixed
+        found = rounds_of(scored.scores, gain, fixed, used, time)
+        total = np.where(model.seen.observed, log.arrays.recorded, 0.0) @ scored.chosen
+        return whole_pieces(found), (scored.chosen.sum(axis=0), total, smallest), scored.origin
+    action, reward = log.arrays.action, log.arrays.reward
+    tabled = (profile.pulls[codes], np.bincount(action, reward, log.n_arms)[codes], smallest)
+    outcome, start = (None, None) if model is None else (model.values, model.start)
+    columns = (action, reward, own, every, codes)
+    pieces = round_pieces(*columns, time=time, fixed=fixed, outcome=outcome, start=start)
+    return pieces, tabled, origin_of(reward, outcome)
 
 
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
@@ -274,7 +355,7 @@ def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[
         "decay": choice.decay,
         "outcome": None if model is None else model.values,
         "start": 0 if model is None else model.start,
-        "jointly": question.contrast,
+        "jointly": question.contrast or weights == COMMON,
     }
 
 
@@ -285,6 +366,10 @@ def _lags(question: Question) -> bool:
 
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
+    if fit.choice.weights == JOINT and question.profile.sums is None:
+        pieces, (pulls, _, _), origin = joint_pieces(question, fit.outcome)
+        scores, influence = joint_rows(pieces, pulls, question.profile.log.n_rounds)
+        return {"scores": scores + origin, "influence": influence}
     options = partial(_options, question, fit.choice, fit.outcome)
     return scored.rows(question, fit, partial(_columns, question.profile), options)
 
@@ -297,7 +382,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
         rests += "; that the choice of arms used no contexts, as the log has none"
     notes = [f"Assumes that {rests}."]
     if np.any(profile.impossible[question.codes]):
-        notes += rounds.gaps_notes(question)[0]
+        notes += rounds.gaps_notes(question, levels=choice.weights in (JOINT, COMMON))[0]
     if fit.by_unit is not None:
         notes += by_unit.fit_notes(question, fit)
     elif fit.outcome is not None:
@@ -316,12 +401,13 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     """Why the numbers may be worth less than their label says."""
-    own = question.contrast and fit.choice.weights in _OWN and not fit.stationary
-    found = [own_weights_caution(f"{fit.choice.weights}")] if own else []
+    own = fit.choice.weights in OWN and not fit.stationary
+    found = [own_weights_caution(f"{fit.choice.weights}", _shared_drift(question))] if own else []
+    found += _moving_difference(question, fit)
     found += question.profile.propensity_cautions
     found += [] if question.profile.sums is None else from_sums.cautions(question)
     if np.any(question.profile.impossible[question.codes]):
-        found += rounds.gaps_notes(question)[1]
+        found += rounds.gaps_notes(question, levels=fit.choice.weights in (JOINT, COMMON))[1]
     found += () if fit.outcome is None else fit.outcome.cautions
     if fit.by_unit is not None:
         found += by_unit.fit_cautions(question, fit)
@@ -340,9 +426,31 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
     return found
 
 
+def _moving_difference(question: Question, fit: ArmFit) -> list[str]:
+    """That a difference is seen to move, of which weights that move with propensities take another mean."""
+    if not question.contrast or fit.choice.weights != COMMON or question.profile.repeated_units:
+        return []
+    if np.any(fit.pulls == 0.0):
+        return []
+    if question.profile.sums is not None:
+        trend = joint_means_of_sums(question, fit.outcome).trend
+    else:
+        pieces, (pulls, _, _), _ = joint_pieces(question, fit.outcome)
+        trend = trend_of(pieces, pulls, question.profile.log.n_rounds)
+    assert trend is not None
+    if not moving(trend) < _MOVES:
+        return []
+    return [
+        f"the difference moves over the period (slope in time, p = {moving(trend):.2g}): this is its mean "
+        "with the weights of the rounds; weights='uniform' estimates that over the period"
+    ]
+
+
 def _weights_notes(question: Question, choice: Choice) -> list[str]:
     """What the weights rest on."""
     profile = question.profile
+    if choice.weights == JOINT:
+        return [rounds.joint_note(question)]
     if choice.weights == COMMON:
         return [rounds.pair_note(question)]
     if choice.weights == "uniform" and profile.context_may_move:
@@ -380,6 +488,7 @@ IPW = ArmMethod(
     options=("weights", "decay"),
     bound="propensities",
     takes_sums=True,
+    pairs=True,
 )
 AIPW = ArmMethod(
     name="aipw",
@@ -396,4 +505,5 @@ AIPW = ArmMethod(
     bound="propensities",
     takes_gaps=True,
     takes_sums=True,
+    pairs=True,
 )

@@ -109,8 +109,8 @@ def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method
     from adaptinf.inference.winners.model import Winner
 
     model = _Model(Winner, question.profile.log, arguments)
-    compared = model.made().control is not None or model.made().runner_up
-    asked = WinnerQuestion(question, Metric(question).verdicts(), compared)
+    model.made()  # bad arguments are refused here, and not row by row
+    asked = WinnerQuestion(question, Metric(question).verdicts())
     found = [verdict for method in METHODS for verdict in method.assess(asked)]
     return [model.method(verdict) for verdict in found]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,8 @@ class Results(JointInference):
         Whether the numbers come from the log's private releases alone, so that its guarantee covers them.
     scores : mapping of str to ndarray, optional
         Row-level data, kept only on request: arrays over the rounds.
+    contrast_of : callable, optional
+        Results of the difference of two terms, by their places, where it has weights and a law of its own.
 
     Notes
     -----
@@ -99,6 +101,7 @@ class Results(JointInference):
     efficiency_note: str = ""
     private: bool = False
     scores: Mapping[str, FloatArray] | None = None
+    contrast_of: Callable[[int, int], Results] | None = None
 
     def __post_init__(self) -> None:
         for name in ("estimate", "std_error", "covariance"):

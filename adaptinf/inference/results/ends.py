@@ -43,4 +43,5 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         cautions=tuple(dict.fromkeys((*low.cautions, *high.cautions))),
         efficiency_note="",
         private=bool(np.all([low.private, high.private])),
+        contrast_of=None,
     )

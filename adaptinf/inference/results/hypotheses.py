@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference, recoded
+from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.formatting import format_pvalue
@@ -22,6 +23,9 @@ from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustm
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
 
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")
@@ -267,10 +271,13 @@ def linear_test(
     hypothesis: LinearHypothesis,
     notes: tuple[str, ...] = (),
     freedom: FloatArray | None = None,
+    contrast_of: Callable[[int, int], Results] | None = None,
 ) -> LinearTest:
     """Tests of linear combinations, each by itself; estimate (k,), covariance (k, k), freedom (k,).
 
     Normal or, where the terms have degrees of freedom, by Student's t with the fewest of those involved.
+    Differences of two terms have their own law where `contrast_of` knows it; what holds for several at once
+    is then by the correlations of the terms.
     """
     size = len(hypothesis.labels)
     effect, std_error = np.zeros(size), np.zeros(size)
@@ -289,7 +296,53 @@ def linear_test(
     if freedom is not None:
         fewest = [float(freedom[row != 0.0].min()) for row in hypothesis.matrix]
         reference = StudentReference(distance, std_error, np.array(fewest))
-    return LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes, spread)
+    found = LinearTest(hypothesis.labels, effect, std_error, hypothesis.values, reference, notes, spread)
+    if contrast_of is None:
+        return found
+    own = {row: pair for row, line in enumerate(hypothesis.matrix) if (pair := _pair_of(line)) is not None}
+    return _with_contrasts(found, {row: (contrast_of(*pair[1:]), pair[0]) for row, pair in own.items()})
+
+
+def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
+    """The factor and the two terms of a multiple of a difference; None for other combinations; (k,)."""
+    used = np.flatnonzero(weights)
+    if len(used) != 2 or weights[used[0]] != -weights[used[1]]:
+        return None
+    first, second = used if weights[used[0]] > 0.0 else used[::-1]
+    return float(weights[first]), int(first), int(second)
+
+
+def _with_contrasts(test: LinearTest, own: Mapping[int, tuple[Results, float]]) -> LinearTest:
+    """The tests with those rows that are multiples of contrasts by the laws of these."""
+    if not own:
+        return test
+    effect, std_error = test.effect.copy(), test.std_error.copy()
+    parts: list[Reference] = []
+    law = test.reference
+    for row in range(len(effect)):
+        if row in own:
+            contrast, factor = own[row]
+            effect[row] = factor * contrast.estimate[0]
+            std_error[row] = factor * contrast.std_error[0]
+            parts.append(recoded(contrast.reference, -float(test.value[row]), factor))
+            continue
+        single = np.array([effect[row] - test.value[row]]), std_error[row : row + 1]
+        if isinstance(law, StudentReference):
+            parts.append(StudentReference(*single, law.df[row : row + 1]))
+        else:
+            parts.append(NormalReference(*single))
+    assert test.covariance is not None
+    scale = np.sqrt(np.diag(test.covariance))
+    scale = np.divide(std_error, scale, out=np.ones_like(scale), where=scale > 0.0)
+    told = [note for contrast, _ in own.values() for note in contrast.cautions]
+    return replace(
+        test,
+        effect=effect,
+        std_error=std_error,
+        reference=joined(parts, effect - test.value, std_error),
+        notes=tuple(dict.fromkeys((*test.notes, *told))),
+        covariance=test.covariance * np.outer(scale, scale),
+    )
 
 
 def _is_strings(restriction: Any) -> bool:

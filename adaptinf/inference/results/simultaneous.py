@@ -36,6 +36,7 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.estimand import Estimand
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
@@ -74,6 +75,7 @@ class JointInference:
     estimands: tuple[Estimand, ...]
     validity: Validity
     correction: Correction | None
+    contrast_of: Callable[[int, int], Results] | None
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(
@@ -177,6 +179,7 @@ class JointInference:
         """Separate tests of linear combinations of the terms.
 
         Normal or, where terms have Student's law, by t with the fewest degrees of freedom of any involved.
+        The difference of two arms of a table is that of `Contrast`, with its own law.
 
         Parameters
         ----------
@@ -198,7 +201,8 @@ class JointInference:
         """
         hypothesis = linear_hypothesis("t_test", restriction, self.terms)
         covariance = self._joint_covariance("t_test", hypothesis)
-        return linear_test(self.estimate, covariance, hypothesis, self._test_notes(), self._freedom)
+        given = (self.estimate, covariance, hypothesis, self._test_notes(), self._freedom)
+        return linear_test(*given, self.contrast_of)
 
     def wald_test(self, restriction: Any) -> WaldTest:
         """Joint test of linear restrictions, by the chi-squared distribution.

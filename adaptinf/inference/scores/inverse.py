@@ -12,7 +12,7 @@ for policy evaluation in adaptive experiments" (constant allocation, and two-poi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,15 @@ def running_means(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     return np.asarray(sums / np.maximum(counts, 1.0), dtype=np.float64)
 
 
+class Past(NamedTuple):
+    """Rounds before some others: number and sum of each arm's rewards, (k,) each, and of all rewards."""
+
+    counts: FloatArray
+    sums: FloatArray
+    rounds: float
+    total: float
+
+
 def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     """What the rounds before each round predict of it: the arm's mean, before its first one that of all arms.
 
@@ -66,12 +75,28 @@ def predictions(chosen: FloatArray, reward: FloatArray) -> FloatArray:
     of no reward: its row is 0, and its weight has to be 0 as well, or rewards that are all far from 0 would
     count as noise. Every row is made without the rewards of its round and later: scores stay unbiased.
     """
-    found = running_means(chosen, reward)
-    if len(reward) > 1:
-        before = np.cumsum(reward[:-1]) / np.arange(1.0, len(reward))
-        unseen = np.cumsum(chosen[:-1], axis=0) == 0.0
-        found[1:] = np.where(unseen, before[:, None], found[1:])
-    return found
+    return predictions_after(chosen, reward)[0]
+
+
+def predictions_after(
+    chosen: FloatArray, reward: FloatArray, past: Past | None = None
+) -> tuple[FloatArray, Past]:
+    """The same of rounds that come after others, and the past of those that come after them."""
+    size = chosen.shape[1]
+    past = Past(np.zeros(size), np.zeros(size), 0.0, 0.0) if past is None else past
+    sums, counts = (np.empty((len(reward) + 1, size)) for _ in range(2))
+    total = np.empty(len(reward) + 1)
+    sums[0], counts[0], total[0] = past.sums, past.counts, past.total
+    np.cumsum(chosen * reward[:, None], axis=0, out=sums[1:])
+    np.cumsum(chosen, axis=0, out=counts[1:])
+    np.cumsum(reward, out=total[1:])
+    sums[1:] += past.sums
+    counts[1:] += past.counts
+    total[1:] += past.total
+    before = total[:-1] / np.maximum(past.rounds + np.arange(len(reward)), 1.0)
+    own = sums[:-1] / np.maximum(counts[:-1], 1.0)
+    found = np.where(counts[:-1] == 0.0, before[:, None], own)
+    return found, Past(counts[-1], sums[-1], past.rounds + len(reward), float(total[-1]))
 
 
 def origin_of(reward: FloatArray, outcome: object) -> float:

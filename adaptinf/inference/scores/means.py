@@ -70,7 +70,8 @@ class ScoreMeans:
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
     over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e.
+    arm, g = h / e. Of joint weights `trend` holds statistics of slopes in time of the arms' contrasts, and
+    `squares` what an estimate's variance is of that of one reward.
     """
 
     above: FloatArray
@@ -85,6 +86,8 @@ class ScoreMeans:
     skewness: FloatArray
     unevenness: FloatArray
     by_unit: UnitErrors | None = None
+    trend: FloatArray | None = None
+    squares: FloatArray | None = None
 
     @property
     def estimate(self) -> FloatArray:

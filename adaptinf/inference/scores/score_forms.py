@@ -142,6 +142,8 @@ def totals(products: Products, forms: Forms) -> FloatArray:
 
 def covariance_of(products: Products, forms: Forms) -> FloatArray:
     """Sums of products of what rounds add to the errors of two estimates, over all batches; (P, P)."""
+    if forms.arms.shape[1] > 1 and np.all(forms.arms == forms.arms[0]):
+        return shared_covariance(products, forms)
     whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))  # (B, D, D)
     once, twice = (
         products.table[power, :, :, 0][..., forms.arms].transpose(2, 3, 4, 0, 1) for power in (1, 2)
@@ -175,21 +177,37 @@ def _squares(whole: FloatArray, once: FloatArray, twice: FloatArray, forms: Form
     return np.asarray(np.where(np.abs(found) <= _ROUNDING * size, 0.0, found).sum(axis=0))
 
 
+def shared_covariance(products: Products, forms: Forms) -> FloatArray:
+    """The same where all estimates are from the same arms, without a step for each pair of arms; (P, P)."""
+    arms = forms.arms[0]
+    whole = _by_batch(products.table[0, :, :, 0].sum(axis=-1))
+    once, twice = (products.table[power, :, :, 0][..., arms].transpose(2, 3, 0, 1) for power in (1, 2))
+    own, gain = forms.own, forms.gain
+    cross = np.einsum("bpx,bxy,bqy->pq", own, whole, own, optimize=True)
+    reach = np.einsum("bpsx,bsxy->bpy", gain, once, optimize=True)
+    mixed = np.einsum("bpy,bqy->pq", reach, own, optimize=True)
+    inside = np.einsum("bpsx,bsxy->pbsy", gain, twice, optimize=True).reshape(len(forms.arms), -1)
+    squares = inside @ gain.transpose(1, 0, 2, 3).reshape(len(forms.arms), -1).T
+    return np.asarray(cross + mixed + mixed.T + squares, dtype=np.float64)
+
+
 def cubes_of(products: Products, forms: Forms) -> FloatArray:
-    """Sums of cubes of what rounds add to the errors of estimates from one arm each; (P,).
+    """Sums of cubes of what rounds add to the errors of estimates; (P,).
 
     NaN where sums of products of three columns are not known.
     """
-    own, gain, arms = forms.own, forms.gain[:, :, 0], forms.arms[:, 0]
+    own, gain, arms = forms.own, forms.gain, forms.arms
     whole = np.einsum("bpx,bpy,bpz,xyzb->p", own, own, own, products.table[0].sum(axis=-1), optimize=True)
     parts = (
-        (3.0, 1, (gain, own, own)),
-        (3.0, 2, (gain, gain, own)),
-        (1.0, 3, (gain, gain, gain)),
+        (3.0, 1, (True, False, False)),
+        (3.0, 2, (True, True, False)),
+        (1.0, 3, (True, True, True)),
     )
-    for times, power, factors in parts:
-        table = products.table[power][..., arms]
-        whole = whole + times * np.einsum("bpx,bpy,bpz,xyzbp->p", *factors, table, optimize=True)
+    for place in range(arms.shape[1]):
+        for times, power, gained in parts:
+            factors = [gain[:, :, place] if one else own for one in gained]
+            table = products.table[power][..., arms[:, place]]
+            whole = whole + times * np.einsum("bpx,bpy,bpz,xyzbp->p", *factors, table, optimize=True)
     return np.asarray(whole, dtype=np.float64)
 
 

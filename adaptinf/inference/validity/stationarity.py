@@ -20,9 +20,9 @@ def moving_mean_cautions(*, stationary: bool, by_pull: bool) -> tuple[str, ...]:
     )
 
 
-def own_weights_caution(kind: str) -> str:
-    """That a difference of arms with weights of their own needs means that stay."""
+def own_weights_caution(kind: str, harm: str = "a drift that both arms share biases the difference") -> str:
+    """That arms with weights of their own need means that stay, and what a drift does."""
     return (
-        f"each arm has {kind} weights of its own, which assume that means stay: a drift that both arms share "
-        "biases the difference (stationary=True says that there is none)"
+        f"each arm has {kind} weights of its own, which assume that means stay: {harm} (stationary=True says "
+        "that there is none)"
     )

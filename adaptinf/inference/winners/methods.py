@@ -20,7 +20,6 @@ from adaptinf.sums import NEEDS_ROWS
 from adaptinf.typing import FloatArray
 
 _NORMAL = "estimates of the arms that are jointly normal"
-_OWN = ("sqrt", "two-point")
 _FEWEST = 2
 """Rounds of an arm below which it has no standard error."""
 _LATER = 40.0
@@ -31,14 +30,10 @@ _TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinnerQuestion:
-    """What is asked about the best of some arms, and the verdicts on methods for their means.
-
-    `compared` says that the winner is compared with another arm.
-    """
+    """What is asked about the best of some arms, and the verdicts on methods for their means."""
 
     arms: Question
     means: Sequence[Verdict]
-    compared: bool = False
 
 
 def refusal(question: Question) -> str:
@@ -63,14 +58,8 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
     if reason:
         runs = verdict.baseline and not never
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
-    own, later, warning = question.compared and verdict.arguments.get("weights") in _OWN, 0.0, verdict.warning
-    if own:
-        later, drift = 20.0, "a drift that arms share biases a comparison with weights of each arm's own"
-        warning = f"{warning}; {drift}" if warning else drift
     assumes = f"{verdict.assumes}; {_NORMAL}"
-    return replace(
-        verdict, label="asymptotic", rank=verdict.rank + later, assumes=assumes, warning=warning, opening=""
-    )
+    return replace(verdict, label="asymptotic", assumes=assumes, opening="")
 
 
 def _hybrid(question: WinnerQuestion) -> list[Verdict]:

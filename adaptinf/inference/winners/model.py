@@ -39,7 +39,6 @@ _WAYS = {
 }
 
 _RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
-_COMMON = (None, "uniform")
 
 
 class Winner:
@@ -98,8 +97,8 @@ class Winner:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `ArmMeans.fit`; its default by default. A comparison has uniform weights by default, so
-            that both means are of the same times, unless ``stationary=True`` says that no arm's mean drifts.
+            As for `ArmMeans.fit`; its default by default, by which arms share their weights unless
+            ``stationary=True`` says that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
             How the interval takes account of the choice, as for `winner_interval`.
         held_out : int, str or array_like of bool, shape (T,), optional
@@ -128,7 +127,7 @@ class Winner:
         codes = arm_codes("Winner", self._means.log, self.arms)
         if reason := refusal(Question(profile_of(self._means.log), codes)):
             raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
-        means = _whole(self._fitted(estimator, weights, options), self.arms)
+        means = _whole(self._means.fit(estimator, weights, **options), self.arms)
         assert means.covariance is not None
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         if problems := variance_problems(means.covariance, contest):
@@ -155,14 +154,6 @@ class Winner:
         given |= {"model": "Winner", "terms": _terms(contest, self.arms), "notes": (note, *later.notes)}
         against = None if contest.against is None else self.arms[contest.against]
         return WinnerResults(**given, winner=self.arms[contest.won], against=against, means=means)
-
-    def _fitted(self, estimator: str | None, weights: str | None, options: dict[str, Any]) -> Results:
-        """The estimates of all arms, with one weight for all of them where they are compared."""
-        means = self._means.fit(estimator, weights, **options)
-        compared = self.control is not None or self.runner_up
-        if not compared or weights is not None or options.get("stationary") or means.weights in _COMMON:
-            return means
-        return self._means.fit(means.estimator, "uniform", **options)
 
 
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
@@ -227,10 +218,8 @@ def _notes(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]
         second = f", arm {arms[other]!r} the second highest" if contest.ranked else ""
         told = f"Arm {arms[won]!r} has the highest of {of}{second}. The difference is {own:.4g}. Its"
     usual = f"{told} usual interval, {low:.4g} to {high:.4g}, takes no notice of that. The estimate shown is "
-    common = ("One weight for all arms, so that a drift that they share does no harm.",)
     return (
         f"{usual}median-unbiased.",
         TIED if law.tied else _WAYS[law.method],
         "Estimates count as normal, their covariance as known.",
-        *(common if other is not None and means.weights == "uniform" else ()),
     )

@@ -122,9 +122,6 @@ class WinnerResults(Results):
         No multiplicity is due beyond that, as only the test of the best arm can be wrong. With equal
         variances it is Hsu's multiple comparison with the best.
 
-        All arms are taken at their own weights: under a drift that the arms share, fit with
-        ``weights="uniform"``.
-
         References
         ----------
         Hsu (1984), "Constrained simultaneous confidence intervals for multiple comparisons with the best".

@@ -227,7 +227,8 @@ def _by_scores(fit: ArmFit, rows: tuple[Rows, Rows], ratio: FloatArray, bottom: 
     cubes = np.einsum("tk,tk,tk->k", *(3 * [kept["influence"]]))
     squares = np.einsum("tk,tk->k", kept["influence"], kept["influence"])
     skewness = standardised(cubes, squares)
-    return replace(fit, covariance=covariance, skewness=skewness, kept={**kept, "weights": top["weights"]})
+    weights = {name: top[name] for name in ("weights",) if name in top}
+    return replace(fit, covariance=covariance, skewness=skewness, kept={**kept, **weights})
 
 
 def _check(method: ArmMethod, asked: Asked) -> None:

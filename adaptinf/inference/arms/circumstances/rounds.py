@@ -17,6 +17,7 @@ from adaptinf.inference.scores.inverse import (
     possible_rounds,
     sqrt_weights,
 )
+from adaptinf.inference.scores.joint import earlier_propensities, too_many
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _LAST_ROUND = (
     "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
     "they had no part)"
 )
+_MOST_TURNS = 4
+"""Changes of an arm's availability that joining, leaving and coming back explain."""
 LAGGED_NOTE = f"Sqrt weights, each arm's own, by {_LAST_ROUND}."
 """What a table says of them."""
 
@@ -65,8 +68,11 @@ def gaps_refusal(question: Question) -> str:
     return ""
 
 
-def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
-    """Notes and cautions on the rounds that were left out, none without any."""
+def gaps_notes(question: Question, *, levels: bool = False) -> tuple[list[str], list[str]]:
+    """Notes and cautions on the rounds that were left out, none without any.
+
+    `levels` says that arms share their weights, so that each mean is for the rounds of all.
+    """
     profile, log = question.profile, question.profile.log
     if not np.any(profile.impossible[question.codes]):
         return [], []
@@ -74,26 +80,48 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
     size = np.ones(len(possible)) if profile.sums is None else profile.sums.cells.rounds
     arms = [str(log.arms[code]) for code in question.codes]
     left = size @ ~possible
+    same = "the difference is" if question.contrast else "each mean is"
+    assumed = f"Assumes that {same} the same in the rounds that are used as in those that it is wanted for."
     if question.contrast:
-        told, same = f"{int(left[0])}", "the difference is"
-        where = f"{arms[0]} or {arms[1]}"
+        told, where = f"{int(left[0])}", f"{arms[0]} or {arms[1]}"
     else:
         named = [(arm, int(n)) for arm, n in zip(arms, left, strict=True) if n]
-        told, same = ", ".join(f"{n} for {arm}" for arm, n in named), "each mean is"
-        where = "the arm"
+        told, where = ", ".join(f"{n} for {arm}" for arm, n in named), "the arm"
+    if levels:
+        assumed = "Arms are compared in common rounds, and taken to differ as much in others."
     notes = [
         f"Left out of {log.n_rounds} rounds: {told}, in which {where} could not be chosen (propensity 0). "
-        f"Assumes that {same} the same in the rounds that are used as in those that it is wanted for."
+        f"{assumed}"
     ]
+    cautions = _gap_cautions(question, possible, levels=levels)
     learnt = possible[_dealt(question) :]
     gone = [arm for arm, here in zip(arms, learnt.T, strict=True) if _leaves(here)]
     if question.contrast:
         gone = arms * bool(gone)
     if not gone or not profile.adaptive:
-        return notes, []
+        return notes, cautions
     return notes, [
+        *cautions,
         f"{' and '.join(gone)}: there are rounds after which an arm could no longer be chosen; if its "
-        "rewards were the reason, the estimate is biased"
+        "rewards were the reason, the estimate is biased",
+    ]
+
+
+def _gap_cautions(question: Question, possible: BoolArray, *, levels: bool) -> list[str]:
+    """That means of several arms are of different rounds, or arms possible by turns; possible (T, k)."""
+    if question.contrast or question.stationary or possible.shape[1] < 2:
+        return []
+    if not levels:
+        return [
+            "arms could be chosen in different rounds, and each mean is over its own: a drift that arms "
+            "share tells equal arms apart (Contrast compares two in common rounds)"
+        ]
+    turned = np.count_nonzero(np.diff(possible, axis=0), axis=0)
+    if question.profile.fixed_in_time or not np.any(turned > _MOST_TURNS):
+        return []
+    return [
+        "arms could be chosen or not by turns, as where contexts decide which are on offer: they are "
+        "compared in common rounds, and taken to differ as much in others"
     ]
 
 
@@ -161,6 +189,19 @@ def pair_weights(question: Question) -> FloatArray:
     return lagged_combined_weights(pair, arrays.batch)
 
 
+def joint_propensities(question: Question) -> FloatArray | None:
+    """Propensities that fix joint weights before a round's context, shape (T, k); None for its own ones."""
+    arrays, every = question.profile.log.arrays, question.profile.propensities
+    assert every is not None
+    fixed = fixed_by(question)
+    if fixed == "round":
+        return None
+    place = arrays.batch
+    if fixed == "round before" or place is None:
+        place = np.arange(len(every))
+    return earlier_propensities(every[:, question.codes], place, question.profile.log.n_arms)
+
+
 def lagged_sqrt_weights(question: Question) -> FloatArray | str:
     """Square roots of the propensities before each round, shape (T, k); a name where units need no array."""
     profile, every = question.profile, question.profile.propensities
@@ -181,6 +222,18 @@ def pair_note(question: Question) -> str:
         f"Combined weights, one per round for both arms, by {_fixed_propensities(question)}: a drift that "
         "both arms share does no harm. Under an effect that changes the target is its mean over the rounds "
         "with these weights; uniform weights estimate the mean over the period."
+    )
+
+
+def joint_note(question: Question) -> str:
+    """What joint weights do, and what they estimate."""
+    profile, size = question.profile, len(question.codes)
+    rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
+    which = "each pair of arms" if not too_many(size, rows) else "each arm and the most-pulled one"
+    return (
+        f"Joint weights: differences from comparisons of {which} with one weight per round, by "
+        f"{_fixed_propensities(question)}, so that a drift that all arms share does no harm. The target is "
+        "the mean over the period, for arms that move in parallel."
     )
 
 

@@ -98,9 +98,9 @@ class TestRareArms:
     def test_few_rewards_are_said_to_be_few(self) -> None:
         rng = np.random.default_rng(6)
         log = self.log(rng.normal(size=500).tolist(), [1, 1, 1] + [0] * 497)
-        result = ArmMeans(log).fit("aipw", "sqrt")
+        result = ArmMeans(log).fit("aipw", "sqrt", stationary=True)
         assert result.cautions[0].startswith("b: worth 2.0 rewards of equal weight, below 20")
-        assert not ArmMeans(log, ["a"]).fit("aipw", "sqrt").cautions
+        assert not ArmMeans(log, ["a"]).fit("aipw", "sqrt", stationary=True).cautions
         assert result.reference.df[1] == pytest.approx(1.0, abs=1e-9)  # the first round has no weight
 
     def test_a_difference_from_an_arm_without_spread_has_no_interval(self) -> None:
@@ -116,7 +116,8 @@ class TestRareArms:
 
 class TestDefault:
     def test_every_propensity(self) -> None:
-        assert default_estimator(make_log()) == Choice("aipw", "sqrt", None)
+        assert default_estimator(make_log()) == Choice("aipw", "joint", None)
+        assert ArmMeans(make_log()).fit(stationary=True).weights == "sqrt"
 
     def test_the_table_says_why(self) -> None:
         log = make_log()
@@ -130,12 +131,14 @@ class TestDefault:
 
     def test_a_floor_of_known_decay(self) -> None:
         log = make_log(design=designs.Thompson(floor=(1 / 3, 0.7)).record())
-        assert default_estimator(log) == Choice("aipw", "two-point", 0.7)
+        assert default_estimator(log) == Choice("aipw", "joint", None)
+        assert ArmMeans(log).fit(stationary=True).weights == "two-point"
 
     @pytest.mark.parametrize("floor", [None, 0.05, (0.3, 1.0)])
     def test_a_floor_without_a_usable_decay(self, floor: Any) -> None:
         log = make_log(design=designs.Thompson(floor=floor).record())
-        assert default_estimator(log) == Choice("aipw", "sqrt", None)
+        assert default_estimator(log) == Choice("aipw", "joint", None)
+        assert ArmMeans(log).fit(stationary=True).weights == "sqrt"
 
     def test_the_chosen_arms_propensity(self) -> None:
         assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("aipw", "uniform", None)
@@ -157,10 +160,14 @@ class TestDefault:
         for log in (make_log(), make_log("chosen"), make_log("none"), make_log(design=FLOOR)):
             choice = default_estimator(log)
             contrast = Contrast(log, treatment="b", control="a")
-            for result in (ArmMeans(log).fit(), contrast.fit(stationary=True)):
-                assert (result.estimator, result.weights) == (choice.estimator, choice.weights)
-            own = choice.weights in ("sqrt", "two-point")
-            assert contrast.fit().weights == ("combined" if own else choice.weights)
+            own = [ArmMeans(log).fit(stationary=True), contrast.fit(stationary=True)]
+            assert own[0].weights == own[1].weights
+            for result in (ArmMeans(log).fit(), *own):
+                assert result.estimator == choice.estimator
+            assert ArmMeans(log).fit().weights == choice.weights
+            shared = choice.weights == "joint"
+            assert contrast.fit().weights == ("combined" if shared else choice.weights)
+            assert own[0].weights in (("sqrt", "two-point") if shared else (choice.weights,))
 
     def test_weights_or_decay_alone_mean_aipw(self) -> None:
         result = ArmMeans(make_log()).fit(decay=0.5)
@@ -236,7 +243,7 @@ class TestRefusals:
             ),
             (
                 {"weights": "best"},
-                "weights must be one of 'uniform', 'sqrt', 'two-point', 'combined', got 'best'",
+                "weights must be one of 'joint', 'uniform', 'sqrt', 'two-point', 'combined', got 'best'",
             ),
             ({"estimator": "sample-mean", "weights": "sqrt"}, "sample means take no weights"),
             ({"estimator": "sample-mean", "decay": 0.5}, "sample means take no weights"),
@@ -388,7 +395,10 @@ class TestReferences:
 class TestResults:
     def test_order_and_labels(self) -> None:
         log = make_log()
-        every, some = ArmMeans(log).fit(), ArmMeans(log, arms=["c", "a"]).fit()
+        every, some = (
+            ArmMeans(log, arms=arms).fit(stationary=True)  # weights of each arm's own know no other arm
+            for arms in (None, ["c", "a"])
+        )
         assert some.terms == ("c", "a")
         assert some.estimands == (Estimand("arm-mean", arm="c"), Estimand("arm-mean", arm="a"))
         np.testing.assert_array_equal(some.params, every.params[["c", "a"]])
@@ -399,7 +409,7 @@ class TestResults:
     def test_contrast_is_a_difference_of_means(self) -> None:
         log = make_log()
         for estimator in ("sample-mean", "ipw", "aipw"):
-            means = ArmMeans(log).fit(estimator)
+            means = ArmMeans(log).fit(estimator, stationary=True)
             result = Contrast(log, treatment="c", control="a").fit(estimator, stationary=True)
             assert result.terms == ("c - a",)
             assert result.estimands == (Estimand("contrast", treatment="c", control="a"),)
@@ -414,7 +424,7 @@ class TestResults:
         naive = ArmMeans(log).fit("sample-mean")
         np.testing.assert_array_equal(naive.ess, pulls)
         assert np.isnan(naive.min_propensity)
-        weighted = ArmMeans(log).fit("aipw")
+        weighted = ArmMeans(log).fit("aipw", stationary=True)
         assert log.arrays.propensities is not None
         assert weighted.min_propensity == log.arrays.propensities[1:].min()
         assert (weighted.ess < pulls).all()
@@ -486,7 +496,7 @@ class TestResults:
 
     def test_other_notes_of_scores(self) -> None:
         assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit("aipw"))
-        assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit())
+        assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit(stationary=True))
 
 
 class TestMissing:

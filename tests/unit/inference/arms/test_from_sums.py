@@ -180,7 +180,7 @@ def test_sums_equal_rows(
     frame = frame_of(seed, n_arms, tuple(sizes), varying, kind)
     log = log_of(frame, adaptive_rounds=None if adaptive else 0)
     sums = ai.Sums.of_log(log)
-    shared = ("combined",) if model == "contrast" else ()
+    shared = ("combined",) if model == "contrast" else ("joint", "combined")
     calls = [
         {**estimator, "weights": weights}
         for weights in ("uniform", *shared, *(() if varying else ("sqrt",)))

@@ -293,10 +293,16 @@ def test_every_alternative_that_a_refusal_names_works(name: str) -> None:
 
 class TestOrder:
     def test_known_propensities_come_first(self) -> None:
-        assert recommend(log_of("thompson")).best.verdict.name == "aipw with two-point weights"
-        assert recommend(log_of("every propensity")).best.verdict.name == "aipw with sqrt weights"
-        given = recommend(log_of("every propensity"), decay=0.7).best
-        assert given.call == "ArmMeans(log).fit(estimator='aipw', weights='two-point', decay=0.7)"
+        for name in ("thompson", "every propensity"):
+            assert recommend(log_of(name)).best.verdict.name == "aipw with joint weights"
+            rows = [one.verdict.name for one in recommend(log_of(name)).methods if one.verdict.valid]
+            assert rows.index("aipw with sqrt weights") > rows.index("aipw with uniform weights")
+        table = recommend(log_of("every propensity"), decay=0.7).methods
+        given = next(one for one in table if one.verdict.name == "aipw with two-point weights")
+        assert (
+            given.call
+            == "ArmMeans(log).fit(estimator='aipw', weights='two-point', decay=0.7, stationary=True)"
+        )
 
     def test_without_them_alee(self) -> None:
         for name in ("ucb", "no propensities", "estimated"):
@@ -329,7 +335,7 @@ class TestOrder:
         table = {one.verdict.name: one.verdict for one in recommend(log_of("contexts")).methods}
         assert recommend(log_of("contexts")).best.verdict.name == "aipw with uniform weights"
         assert "contexts" not in table["aipw with sqrt weights"].assumes
-        assert recommend(log_of("thompson in groups")).best.verdict.name == "aipw with sqrt weights"
+        assert recommend(log_of("thompson in groups")).best.verdict.name == "aipw with joint weights"
 
     def test_a_design_that_does_not_adapt(self) -> None:
         assert recommend(log_of("no propensities, fixed")).best.verdict.name == "sample-mean"
@@ -463,10 +469,13 @@ def test_the_decay_that_the_design_states_serves_projections_too() -> None:
 def test_a_decaying_exploration_is_a_floor_that_falls() -> None:
     env = BernoulliArms([0.4, 0.6])
     log = designs.EpsilonGreedy(exploration=1.0, decay=0.5).run(env, horizon=300, rng=1)
-    assert recommend(log).best.verdict.name == "aipw with two-point weights"
-    assert "Two-point weights: propensity floor of decay 0.5." in recommend(log).fit().notes
+    table = {one.verdict.name: one for one in recommend(log).methods}
+    found = table["aipw with two-point weights"].run()
+    assert "Two-point weights: propensity floor of decay 0.5." in found.notes
     steady = designs.EpsilonGreedy(exploration=0.2).run(env, horizon=300, rng=1)
-    assert recommend(steady).best.verdict.name == "aipw with sqrt weights"
+    assert (
+        "not valid" in recommend(steady).frame.set_index("method").loc["aipw with two-point weights", "label"]
+    )
 
 
 def test_what_is_recommended_does_not_call_itself_naive() -> None:

@@ -112,7 +112,7 @@ class TestModel:
 
     def test_a_fit_is_the_interval_of_its_means(self) -> None:
         log = self.log()
-        means = ai.ArmMeans(log).fit("aipw", "uniform")
+        means = ai.ArmMeans(log).fit("aipw")
         fit = ai.Winner(log, control=0).fit("aipw")
         found = ai.winner_interval(means.params, means.covariance, labels=log.arms, control=0)  # type: ignore[arg-type]
         assert fit.conf_int().to_numpy()[0] == pytest.approx([found.low, found.high], rel=1e-12)

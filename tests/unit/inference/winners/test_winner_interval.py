@@ -195,12 +195,15 @@ class TestModel:
         assert shares > 0.95 - 4.5 * math.sqrt(0.0475 / 512)
 
     def test_sums_serve_as_well(self) -> None:
-        log = self.log()
-        frame = log.frame.assign(batch=np.arange(1_500) // 100)
-        batched = ai.AdaptiveLog(frame, action="action", reward="reward", batch="batch")
-        best = ai.Winner(ai.Sums.of_log(batched)).fit("aipw")
-        rows = ai.Winner(batched).fit("aipw", weights=best.weights, outcome="batch-mean")
-        assert best.conf_int().to_numpy() == pytest.approx(rows.conf_int().to_numpy(), rel=1e-9)
+        frame = self.log().frame.assign(batch=np.arange(1_500) // 100)
+        moving = ai.AdaptiveLog(frame, action="action", reward="reward", batch="batch")
+        arms = ai.environments.BernoulliArms([0.3, 0.34, 0.33])
+        steady = ai.designs.Thompson(floor=0.1, batch_size=100).run(arms, horizon=1_500, rng=0)
+        for batched, weights in ((moving, "uniform"), (steady, "uniform"), (steady, "joint")):
+            sums = ai.Sums.of_log(batched)
+            best = ai.Winner(sums).fit("aipw", weights)
+            rows = ai.Winner(batched).fit("aipw", weights, outcome="batch-mean")
+            assert best.conf_int().to_numpy() == pytest.approx(rows.conf_int().to_numpy(), rel=1e-9)
 
     def test_an_arm_without_an_estimate_is_refused_by_name(self) -> None:
         frame = self.log().frame[["action", "reward"]]
