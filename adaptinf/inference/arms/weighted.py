@@ -333,7 +333,8 @@ def joint_pieces(question: Question, model: Outcome | None) -> tuple[Pieces, Tab
         total = np.where(model.seen.observed, log.arrays.recorded, 0.0) @ scored.chosen
         return whole_pieces(found), (scored.chosen.sum(axis=0), total, smallest), scored.origin
     action, reward = log.arrays.action, log.arrays.reward
-    tabled = (profile.pulls[codes], np.bincount(action, reward, log.n_arms)[codes], smallest)
+    successes = np.bincount(action, reward, log.n_arms).astype(np.float64)
+    tabled = (profile.pulls[codes], successes[codes], smallest)
     outcome, start = (None, None) if model is None else (model.values, model.start)
     columns = (action, reward, own, every, codes)
     pieces = round_pieces(*columns, time=time, fixed=fixed, outcome=outcome, start=start)

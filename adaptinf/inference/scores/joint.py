@@ -7,9 +7,9 @@ and j is
 
 in which whatever moves both arms cancels. Levels d solve the normal equations of the least squares fit of
 d_i - d_j to delta_ij with weights (sum h_t)^2, which are near the contrasts' precisions, so that differences
-of levels are averages of contrasts. They are shifted to agree with the scores of all rounds alike,
-c = mean over t of sum_k v_tk (score_tk - d_k), where v_t shares one unit among the arms that could be chosen in
-round t in proportion to w_k = 1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over
+of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in
+which all rounds count alike: v_t shares one unit among the arms that could be chosen in round t, in
+proportion to w_k = 1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over
 the period, those of arms that came or went too. Arms that no chain of common rounds connects are shifted by
 themselves. All is linear in the scores, given the weights, so that what a round adds to the errors of all
 levels is known, and with it their covariance.

@@ -123,7 +123,10 @@ class Batches:
     def _linear(
         self, places: IntArray, matrix: FloatArray, constant: FloatArray, reward: FloatArray
     ) -> Forms:
-        """Combinations of the arms' scores less constants; matrix (b, p, k), constant (b, p), reward (p, D)."""
+        """Combinations of the arms' scores less constants.
+
+        Shapes: places (b,), matrix (b, p, k), constant (b, p), reward (p, D).
+        """
         own, gain = (part[places][:, self.codes] for part in self.scores)
         own = np.einsum("bpm,bmdx,pd->bpx", matrix, own, reward, optimize=True)
         own[..., 0] -= constant
