@@ -67,10 +67,16 @@ class ArmMeans:
 
     Notes
     -----
-    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past, and that each
-    arm's expected reward does not change over time (else they estimate a weighted mean over the period). They
-    use the rounds in which an arm could be chosen. Their t intervals are asymptotic; stabilising weights
-    (sqrt, two-point) keep them so when propensities move with the data.
+    IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
+    rounds in which an arm could be chosen, and their t intervals are asymptotic; weights keep them so when
+    propensities move with the data. Joint weights, the default, are shared by the arms of the table: each pair
+    is compared in the rounds in which both could be chosen, with one weight a round,
+    h = (1 / e1 + 1 / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to
+    the mean of all rounds. A season or a trend that all arms share then moves no arm against another, and
+    levels are means over the period, if arms move in parallel. Where differences between arms are seen to
+    move with time, joint weights give way to uniform ones, and a caution says so. Each arm's own weights (sqrt,
+    two-point) are shorter where means stay, and tell equal arms apart where they drift. Tests of the
+    difference of two arms (`Results.t_test`) are those of `Contrast`.
 
     ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are
     asymptotic too, for stable and unstable designs alike.
@@ -104,7 +110,7 @@ class ArmMeans:
     >>> log = ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}")
     >>> result = ai.ArmMeans(log).fit()
     >>> result.estimator, result.weights
-    ('aipw', 'sqrt')
+    ('aipw', 'joint')
     >>> result.conf_int().round(2)
         low  high
     a  0.29  0.43
@@ -150,8 +156,11 @@ class ArmMeans:
         ----------
         estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
             By default what `default_estimator` says.
-        weights : {"uniform", "sqrt", "two-point"}, optional
-            Weights of the scores of IPW and AIPW.
+        weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
+            Weights of the scores of IPW and AIPW. Joint ones are the default; uniform ones take their place
+            where the log lacks propensities of every arm, or no weight is fixed before a context. Sqrt and
+            two-point weights are each arm's own. Combined ones are one weight a round for all arms, so that
+            means are over the period with these weights.
         decay : float, optional
             Exponent in [0, 1) of the propensity floor, for two-point weights; by default the design's.
         test : {"auto", "normal", "t", "hall", "exact"}
@@ -181,7 +190,8 @@ class ArmMeans:
             What the arms, the null and the test were chosen from, beside contexts: the corrected columns
             cover a choice by the actions, and one by the releases too where that is said.
         stationary : bool
-            That an arm's mean is the same whenever it is chosen (no drift, no contexts with a part in it).
+            That an arm's mean is the same whenever it is chosen (no drift, no contexts with a part in it):
+            the default is then each arm's own weights.
 
         Returns
         -------

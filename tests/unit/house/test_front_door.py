@@ -57,7 +57,7 @@ def test_links_of_all_pages_lead_to_files() -> None:
 def test_every_question_has_a_block() -> None:
     text = (DOCS / "howto.md").read_text(encoding="utf-8")
     parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    assert [int(part.split(".")[0]) for part in parts] == list(range(1, 23))
+    assert [int(part.split(".")[0]) for part in parts] == list(range(1, 24))
     assert all("```python" in part and "?\n" in part.splitlines(keepends=True)[0] for part in parts)
 
 
