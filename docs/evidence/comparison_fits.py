@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from comparison_cells import (
     LEVELS,
     OF_SUMS,
     POLICIES,
-    QUESTIONS,
     ROWS,
     SUMS,
     VALUES,
@@ -179,8 +178,15 @@ class Asked:
             found = ai.Contrasts(log(), control=self.first).fit(**how)
             return of_limits(found.conf_int(ALPHA), self.lead[1:], found.cautions)
 
-        made = (levels, difference, joint, winner, against, best, contrasts)
-        return dict(zip(OF_SUMS, made, strict=True))
+        return {
+            LEVELS: levels,
+            DIFFERENCE: difference,
+            JOINT: joint,
+            WINNER: winner,
+            AGAINST: against,
+            BEST: best,
+            CONTRASTS: contrasts,
+        }
 
     def from_rows(self) -> dict[str, Callable[[], Answer]]:
         """What rows alone are asked."""
@@ -292,9 +298,3 @@ def measure(runs: Runs, run: int, frame: pd.DataFrame) -> Tallies:
             number = number_of(question, cell)
             found[Key(question, STATIONARY, ROWS)] = tally(lambda q=question: one.by_own_weights(q), number)
     return found
-
-
-def questions() -> Iterator[tuple[str, str]]:
-    """All questions with their sources, in the order of the pages."""
-    yield from ((question, ROWS) for question in QUESTIONS)
-    yield from ((question, SUMS) for question in OF_SUMS)

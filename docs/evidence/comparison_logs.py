@@ -144,17 +144,17 @@ class Design:
         self.wave = wave(cell)
 
     def shares(self, t: int, group: Ints, arms: Ints) -> Array:
-        """Shares of the arms that are there, shape (runs, arms)."""
+        """Shares of the arms that are there, shape (runs, arms); half of the floor where hours move them, too."""
         cell = self.cell
-        free = self._free(group, arms)
+        found, floor = self._free(group, arms), 0.0
+        if cell.adapts:
+            floor = cell.floor * (cell.n_arms / len(arms) if cell.design == "EXP3" else 1.0)
+            found = floor + (1.0 - floor * len(arms)) * found
         if cell.by_hour:
-            tilt = TILT * self.wave[t] * arms / (cell.n_arms - 1.0)
-            free = free * np.exp(tilt)
-            free /= free.sum(axis=1, keepdims=True)
-        if not cell.adapts:
-            return free
-        floor = cell.floor * (cell.n_arms / len(arms) if cell.design == "EXP3" else 1.0)
-        return floor + (1.0 - floor * len(arms)) * free
+            found = found * np.exp(TILT * self.wave[t] * (arms / (cell.n_arms - 1.0) - 0.5))
+            found /= found.sum(axis=1, keepdims=True)
+            found = 0.5 * floor + (1.0 - 0.5 * floor * len(arms)) * found
+        return found
 
     def _free(self, group: Ints, arms: Ints) -> Array:
         """Shares before hours and floor."""
