@@ -144,7 +144,7 @@ class Design:
         self.wave = wave(cell)
 
     def shares(self, t: int, group: Ints, arms: Ints) -> Array:
-        """Shares of the arms that are there, shape (runs, arms); half of the floor where hours move them, too."""
+        """Shares of the arms that are there, shape (runs, arms); hours may move them to half of the floor."""
         cell = self.cell
         found, floor = self._free(group, arms), 0.0
         if cell.adapts:

@@ -204,14 +204,15 @@ def page(cells: Sequence[Cell], classes: Classes, counts: Counts, command: str) 
     def once_a_log(key: Key) -> bool:
         return key == Key(LEVELS, DEFAULT, ROWS)
 
+    much = how_much([cell.number for cell in cells], counts, once_a_log)
     return f"""# Where arms are compared
 
 {command}
 
 {len(grid)} cells ([list](comparison_cells.csv)) cross every design with every move of the level at two
-lengths; rewards, number of arms and gap are dealt out to them. Every table of every cell has a class with its
-reason ([list](comparison_classes.csv)). Cells, classes and simulators (`comparison_logs.py`, plain NumPy) were
-fixed before the first run. {how_much((cell.number for cell in cells), counts, once_a_log)}.
+lengths; rewards, number of arms and gap are dealt out to them. Every table of every cell has a class
+with its reason ([list](comparison_classes.csv)). Cells, classes and simulators (`comparison_logs.py`,
+plain NumPy) were fixed before the first run. {much}.
 
 Tables of the grid, by class; a table is one question to the logs of one cell, from rows or from sums:
 
@@ -227,22 +228,28 @@ Lengths: {told}.
 *Benign*: coverage of nominal 95% intervals of at least {LEAST:g}, less three Monte-Carlo errors, over all
 logs; cautions in at most {NUISANCE:.0%} of them, beyond standing assumptions; an interval in all but
 {NUISANCE:.0%}. *Coverable*: the same coverage over all logs, cautioned or not; a table that is refused is
-counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are cautioned; a
-table that holds without is counted apart. A Monte-Carlo error is that of as many intervals as there are logs.
+counted apart. *Contradicted*: the log is refused, or at least {TOLD_AT_LEAST:.0%} of the logs are
+cautioned; a table that holds without is counted apart. A Monte-Carlo error is that of as many intervals as
+there are logs.
 
-A test is right where it does not reject the truth at 5%: the *t_test* of the last arm less the first, and the
-*joint test* of all differences, each at its own truth. *best_arms* is right where arm A, a best arm, stays in
-the set at 5%. The *winner*'s interval must hold the mean of the arm that won; *against A* the lead of the best
-of the others over A. *Levels* are means over all rounds, or over those in which all arms could be chosen;
-*contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and mostly the last
-arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms times the context,
-in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group* are of the last arm
-against A by context. *From sums*: of batches of a day, or an hour where shares move by the hour.
+A test is right where it does not reject the truth at 5%: the *t_test* of the last arm less the first, and
+the *joint test* of all differences, each at its own truth. *best_arms* is right where arm A, a best arm,
+stays in the set at 5%. The *winner*'s interval must hold the mean of the arm that won; *against A* the lead
+of the best of the others over A. *Levels* are means over all rounds, or over those in which all arms could
+be chosen; *contrasts* are those of all arms with A, *policy values* of two fixed policies, mostly A and
+mostly the last arm, and *policy contrast* their difference. *Coefficients* are those of arms, and of arms
+times the context, in `reward ~ C(action) * x`, without x where it is not in the file; *effects by group*
+are of the last arm against A by context. *From sums*: of batches of a day, or an hour where shares move by
+the hour.
 
-Batched Thompson has ten batches, told as `batch`; Thompson's floors are .05 an arm, .025 of four and .02 of ten
-arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. Where the level moves by the hour the
-shares of all designs but the coin do, too, down to half of the floor. Arms are equal but for a gap of arm A,
-and the move is of 1 sd. All arms' propensities are told.
+Batched Thompson has ten batches, told as `batch`; Thompson's floors are .05 an arm, .025 of four and .02 of
+ten arms in batches; EXP3 explores in 20% of rounds; softmax has no floor. Where the level moves by the hour
+the shares of all designs but the coin do, too, down to half of the floor. Arms are equal but for a gap of
+arm A. The level of all arms rises by 1 sd in a line, or at once at half time, or on weekends, or goes up
+and down by 1 sd within each of ten days, or is an autoregression of sd 1; an arm joins after 30% of the
+rounds, under a level that rises in a line. The effect that turns is A's, from .3 sd to -.3, or from .6 to
+-.6 where there are 1,000 rounds. In rewards of 0 and 1 a size of 1 sd is .25, half of a standard deviation.
+All arms' propensities are told.
 
 ## What is not as it should be
 
