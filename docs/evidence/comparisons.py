@@ -29,7 +29,7 @@ from default_counts import read as kept
 from default_counts import write as keep
 
 SEED, RUNS, ROW_RUNS = 20261126, 1_000, 2_000
-QUICK_CELLS, QUICK_RUNS = 16, 20
+QUICK_CELLS, QUICK_RUNS = 10, 20
 FILE = Path(__file__).with_name("comparison_counts.csv")
 
 
