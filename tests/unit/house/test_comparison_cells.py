@@ -103,7 +103,9 @@ def test_effects_by_context_are_those_of_the_rewards(comparison: SimpleNamespace
     found = comparison.logs.simulate(cell, 100, np.random.default_rng(3))
     share = np.take_along_axis(found.share, found.arm[:, :, None], axis=2)[:, :, 0]
     lead = found.reward / share * ((found.arm == 0) * 1.0 - (found.arm == 3))
-    for context, more in zip((-0.5, 0.5), comparison.logs.effects_by_context(cell), strict=True):
+    effects = comparison.logs.effects_by_context(cell)
+    assert sum(effects) == 0.0  # so that the truth is that of both contexts together
+    for context, more in zip((-0.5, 0.5), effects, strict=True):
         paid = np.array([row[x == context].mean() for row, x in zip(lead, found.context, strict=True)])
         assert abs(paid.mean() - (0.3 + more)) < 4.5 * paid.std() / 10.0
 
