@@ -217,8 +217,8 @@ def asked(cell: Cell) -> Iterator[tuple[str, str]]:
 def class_of(cell: Cell, question: str, source: str) -> tuple[str, str]:
     """The class of a question to a cell, with its reason."""
     plain = question in (VALUES, POLICIES)
-    if source == SUMS and cell.adapts and not cell.batched:
-        return CONTRADICTED, "shares follow rewards within a batch, of which sums keep the mean"
+    if source == SUMS and cell.by_context:
+        return CONTRADICTED, "a context moved shares and effects within a batch, of which sums keep the mean"
     if cell.hidden and not plain:
         return CONTRADICTED, "a context moved shares and effects, and is not in the file"
     if cell.move == "the effect turns":
@@ -230,6 +230,9 @@ def class_of(cell: Cell, question: str, source: str) -> tuple[str, str]:
                 "the effect turns while shares follow it: the answer hangs on the weights",
             )
         return COVERABLE, "the effect turns, and shares do not follow it"
+    if source == SUMS and cell.adapts and not cell.batched:
+        # The mean share leans on the batch's own rewards: by some log(B) / sqrt(B) of an error with B batches.
+        return COVERABLE, "shares follow rewards within a batch, less so the more batches there have been"
     if cell.move == "an arm joins":
         return COVERABLE, "a level shared by all arms; those compared have rounds in common"
     if cell.move != "none":

@@ -70,7 +70,7 @@ def judged(cells: Iterable[Cell], classes: Classes, found: Found) -> list[Judged
         for (number, question, source), (standard, _) in classes.items():
             tally = of(found, number, question, DEFAULT, source) if number == cell.number else Compared()
             if tally.logs:
-                held_to = BENIGN if cell.in_first_table and standard == COVERABLE else standard
+                held_to = BENIGN if cell.in_first_table else standard
                 every.append((cell, question, source, standard, tally, verdict(held_to, tally)))
     return every
 
@@ -218,8 +218,8 @@ Tables of the grid, by class; a table is one question to the logs of one cell, f
 
 {_counted(entries)}
 
-Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables hold without a caution, or, where
-contradicted, are refused or cautioned.
+Rows of the first table: {len(rows) - short_rows:,} of {len(rows):,} tables hold, and are cautioned in at most
+{NUISANCE:.0%} of logs.
 
 Lengths: {told}.
 
