@@ -231,7 +231,7 @@ def class_of(cell: Cell, question: str, source: str) -> tuple[str, str]:
             )
         return COVERABLE, "the effect turns, and shares do not follow it"
     if source == SUMS and cell.adapts and not cell.batched:
-        # The mean share leans on the batch's own rewards: by some log(B) / sqrt(B) of an error with B batches.
+        # The mean share leans on the batch's own rewards: by log(B) / sqrt(B) errors or so with B batches.
         return COVERABLE, "shares follow rewards within a batch, less so the more batches there have been"
     if cell.move == "an arm joins":
         return COVERABLE, "a level shared by all arms; those compared have rounds in common"
