@@ -25,6 +25,15 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "by case, a kind of log and a question: {0} cover at least .93 (nominal .95) less simulation "
             "error, {1} do wherever no caution is printed, {2} always print one, {3} refuse, {4} fall short",
         ),
+        "comparisons": (
+            "where arms are compared, levels that all arms share do no harm",
+            r"\*Benign\*, ([\d,]+): ([\d,]+) held.*?"
+            r"\*Coverable\*, ([\d,]+): ([\d,]+) held, ([\d,]+) refused, .*?"
+            r"\*Contradicted\*, ([\d,]+): ([\d,]+) refused or cautioned, ([\d,]+) held",
+            "a question to the logs of a cell: {1} of {0} benign ones hold and are not cautioned; "
+            "of {2} that methods can answer {3} hold, {4} are refused; "
+            "of {5} contradicted ones {6} are told, {7} hold",
+        ),
         "inference": (
             "exact and anytime methods never fall below their level",
             r"Lowest coverage of exact and anytime methods: ([\d.]+) \((\d+) figures\)",

@@ -1,4 +1,4 @@
-"""Counts of the evidence on defaults, kept in `default_counts.csv` so that a stopped run goes on.
+"""Counts of coverage by cell, kept in a file so that a stopped run goes on: of defaults, and of comparisons.
 
 A row is a method for a target in a cell, as measured on one commit, over the blocks of runs that it names.
 """
@@ -42,13 +42,17 @@ class Tally:
     """What the default was, and how often."""
 
     def add(self, other: Tally) -> None:
-        for name in COUNTED:
+        for name in counted(type(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, count in other.methods.items():
             self.methods[name] = self.methods.get(name, 0) + count
 
 
-COUNTED = tuple(one.name for one in fields(Tally) if one.name != "methods")
+def counted(kind: type[Tally]) -> tuple[str, ...]:
+    """Names of the counts of a kind of tally."""
+    return tuple(one.name for one in fields(kind) if one.name != "methods")
+
+
 Tallies = dict[Key, Tally]
 
 
@@ -65,7 +69,7 @@ Counts = dict[tuple[int, str], Measured]  # by the number of the cell and the co
 
 def gather(total: Tallies, found: Tallies) -> None:
     for key, tally in found.items():
-        total.setdefault(key, Tally()).add(tally)
+        total.setdefault(key, type(tally)()).add(tally)
 
 
 def of_cell(counts: Counts, number: int) -> Tallies:
@@ -82,7 +86,7 @@ def blocks_of(counts: Counts, number: int) -> set[int]:
     return set().union(*(measured.blocks for (cell, _), measured in counts.items() if cell == number))
 
 
-def read(path: Path = FILE) -> Counts:
+def read(path: Path = FILE, kind: type[Tally] = Tally) -> Counts:
     """What is kept; nothing where there is no file."""
     counts: Counts = {}
     if not path.exists():
@@ -92,23 +96,23 @@ def read(path: Path = FILE) -> Counts:
             measured = counts.setdefault((int(row["cell"]), row["commit"]), Measured())
             measured.blocks = _numbers(row["blocks"])
             methods = dict(part.rsplit(": ", 1) for part in row["methods"].split("; ") if part)
-            measured.tallies[Key(row["target"], row["method"], row["label"])] = Tally(
-                **{name: int(row[name]) for name in COUNTED},
+            measured.tallies[Key(row["target"], row["method"], row["label"])] = kind(
+                **{name: int(row[name]) for name in counted(kind)},
                 methods={name: int(count) for name, count in methods.items()},
             )
     return counts
 
 
-def write(counts: Counts, path: Path = FILE) -> None:
+def write(counts: Counts, path: Path = FILE, kind: type[Tally] = Tally) -> None:
     """Keep all; the file is whole at any time."""
     part = path.with_suffix(".part")
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["cell", "commit", "blocks", *Key._fields, *COUNTED, "methods"])
+        writer.writerow(["cell", "commit", "blocks", *Key._fields, *counted(kind), "methods"])
         for (cell, commit), measured in sorted(counts.items()):
             blocks = _ranges(measured.blocks)
             for key, tally in sorted(measured.tallies.items()):
-                numbers = [getattr(tally, name) for name in COUNTED]
+                numbers = [getattr(tally, name) for name in counted(kind)]
                 methods = "; ".join(f"{name}: {count}" for name, count in sorted(tally.methods.items()))
                 writer.writerow([cell, commit, blocks, *key, *numbers, methods])
     part.replace(path)

@@ -253,7 +253,7 @@ class Runs:
 
 
 def arm_name(k: int) -> str:
-    return "ABCDEFGH"[k]
+    return "ABCDEFGHIJ"[k]
 
 
 def available(cell: Cell) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from default_cells import Cell
 from default_counts import Counts, Key, Tallies, Tally, of_cell
@@ -86,23 +86,22 @@ the table carries a caution, as it does for defaults. A mean is that of the roun
 chosen, of sequences that of the units in the log."""
 
 
-def _measured(cells: Sequence[Cell], found: dict[int, Tallies], counts: Counts) -> str:
-    """How much there is, by commit."""
-    logs = {
-        cell.number: sum(
-            tally.logs
-            for key, tally in found[cell.number].items()
-            if key.method == DEFAULT and key.target == "contrast"
-        )
-        for cell in cells
-    }
+def _once_a_log(key: Key) -> bool:
+    """Whether a key is counted once for each log of a cell."""
+    return key.method == DEFAULT and key.target == "contrast"
+
+
+def how_much(numbers: Iterable[int], counts: Counts, once_a_log: Callable[[Key], bool] = _once_a_log) -> str:
+    """How many logs the cells of some numbers have, by commit."""
+
+    def logs_of(tallies: Tallies) -> int:
+        return sum(tally.logs for key, tally in tallies.items() if once_a_log(key))
+
+    logs = {number: logs_of(of_cell(counts, number)) for number in numbers}
     commits = Counter[str]()
-    for (_, commit), measured in counts.items():
-        commits[commit] += sum(
-            tally.logs
-            for key, tally in measured.tallies.items()
-            if key.method == DEFAULT and key.target == "contrast"
-        )
+    for (number, commit), measured in counts.items():
+        if number in logs:
+            commits[commit] += logs_of(measured.tallies)
     told = ", ".join(f"{number:,} at {commit}" for commit, number in commits.items() if commit)
     return (
         f"{sum(logs.values()):,} logs, {min(logs.values()):,} to {max(logs.values()):,} a cell"
@@ -137,7 +136,7 @@ def page(cells: Sequence[Cell], counts: Counts, command: str) -> str:
 
 {len(cells)} cells ([list](default_cells.csv), fixed before the first run) cover all pairs of levels of
 design, outcome, drift, units, arms that join or leave, rounds, what is told of propensities, and gap; the
-simulators (`default_logs.py`) are plain NumPy. {_measured(cells, found, counts)}.
+simulators (`default_logs.py`) are plain NumPy. {how_much([cell.number for cell in cells], counts)}.
 
 - Defaults, by cell and target: {_promises(defaults)}.
 - [All methods](defaults_methods.md) that `recommend` labels valid, by cell and target: {_promises(others)}.

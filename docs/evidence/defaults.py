@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Callable
 from typing import Any
 
 import evidence
 import numpy as np
 import pandas as pd
+from default_blocks import add_to, missing, work
 from default_cells import Cell, read
-from default_counts import BLOCK, Counts, Key, Measured, Tallies, Tally, blocks_of, gather
+from default_counts import BLOCK, Counts, Key, Tallies, Tally, gather
 from default_counts import read as kept
 from default_counts import write as keep
 from default_logs import Runs, arm_name, simulate
@@ -34,8 +32,6 @@ from default_page import DEFAULT, methods_page, page
 SEED, RUNS = 20261124, 2_000
 QUICK_CELLS, QUICK_RUNS = 24, 10
 ALPHA = 0.05
-EVERY_SECONDS = 60.0
-"""Counts are written this often."""
 
 
 def log_of(cell: Cell, frame: pd.DataFrame) -> Any:
@@ -142,53 +138,10 @@ def block(cell: Cell, number: int, runs: int) -> Tallies:
     return total
 
 
-def work(
-    cells: Sequence[Cell], counts: Counts, options: argparse.Namespace, commit: str, size: int = BLOCK
-) -> list[str]:
-    """Add the blocks that are missing, the first of every cell before the second of any; what went wrong."""
-    missing = [
-        (cell, number)
-        for number in range(options.runs // size)
-        for cell in cells
-        if number not in blocks_of(counts, cell.number)
-    ]
-    began = written = time.monotonic()
-    failed, taken = list[str](), set[Future[Tallies]]()
-    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(block, cell, number, size): (cell, number) for cell, number in missing}
-
-        def take(done: Future[Tallies]) -> None:
-            cell, number = waiting[done]
-            taken.add(done)
-            error = done.exception()
-            if error is not None:
-                failed.append(f"block {number} of cell {cell.number}: {type(error).__name__}: {error}")
-                return
-            measured = counts.setdefault((cell.number, commit), Measured())
-            measured.blocks.add(number)
-            gather(measured.tallies, done.result())
-
-        for done in as_completed(waiting):
-            take(done)
-            now = time.monotonic()
-            if not options.quick and now - written > EVERY_SECONDS:
-                keep(counts)
-                written = now
-            if now - began > 60.0 * options.minutes:
-                pool.shutdown(wait=True, cancel_futures=True)
-                break
-        for done in waiting:
-            if done not in taken and done.done() and not done.cancelled():
-                take(done)
-    return failed
-
-
 def command_line() -> argparse.Namespace:
     parser = evidence.parser(__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs a cell, a multiple of {BLOCK}")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="when to stop and to write")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--cells", type=int, nargs="+", help="numbers of cells; by default all")
+    add_to(parser)
     options = parser.parse_args()
     if options.runs < BLOCK or options.runs % BLOCK:
         parser.error(f"--runs must be a multiple of {BLOCK}, got {options.runs}")
@@ -201,14 +154,15 @@ def main() -> None:
     cells = [cell for cell in read() if not options.cells or cell.number in options.cells]
     if options.quick:
         short = [cell for cell in cells if cell.n_rounds <= 1000]
-        cells, options.runs = short[:: max(len(short) // QUICK_CELLS, 1)], QUICK_RUNS
+        cells = short[:: max(len(short) // QUICK_CELLS, 1)]
         counts: Counts = {}
-        failed = work(cells, counts, options, "", QUICK_RUNS)
+        failed = work(block, missing([(cell, 1) for cell in cells], counts), QUICK_RUNS, counts, options, "")
     else:
         if stamp.endswith("changes"):
             raise SystemExit("counts are kept by commit: commit what changed first")
         counts = kept()
-        failed = work(cells, counts, options, stamp.rpartition(" ")[2])
+        blocks = missing([(cell, options.runs // BLOCK) for cell in cells], counts)
+        failed = work(block, blocks, BLOCK, counts, options, stamp.rpartition(" ")[2], keep)
         keep(counts)
         cells = read()
     command = f"Command: `python docs/evidence/defaults.py`. Seed: {SEED}. Date: {stamp}."
