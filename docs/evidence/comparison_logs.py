@@ -194,7 +194,7 @@ class Runs:
     context: Array
     share: Array
     truth: Array
-    """Mean of each arm over the rounds in which all of them could be chosen, shape (runs, K)."""
+    """Mean of each arm over the period, with rounds in which it could not be chosen; shape (runs, K)."""
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """The file of each run, with all that there may be: x is the context, days and hours are numbered."""
@@ -254,7 +254,6 @@ def simulate(cell: Cell, runs: int, rng: np.random.Generator) -> Runs:
         rewards[:, t] = noise[:, t] < mean if cell.binary else mean + noise[:, t]
         if not cell.batched and cell.adapts:
             design.learn(group[:, t], arm, rewards[:, t], shares[every, t, arm])
-    together = can.all(axis=1)
-    shared = base_of(cell) + unit * path[:, together].mean(axis=1)
-    truth = shared[:, None] + unit * leads[together].mean() * (np.arange(n_arms) == 0)
+    shared = base_of(cell) + unit * path.mean(axis=1)
+    truth = shared[:, None] + unit * leads.mean() * (np.arange(n_arms) == 0)
     return Runs(cell, arms, rewards, group - 0.5, shares, np.asarray(truth))

@@ -85,13 +85,16 @@ MOVES = ("none", "linear", "hourly", "step", "weekend", "the effect turns", "AR(
 def test_the_truth_is_the_mean_of_what_arms_would_have_earned(
     comparison: SimpleNamespace, move: str, rewards: str
 ) -> None:
-    """By inverse shares: under a coin arm A's and the last arm's mean over the rounds of the truth."""
+    """By inverse shares: A's mean over the period, and the last arm's from A's in common rounds, under a coin."""
     cell = cell_of(comparison, design="coin", move=move, gap=".3 sd", rewards=rewards)
     found = comparison.logs.simulate(cell, 300, np.random.default_rng(11))
     together = comparison.logs.there(cell).all(axis=1)
-    for arm in (0, cell.n_arms - 1):
-        paid = found.reward * (found.arm == arm) * cell.n_arms
-        off = paid[:, together].mean(axis=1) - found.truth[:, arm]
+    first, last = (
+        np.where(found.arm == arm, found.reward / np.maximum(found.share[:, :, arm], 1e-9), 0.0)
+        for arm in (0, cell.n_arms - 1)
+    )
+    apart = (last - first)[:, together].mean(axis=1) - (found.truth[:, -1] - found.truth[:, 0])
+    for off in (first.mean(axis=1) - found.truth[:, 0], apart):
         assert abs(off.mean()) < 4.5 * off.std() / np.sqrt(len(off))
     unit = comparison.logs.unit_of(cell)
     assert np.allclose(found.truth[:, 0] - found.truth[:, 1], 0.3 * unit)
