@@ -85,7 +85,7 @@ MOVES = ("none", "linear", "hourly", "step", "weekend", "the effect turns", "AR(
 def test_the_truth_is_the_mean_of_what_arms_would_have_earned(
     comparison: SimpleNamespace, move: str, rewards: str
 ) -> None:
-    """By inverse shares: A's mean over the period, and the last arm's from A's in common rounds, under a coin."""
+    """By inverse shares: the mean of A, and the last arm against A in common rounds, under a coin."""
     cell = cell_of(comparison, design="coin", move=move, gap=".3 sd", rewards=rewards)
     found = comparison.logs.simulate(cell, 300, np.random.default_rng(11))
     together = comparison.logs.there(cell).all(axis=1)
