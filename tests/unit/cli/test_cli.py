@@ -119,12 +119,12 @@ def test_run_as_a_module(module: str) -> None:
     assert subprocess.run(command, capture_output=True, timeout=120).returncode == 2
 
 
-def test_every_propensity_makes_the_weights_stable(run: Run, path: str) -> None:
+def test_every_propensity_lets_arms_share_weights(run: Run, path: str) -> None:
     named = "a<x>=pa,b & 50%_#1=pb"
     code, out, _ = run("analyze", path, *COLUMNS, "--propensities", named, "--format", "csv")
     log = log_of(sample(), propensities={"a<x>": "pa", "b & 50%_#1": "pb"})
     result = ai.ArmMeans(log).fit()
-    assert (code, result.weights) == (0, "sqrt")
+    assert (code, result.weights) == (0, "joint")
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), result.to_frame())
 
 
