@@ -21,7 +21,14 @@ from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
 from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.policies.notes import (
+    drift_cautions,
+    effect_cautions,
+    few_effective,
+    few_rewards,
+    policy_notes,
+    warn_of_few_rewards,
+)
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
@@ -126,6 +133,8 @@ class PolicyValue:
         burn_in: int | None = None,
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        stationary: bool = False,
     ) -> Results:
         """Estimate the values.
 
@@ -175,7 +184,7 @@ class PolicyValue:
             that is worth fewer than 10 successes or failures.
         """
         chosen = Request(
-            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
         )
         return _results("PolicyValue", replace(self._question, snapshots=snapshots), chosen)
 
@@ -261,6 +270,8 @@ class PolicyContrast:
         burn_in: int | None = None,
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        stationary: bool = False,
     ) -> Results:
         """Estimate the differences.
 
@@ -288,7 +299,7 @@ class PolicyContrast:
             that is worth fewer than 10 successes or failures.
         """
         chosen = Request(
-            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
         )
         return _results("PolicyContrast", replace(self._question, snapshots=snapshots), chosen)
 
@@ -337,6 +348,8 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         ),
         cautions=(
             *question.profile.propensity_cautions,
+            *drift_cautions(question, options),
+            *effect_cautions(question, terms, fit, options),
             *fit_cautions(question, terms, fit, options),
             *few,
             *few_effective(terms, fit),
