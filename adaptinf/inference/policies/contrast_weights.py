@@ -35,8 +35,8 @@ def contrast_weights(question: PolicyQuestion, logging: LoggingPolicies | None) 
     """Weights of each policy's difference from the baseline, shape (T, k).
 
     Where the design's policies are known (`logging`), v_t is what the design of round t has at the contexts
-    of earlier rounds; else it is that of the batch before, or of the 50 rounds before in which the policies
-    differ where these are more. Before they have differed it is that of a fair draw.
+    of earlier rounds; else it is that of the batch before, or of the last 50 rounds in which the policies
+    differ, whichever are more. Before they have differed it is that of a fair draw.
     """
     *policies, baseline = question.policies
     weights = np.empty((len(baseline.probabilities), len(policies)))

@@ -19,8 +19,8 @@ from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
 
-_SHARED = "that arms do not change later contexts and rewards"
-_OWN = "contexts and potential rewards that are independent and alike over the rounds"
+_DRIFTING = "that arms do not change later contexts and rewards"
+_ALIKE = "contexts and potential rewards that are independent and alike over the rounds"
 
 
 def policy_notes(
@@ -30,9 +30,10 @@ def policy_notes(
     options: PolicyOptions,
 ) -> tuple[str, ...]:
     """Assumptions and reasons under a table."""
-    notes = [f"Assumes {_SHARED if options.weights in SHARED else _OWN}, propensities given the past and the "
-        "context, and policies that were fixed without this log: one that was chosen on this very log looks better "
-        "than it is, and nothing in the log shows it."
+    notes = [
+        f"Assumes {_DRIFTING if options.weights in SHARED else _ALIKE}, propensities given the past and the "
+        "context, and policies that were fixed without this log: one that was chosen on this very log looks "
+        "better than it is, and nothing in the log shows it."
     ]
     notes += [] if options.outcome is None else [_model_note(options.outcome, fit)]
     notes.append(
@@ -98,16 +99,17 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
 
 
 def drift_cautions(question: PolicyQuestion, options: PolicyOptions) -> list[str]:
-    """That weights of each policy's own need rewards that stay, unless that is stated."""
-    if options.weights in SHARED or options.stationary or question.profile.constant_propensities:
+    """That weights of a policy's own need rewards that stay, unless that is stated."""
+    common = options.weights in SHARED or (question.contrast and options.weights is None)
+    if common or options.stationary or question.profile.constant_propensities:
         return []
-    kind = options.label if options.weights is None else options.weights
-    if question.contrast and options.weights is not None:
+    if question.contrast:
         return [
-            f"each policy has {kind} weights of its own, which assume that values stay: a drift that all arms "
-            "share biases the difference (weights='combined' do not mind it; stationary=True says that there "
-            "is none)"
+            f"each policy has {options.weights} weights of its own, which assume that values stay: a drift "
+            "that all arms share biases the difference (weights='combined' do not mind it; stationary=True "
+            "says that there is none)"
         ]
+    kind = options.label if options.weights is None else options.weights
     return [
         f"{kind} weights assume that the value stays: where it drifts the estimate is not its mean over the "
         "period (weights='uniform' give that; stationary=True says that there is no drift)"
@@ -127,7 +129,7 @@ def effect_cautions(
         f"{term}: seen to move over the rounds (p = {p:.2g}): this is its mean with combined weights, "
         "weights='uniform' estimate its mean over the period"
         for term, p in zip(terms, found, strict=True)
-        if p < SEEN
+        if p < SEEN / len(terms)
     ]
 
 
@@ -137,9 +139,9 @@ def _weight_notes(question: PolicyQuestion, fit: PolicyFit, options: PolicyOptio
         notes.append(_uniform_note(question, options))
     if options.weights == COMMON:
         notes.append(
-            f"Combined weights, one per round for both policies, by {_forecast_by(question, options)}: a drift "
-            "that all arms share does no harm. Under a difference that changes the target is its mean over the "
-            "rounds with these weights; uniform weights estimate the mean over the period."
+            f"Combined weights, one per round for both policies, by {_forecast_by(question, options)}: a "
+            "drift that all arms share does no harm. Where the difference changes, the target is its mean "
+            "over the rounds with these weights; uniform weights estimate the mean over the period."
         )
     if (options.contextual or options.weights == "min-variance") and profile.adaptive:
         notes.append(
@@ -175,12 +177,14 @@ def _uniform_note(question: PolicyQuestion, options: PolicyOptions) -> str:
     note = "Uniform weights: what drifts is averaged over the period."
     if not question.profile.adaptive:
         return note
-    note += " Not normal in general when propensities move with the data; "
+    note += " Not normal in general when propensities move with the data"
+    if question.profile.repeated_units:
+        return f"{note}."
     if question.contrast:
-        return note + "combined weights guard against that, and need every arm's propensity."
-    known = options.defaulted and not question.settled_logging
-    snapshots = ", and need the design's policies at all contexts (snapshots=)" if known else ""
-    return note + f"stable-variance weights guard against that where rewards do not drift{snapshots}."
+        return f"{note}; combined weights guard against that, and need every arm's propensity."
+    unknown = options.defaulted and not question.settled_logging
+    snapshots = ", and need the design's policies at all contexts (snapshots=)" if unknown else ""
+    return f"{note}; stable-variance weights guard against that where rewards do not drift{snapshots}."
 
 
 def _forecast_by(question: PolicyQuestion, options: PolicyOptions) -> str:
@@ -189,10 +193,10 @@ def _forecast_by(question: PolicyQuestion, options: PolicyOptions) -> str:
         known = "its own propensities, which were fixed before contexts"
         return known if options.logging.rows is not None else "the design's policies at earlier contexts"
     if question.profile.log.arrays.batch is not None:
-        return f"the propensities of the batch before, or the last {NEAREST} rounds where these are more"
+        return f"the propensities of the batch before, or of {NEAREST} rounds where it is smaller"
     return (
-        f"the propensities of the last {NEAREST} rounds, as contexts may have moved its own (context_free=True "
-        "says that they had no part)"
+        f"the propensities of the last {NEAREST} rounds, as contexts may have moved its own "
+        "(context_free=True says that they had no part)"
     )
 
 

@@ -82,7 +82,9 @@ class PolicyQuestion:
         if not profile.knows_every_propensity:
             raise InvalidForLog(method, _EVERY, ["weights='uniform'"])
         *policies, baseline = self.policies
-        apart = np.any([(one.probabilities != baseline.probabilities).any(axis=0) for one in policies], axis=0)
+        apart = np.any(
+            [(one.probabilities != baseline.probabilities).any(axis=0) for one in policies], axis=0
+        )
         if profile.fixed_in_time or profile.fixed_before_contexts[apart].all():
             return logging_policies(log, "context-free", method)
         return None

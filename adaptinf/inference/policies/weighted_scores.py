@@ -99,9 +99,7 @@ def _difference(
     question: PolicyQuestion, options: PolicyOptions, parts: ScoreParts, propensity: FloatArray
 ) -> PolicyFit:
     """Differences from the baseline, each of one score with one weight; propensity (T,)."""
-    plain, change, taken = (
-        part[:, :-1] - part[:, -1:] for part in (parts.plain, parts.change, parts.taken)
-    )
+    plain, change, taken = (part[:, :-1] - part[:, -1:] for part in (parts.plain, parts.change, parts.taken))
     scores = plain + change / propensity[:, None]
     if options.weights == COMMON:
         weights = contrast_weights(question, options.logging)
