@@ -77,8 +77,8 @@ def earlier_ratios(value: FloatArray, size: FloatArray, place: IntArray) -> Floa
     stop = np.searchsorted(sized, starts)
     begin = np.minimum(np.append(0, stop[:-1]), stop - NEAREST)
     ends = np.column_stack([np.maximum(begin, 0), stop]).ravel()
-    sums = [np.add.reduceat(np.append(one[sized], 0.0), ends)[::2] for one in (value, size)]
-    found = np.divide(*sums, out=np.full(len(starts), np.nan), where=stop > 0)
+    above, below = (np.add.reduceat(np.append(one[sized], 0.0), ends)[::2] for one in (value, size))
+    found = np.divide(above, below, out=np.full(len(starts), np.nan), where=stop > 0)
     return np.repeat(found, np.diff(starts, append=len(place)))
 
 
@@ -108,4 +108,6 @@ def _at_earlier_contexts(logging: LoggingPolicies, squares: FloatArray, *, const
     else:
         before = np.append(0.0, np.cumsum(size[:-1])) / np.maximum(np.arange(len(size)), 1)
     known = np.isfinite(value) | (np.arange(len(size)) > 0)
-    return np.divide(value, before, out=np.full(len(size), np.nan), where=known & (before > 0.0))
+    found = np.full(len(size), np.nan)
+    np.divide(value, before, out=found, where=known & (before > 0.0))
+    return found

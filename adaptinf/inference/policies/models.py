@@ -223,8 +223,8 @@ class PolicyContrast:
     As for `PolicyValue`, but the difference of two policies' scores is one score with one weight a round, so
     that what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its
     variance even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of
-    (policy - baseline)^2 / e, e the propensities. Past rounds are those of the batch before, or the last 50 in
-    which the policies differ, whichever are more, and never the round itself, whose context may have moved
+    (policy - baseline)^2 / e, e the propensities. Past rounds are those of the batch before, or the last 50
+    in which the policies differ, whichever are more, and never the round itself, whose context may have moved
     its e. Where no context had a part in e, it is the round's own; where `snapshots` tell the design's policy
     it is that at the contexts of earlier rounds. Before the policies have differed it is a fair draw's.
 

@@ -130,7 +130,7 @@ def test_a_value_is_the_mean_of_the_period(name: str) -> None:
 
 
 def test_units_of_several_rounds() -> None:
-    """40 units in turn, 15 rounds each, that differ in level: uniform weights, which tie no units together."""
+    """40 units in turn, 15 rounds each, that differ in level: uniform weights tie no units together."""
     found, count = thompson(level_of("linear", 600), floor=0.2), 0
     levels = np.random.default_rng(79).normal(size=(LOGS, 40))
     for log, level in zip(logs(found), levels, strict=True):
