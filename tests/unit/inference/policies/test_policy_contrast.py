@@ -201,10 +201,11 @@ class TestSupport:
         assert sizes[0] < 0.6 * (arrays.action == 0).sum()
 
     def test_counts_the_units_with_such_rounds(self) -> None:
-        """Half of the units never differ: neither they nor their rounds count for the degrees of freedom."""
+        """Rounds in which policies agree, of units that have many or few, count for no degree of freedom."""
         rng = np.random.default_rng(4)
         frame = pd.DataFrame({"who": np.tile(np.arange(40), 10), "p": 0.5, "q": 0.5})
-        frame["x"] = (frame["who"] < 20).astype(float)
+        frame["x"] = (rng.random(len(frame)) < frame["who"] / 80.0).astype(float)
+        frame.loc[0, "x"] = 1.0  # the first round has no prediction, and no weight
         frame["arm"] = rng.integers(0, 2, len(frame))
         frame["y"] = rng.normal(size=len(frame))
         log = AdaptiveLog(
@@ -214,7 +215,7 @@ class TestSupport:
         result = ai.PolicyContrast(log, np.column_stack([1.0 - x, x]), baseline=0).fit()
         alone = ai.PolicyContrast(log, 1, baseline=0, rounds=x == 1).fit()
         assert result.reference.df[0] == pytest.approx(alone.reference.df[0], rel=1e-12)
-        assert result.reference.df[0] <= 19.0
+        assert result.reference.df[0] < 35.0
 
 
 class TestWords:
@@ -246,6 +247,21 @@ class TestWords:
         assert "weights='uniform' estimate its mean over the period" in said
         assert ai.PolicyContrast(moving, ["b", "c"], baseline="a").fit("uniform").cautions == ()
         assert ai.PolicyContrast(log, ["b", "c"], baseline="a").fit().cautions == ()
+
+    def test_one_of_two_effects_moves_from_half_a_percent_on(self) -> None:
+        arrays, shares = log_of("wander").arrays, np.linspace(-1.0, 1.0, ROUNDS) * 1.7
+        seen = []
+        for size in np.linspace(0.0, 0.6, 25):
+            reward = arrays.reward + size * shares * (arrays.action == 1)
+            columns = {"propensity": arrays.propensity, "propensities": arrays.propensities}
+            log = AdaptiveLog.from_arrays(LogArrays(arrays.action, reward, **columns), arms=ARMS)
+            result = ai.PolicyContrast(log, ["b", "c"], baseline="a").fit(keep_scores=True)
+            kept = result.scores
+            p = moving_effects(kept["scores"], kept["weights"], result.reference.df)[0]
+            seen.append((p, any(caution.startswith("b - a: seen") for caution in result.cautions)))
+        assert all((p < 0.005) == told for p, told in seen)
+        assert any(0.001 < p < 0.005 for p, _ in seen)
+        assert any(0.005 < p < 0.02 for p, _ in seen)
 
 
 class TestMovingEffects:
