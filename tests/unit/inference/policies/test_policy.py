@@ -213,8 +213,8 @@ class TestPolicies:
             return pd.DataFrame(by_context(frame), frame.index, arms)[other]
 
         turned = [pd.Series(np.full(3, 1 / 3), index=other), late]
-        by_label = PolicyValue(log, sign).fit(snapshots=PolicySnapshots([0, HALF], turned))
-        by_place = PolicyValue(log, sign).fit(snapshots=SNAPSHOTS)
+        by_label = PolicyValue(log, sign).fit("stable-variance", snapshots=PolicySnapshots([0, HALF], turned))
+        by_place = PolicyValue(log, sign).fit("stable-variance", snapshots=SNAPSHOTS)
         np.testing.assert_array_equal(by_label.estimate, by_place.estimate)
         wrong = [pd.Series(np.full(3, 1 / 3), index=list("abd")), *turned[1:]]
         with pytest.raises(ParameterError, match="are not the arms"):
@@ -260,7 +260,7 @@ class TestPolicies:
     def test_outcome_models(self) -> None:
         log = make_log("contextual")
         given = np.zeros((HORIZON, 3))
-        options = {"snapshots": SNAPSHOTS}
+        options = {"weights": "stable-variance", "snapshots": SNAPSHOTS}
         zero = PolicyValue(log, sign).fit(outcome=given, **options)
         ipw = PolicyValue(log, sign).fit(estimator="ipw", **options)
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
@@ -535,7 +535,7 @@ class TestScale:
 
 
 class TestLaws:
-    @pytest.mark.parametrize("options", [*ALL_WEIGHTS, {"estimator": "cadr"}])
+    @pytest.mark.parametrize("options", [{}, *ALL_WEIGHTS, {"estimator": "cadr"}])
     @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e9), (0.0, 1e-9)])
     def test_values_do_not_depend_on_where_rewards_start(
         self, options: dict[str, Any], shift: float, scale: float
