@@ -19,7 +19,7 @@ from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
 
-_DRIFTING = "that arms do not change later contexts and rewards"
+_DRIFTING = "contexts and rewards that earlier arms do not change"
 _ALIKE = "contexts and potential rewards that are independent and alike over the rounds"
 
 
@@ -158,7 +158,7 @@ def _weight_notes(question: PolicyQuestion, fit: PolicyFit, options: PolicyOptio
             "Weights by the propensities of the round before, as contexts that the log lacks may have moved "
             "its own (snapshots='context-free' says that there were none)."
         )
-    elif options.logging is not None:
+    elif options.logging is not None and options.weights != COMMON:
         reason = "" if profile.log.context else " (the log has no contexts)"
         notes.append(f"Propensities are taken not to depend on contexts{reason}.")
     if options.estimator == "cadr":

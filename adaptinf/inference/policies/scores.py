@@ -28,7 +28,7 @@ SHARED = ("uniform", COMMON)
 """Weights that all policies share."""
 _FIXED = "the policy was fixed without this log"
 _DRAWN = f"contexts and potential rewards are drawn afresh in every round; {_FIXED}"
-_ANY_DRIFT = f"arms do not change later contexts and rewards; {_FIXED}"
+_ANY_DRIFT = f"earlier arms do not change contexts and rewards; {_FIXED}"
 _LITTLE = 0.05
 """Share of the variance below which one side of a difference has no say in its degrees of freedom."""
 _SMALL = "small propensities: at moderate numbers of rounds normal intervals may be too short"
