@@ -20,6 +20,8 @@ INTERCEPT, SLOPE = np.array([0.3, 0.4, 0.0]), np.array([0.5, -0.5, 0.0])
 BEST = 0.6
 FITS: dict[str, dict[str, Any]] = {
     "uniform": {"weights": "uniform"},
+    "default": {},
+    "default, snapshots": {},
     "stable-variance": {"weights": "stable-variance", "contextual": False},
     "stable-variance, contextual": {"weights": "stable-variance", "contextual": True},
     "min-variance": {"weights": "min-variance", "contextual": False},
@@ -34,18 +36,22 @@ A trial of five batches of equal size, three arms, a context uniform on [-1, 1],
 variance 1. The first batch is uniform; each later one takes, with probability 0.8, the arm of the best
 mean on the context's side of 0, else any arm. With signal, arms a, b, c have means .3 + .5x, .4 - .5x
 and 0; without, all are 0. The policy takes the best arm by the sign of x (a on the right, b on the
-left); its baseline is arm c. AIPW scores with running means.
+left); its baseline is arm c. With drift the rewards of all arms rise by 1 over the trial: the value is
+the period's mean, the difference is the same as without. AIPW scores with running means. By default a
+value has uniform weights and a difference combined ones, one a round for both policies: by the batch
+before, or with snapshots by the design's policy at the contexts of earlier rounds.
 
 Bias is in units of the standard deviation of the estimates; its own Monte-Carlo error is
-{bias_error:.3f}, that of a coverage of .95 is {cover_error:.3f}. The last column is the mean length of
-the policy's interval, against that of uniform weights.
+{bias_error:.3f}, that of a coverage of .95 is {cover_error:.3f}. Lengths are mean lengths of intervals
+against those with uniform weights.
 
 {table}
 
 Without signal the greedy arm is a toss-up in every batch however long the trial is, so that propensities
 never settle. The bias of contextual and min-variance weights is then the same share of the standard
 deviation at every length of the trial, while with signal it fades; a difference of two policies has less
-of it.
+of it. Under a drift weights of a policy's own miss: they give early and late rounds other shares than
+the period does, and each policy others. What all arms share cancels where both policies have one weight.
 """
 
 
@@ -54,7 +60,9 @@ def lookup(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:
     return lambda frame: rows[(frame["x"].to_numpy() > 0).astype(int)]
 
 
-def trial(rng: np.random.Generator, size: int, signal: float) -> tuple[AdaptiveLog, PolicySnapshots]:
+def trial(
+    rng: np.random.Generator, size: int, signal: float, drift: float
+) -> tuple[AdaptiveLog, PolicySnapshots]:
     """One trial, and its policy in each batch."""
     horizon = BATCHES * size
     x, action, reward = rng.uniform(-1, 1, horizon), np.zeros(horizon, dtype=np.int64), np.zeros(horizon)
@@ -73,38 +81,42 @@ def trial(rng: np.random.Generator, size: int, signal: float) -> tuple[AdaptiveL
         passed = rng.random(size)[:, None] > np.cumsum(propensities[now], axis=1)[:, :-1]
         action[now] = chosen = passed.sum(axis=1)
         reward[now] = signal * (INTERCEPT[chosen] + SLOPE[chosen] * x[now]) + rng.normal(size=size)
+        reward[now] += drift * (np.arange(start, start + size) + 0.5) / horizon
     arrays = LogArrays(
         action=action,
         reward=reward,
         propensity=propensities[np.arange(horizon), action],
         propensities=propensities,
+        batch=np.arange(horizon) // size,
         context={"x": x},
     )
     log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
     return log, PolicySnapshots(range(0, horizon, size), policies)
 
 
-def rows_of(size: int, signal: float, replications: int, cell: int) -> list[str]:
+def rows_of(size: int, signal: float, drift: float, replications: int, cell: int) -> list[str]:
     """Rows of the table for one kind of trial."""
     rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(cell,)))
     best = lookup(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]))
     errors: dict[str, list[np.ndarray]] = {name: [] for name in FITS}
     for _ in range(replications):
-        log, snapshots = trial(rng, size, signal)
+        log, snapshots = trial(rng, size, signal, drift)
         value, contrast = PolicyValue(log, best), PolicyContrast(log, best, baseline="c")
         for name, options in FITS.items():
-            own = options if name == "uniform" else {**options, "snapshots": snapshots}
+            own = options if name in ("uniform", "default") else {**options, "snapshots": snapshots}
             one, two = value.fit(**own), contrast.fit(**own)
-            estimate = np.append(one.estimate, two.estimate) - signal * BEST
+            estimate = np.append(one.estimate - drift / 2.0, two.estimate) - signal * BEST
             errors[name].append(np.append(estimate, np.append(one.std_error, two.std_error)))
-    rows, plain = [], float(np.array(errors["uniform"])[:, 2].mean())
+    rows, plain = [], np.array(errors["uniform"])[:, 2:].mean(axis=0)
     for name, values in errors.items():
         table = np.array(values)
         bias = table[:, :2].mean(axis=0) / table[:, :2].std(axis=0)
         cover = np.mean(np.abs(table[:, :2]) < stats.norm.ppf(0.975) * table[:, 2:], axis=0)
-        cells = [f"{BATCHES * size:,}", "yes" if signal else "no", name]
-        cells += [f"{bias[0]:+.2f}", f"{cover[0]:.3f}", f"{bias[1]:+.2f}", f"{cover[1]:.3f}"]
-        rows.append("| " + " | ".join([*cells, f"{table[:, 2].mean() / plain:.2f}"]) + " |")
+        length = table[:, 2:].mean(axis=0) / plain
+        cells = [f"{BATCHES * size:,}", "yes" if signal else "no", "yes" if drift else "no", name]
+        for k in range(2):
+            cells += [f"{bias[k]:+.2f}", f"{cover[k]:.3f}", f"{length[k]:.2f}"]
+        rows.append("| " + " | ".join(cells) + " |")
     return rows
 
 
@@ -114,9 +126,11 @@ def main() -> None:
     parser.add_argument("--replications", type=int, help="by default 500, in quick runs 150")
     options = parser.parse_args()
     replications = options.replications or (150 if options.quick else 500)
-    head = "rounds | signal | weights | bias | coverage | bias of contrast | coverage of contrast | length"
-    lines = [f"| {head} |", "| --- " * 8 + "|"]
-    cells = [(100, 0.0), (100, 1.0), (1000, 0.0), (1000, 1.0)]
+    head = ["rounds", "signal", "drift", "weights", "bias", "coverage", "length"]
+    head += [f"{name} of contrast" for name in head[4:]]
+    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    cells = [(100, 0.0, 0.0), (100, 1.0, 0.0), (1000, 0.0, 0.0), (1000, 1.0, 0.0)]
+    cells += [(1000, 0.0, 1.0), (1000, 1.0, 1.0)]
     for cell in [1] if options.quick else range(len(cells)):
         lines += rows_of(*cells[cell], replications, cell)
     text = TEXT.format(
@@ -130,7 +144,7 @@ def main() -> None:
     )
     evidence.publish(text, __file__, options)
     if options.quick:
-        evidence.hold_cell(text, __file__, "500 | yes | uniform", "coverage", (replications, 500))
+        evidence.hold_cell(text, __file__, "500 | yes | no | uniform", "coverage", (replications, 500))
 
 
 if __name__ == "__main__":

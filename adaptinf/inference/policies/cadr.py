@@ -14,6 +14,7 @@ Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-ban
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +31,13 @@ from adaptinf.inference.policies.scores import (
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
+from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _FLOOR = 0.1
 _NOTHING = 1e-12
+_RANK = 13.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,11 +184,11 @@ def _lagged(values: FloatArray) -> FloatArray:
 
 
 def _assess(question: PolicyQuestion) -> list[Verdict]:
-    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
+    call: dict[str, Any] = {"estimator": "cadr"} if question.contrast else {"estimator": "cadr", **STATED}
     if question.profile.unit_refusal:
-        call = {"estimator": "cadr"}
-        return [Verdict("cadr", "not valid", 11.0, call, question.profile.unit_refusal)]
-    return [policy_verdict(question, "cadr", 11.0, {"estimator": "cadr"}, reason)]
+        return [Verdict("cadr", "not valid", _RANK, call, question.profile.unit_refusal)]
+    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
+    return [policy_verdict(question, "cadr", _RANK, call, reason)]
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:

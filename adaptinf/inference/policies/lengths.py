@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.inference.policies.contrast_weights import contrast_weights
+from adaptinf.inference.policies.scores import COMMON
+from adaptinf.inference.policies.weights import score_variance
 from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.typing import FloatArray
 
@@ -16,11 +20,13 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.verdicts import Verdict
     from adaptinf.log import AdaptiveLog
 
+    Gain = tuple[FloatArray, Policy]
+
 _BLOCK = 65_536
 
 
 def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
-    """By the propensities, with each round's own score variance in the place of its forecast."""
+    """By the propensities; own weights by each round's own score variance in the place of its forecast."""
     profile, kind = question.profile, verdict.arguments.get("weights")
     std, log = profile.pooled_std, profile.log
     mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0
@@ -28,42 +34,66 @@ def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
     if log.arrays.propensity is None or (log.arrays.propensities is None and not uniform):
         return math.nan
     errors = []
-    for policy in question.policies:
-        variance = _chosen_variances(log, policy) if uniform else score_variances(log, policy)
-        forecast = variance
-        if verdict.arguments.get("contextual") is False:
-            forecast = _batch_means(variance, log)
-        with np.errstate(divide="ignore"):
-            power = {"stable-variance": 0.5, "min-variance": 1.0}.get(kind or "stable-variance", 0.0)
-            weight = np.where(np.isfinite(forecast), forecast**-power, 0.0)
-        used = np.where(weight > 0.0, variance, 0.0)
-        squares = float(weight**2 @ ((std**2 + mean**2) * used - mean**2))
-        total = float(weight.sum())
-        errors.append(math.sqrt(max(squares, 0.0)) / total if total > 0.0 else math.inf)
+    for gains in _gains(question, verdict):
+        first, second = _score_sums(log, gains, chosen=uniform)
+        errors.append(math.sqrt(max((std**2 + mean**2) * first - mean**2 * second, 0.0)))
     return typical(student_length(np.array(errors), np.inf))
 
 
-def _chosen_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
-    """Squared ratios of the chosen arms, whose means given the past are `score_variances`; shape (T,)."""
-    assert log.arrays.propensity is not None
-    taken = policy.probabilities[np.arange(log.n_rounds) % len(policy.probabilities), log.arrays.action]
-    return np.asarray((taken / log.arrays.propensity) ** 2, dtype=np.float64)
+def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
+    """What the rounds count for, (T,), and for which policy: for each value, or each difference."""
+    log, (*policies, last) = question.profile.log, question.policies
+    if verdict.arguments.get("weights") == COMMON:
+        weights = contrast_weights(question, question.check_combined(verdict.name))
+        common = (weights / weights.sum(axis=0)).T
+        return [[(share, one), (-share, last)] for share, one in zip(common, policies, strict=True)]
+    own = [(_own_shares(log, policy, verdict), policy) for policy in question.policies]
+    if not question.contrast:
+        return [[one] for one in own]
+    return [[one, (-own[-1][0], last)] for one in own[:-1]]
 
 
-def score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
+def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArray:
+    """Each round's share of the total weight, by weights of the policy's own or uniform ones; shape (T,)."""
+    kind = verdict.arguments.get("weights")
+    if kind == "uniform":
+        return np.full(log.n_rounds, 1.0 / log.n_rounds)
+    forecast = _score_variances(log, policy)
+    if verdict.arguments.get("contextual") is False:
+        forecast = _batch_means(forecast, log)
+    power = 1.0 if kind == "min-variance" else 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(np.isfinite(forecast), forecast**-power, 0.0)
+        return np.asarray(weight / weight.sum(), dtype=np.float64)
+
+
+def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tuple[float, float]:
+    """Sums over rounds of the arms' gain^2 / propensity, and of the square of all arms' gain.
+
+    An arm's gain is the sum of share times policy. By the chosen arms alone the first has the same mean.
+    """
+    first = second = 0.0
+    for start in range(0, log.n_rounds, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        gain = np.sum([share[block, None] * policy.probabilities[block] for share, policy in gains], axis=0)
+        second += float(np.square(gain.sum(axis=1)).sum())
+        if chosen:
+            assert log.arrays.propensity is not None
+            own = np.take_along_axis(gain, log.arrays.action[block, None], axis=1)[:, 0]
+            first += float(np.square(own / log.arrays.propensity[block]).sum())
+        else:
+            assert log.arrays.propensities is not None
+            first += float(score_variance(gain**2, log.arrays.propensities[block]).sum())
+    return first, second
+
+
+def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
     """Sum over the arms of policy^2 / propensity, in blocks; infinite without support; shape (T,)."""
     every = log.arrays.propensities
     assert every is not None
-    found = np.empty(log.n_rounds)
-    for start in range(0, log.n_rounds, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        e = every[block]
-        share = np.broadcast_to(
-            policy.probabilities if len(policy.probabilities) == 1 else policy.probabilities[block], e.shape
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found[block] = np.where(share > 0.0, share**2 / e, 0.0).sum(axis=1)
-    return found
+    blocks = [slice(start, start + _BLOCK) for start in range(0, log.n_rounds, _BLOCK)]
+    found = [score_variance(policy.probabilities[block] ** 2, every[block]) for block in blocks]
+    return np.concatenate([np.zeros(0), *found])
 
 
 def _batch_means(values: FloatArray, log: AdaptiveLog) -> FloatArray:

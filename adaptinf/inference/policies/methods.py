@@ -9,12 +9,11 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.policies.by_unit import NO_CONTEXTUAL
 from adaptinf.inference.policies.cadr import CADR, default_burn_in
 from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyOptions
+from adaptinf.inference.policies.scores import COMMON, SHARED, PolicyOptions
 from adaptinf.inference.policies.weighted_scores import AIPW, IPW
 from adaptinf.inference.policies.weights import KINDS
-from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.policies import snapshots_problems
-from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import (
     COUNT,
     FINITE,
@@ -27,6 +26,10 @@ from adaptinf.texts import unlisted
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
 """By estimator."""
 _WEIGHTS = ("uniform", *KINDS)
+_HINTS = {
+    "sqrt": " (stable-variance weights are the sqrt weights of a policy: the same for one arm)",
+    COMMON: " (combined weights are one for both policies of a PolicyContrast)",
+}
 
 
 class Request(NamedTuple):
@@ -41,12 +44,13 @@ class Request(NamedTuple):
     burn_in: Any
     null: Any
     keep_scores: Any
+    stationary: Any
 
 
 def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> PolicyOptions:
     """Complete and check what a user asked for."""
     log, estimator, weights = question.profile.log, asked.estimator, asked.weights
-    problems = snapshots_problems(asked.snapshots) + _argument_problems(log, asked)
+    problems = snapshots_problems(asked.snapshots) + _argument_problems(question, asked)
     refuse(subject, problems)
     question.check_propensities(subject)
     outcomes = None
@@ -57,43 +61,68 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     method, defaulted = "cadr", False
     if estimator != "cadr":
         if weights is None:
-            told = asked.contextual is not None or asked.snapshots is not None
-            defaulted = not told and not question.settled_logging
-            plain = defaulted or (question.profile.repeated_units and not told)
-            weights = "uniform" if plain else "stable-variance"
+            weights = _own_default(question, asked) if asked.stationary else _default(question, asked)
+            defaulted = weights == "uniform"
         method = f"{estimator} with {weights} weights"
-    needed = weights != "uniform"
-    logging = question.check_logging(method) if needed or asked.snapshots is not None else None
+    logging = None
+    if weights == COMMON:
+        logging = question.check_combined(method)
+    elif weights != "uniform" or asked.snapshots is not None:
+        logging = question.check_logging(method)
     burn = default_burn_in(log.n_rounds) if asked.burn_in is None else int(asked.burn_in)
-    by_context = weights is not None and needed and asked.contextual is True
+    by_context = weights is not None and asked.contextual is True
     if by_context and question.profile.repeated_units:
         raise InvalidForLog("contextual weights", NO_CONTEXTUAL, ["weights='uniform'"])
     return PolicyOptions(
-        estimator, weights, by_context, logging if needed else None, outcomes, burn, defaulted
+        estimator,
+        weights,
+        by_context,
+        None if weights == "uniform" else logging,
+        outcomes,
+        burn,
+        stationary=asked.stationary,
+        defaulted=defaulted,
     )
 
 
-def _argument_problems(log: AdaptiveLog, asked: Request) -> list[str]:
+def _default(question: PolicyQuestion, asked: Request) -> str:
+    """Weights that a drift of all rewards leaves alone: one for both policies, uniform for a value."""
+    if asked.contextual is not None:
+        return "stable-variance"
+    alone = not question.contrast or question.profile.repeated_units
+    return "uniform" if alone or refusal(question.check_combined, "") else COMMON
+
+
+def _own_default(question: PolicyQuestion, asked: Request) -> str:
+    """Weights of each policy's own, where the design's policies are known: rewards do not drift."""
+    if asked.contextual is not None or asked.snapshots is not None:
+        return "stable-variance"
+    plain = not question.settled_logging or question.profile.repeated_units
+    return "uniform" if plain else "stable-variance"
+
+
+def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
     weights, contextual, estimator, burn_in = asked.weights, asked.contextual, asked.estimator, asked.burn_in
     problems = OneOf(*METHODS)("estimator", estimator)
-    if weights is not None and weights not in _WEIGHTS:
-        hint = ""
-        if weights == "sqrt":
-            hint = " (stable-variance weights are the sqrt weights of a policy: the same for one arm)"
-        problems.append(unlisted("weights", _WEIGHTS, weights) + hint)
+    known = (COMMON, *_WEIGHTS) if question.contrast else _WEIGHTS
+    if weights is not None and weights not in known:
+        hint = _HINTS.get(weights, "") if isinstance(weights, str) else ""
+        problems.append(unlisted("weights", known, weights) + hint)
     problems += FLAG("contextual", contextual) + FLAG("keep_scores", asked.keep_scores)
+    problems += FLAG("stationary", asked.stationary)
     problems += FINITE("null", asked.null)
     if estimator == "cadr":
         if weights is not None or contextual is not None:
             problems.append("cadr has weights of its own: leave weights and contextual out")
         if burn_in is not None:
             problems += COUNT("burn_in", burn_in)
-            if not problems and burn_in >= log.n_rounds:
-                problems.append(f"burn_in must be below the log's {log.n_rounds} rounds, got {burn_in}")
+            rounds = question.profile.log.n_rounds
+            if not problems and burn_in >= rounds:
+                problems.append(f"burn_in must be below the log's {rounds} rounds, got {burn_in}")
     elif burn_in is not None:
         problems.append("burn_in belongs to estimator='cadr'")
     if estimator == "ipw" and asked.outcome is not None:
         problems.append("ipw has no outcome model: leave outcome out, or ask for aipw")
-    if contextual is True and weights == "uniform":
-        problems.append("uniform weights are not contextual: leave contextual out")
+    if contextual is True and weights in SHARED:
+        problems.append(f"{weights} weights are not contextual: leave contextual out")
     return problems

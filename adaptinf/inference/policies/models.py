@@ -21,7 +21,14 @@ from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
 from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.notes import few_effective, few_rewards, policy_notes, warn_of_few_rewards
+from adaptinf.inference.policies.notes import (
+    drift_cautions,
+    effect_cautions,
+    few_effective,
+    few_rewards,
+    policy_notes,
+    warn_of_few_rewards,
+)
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
@@ -59,14 +66,19 @@ class PolicyValue:
 
     Notes
     -----
-    Assumed are contexts and potential rewards that are drawn anew, from one distribution, in every round;
-    logged propensities that are the arms' probabilities given the past and the round's context; and a policy
-    that was fixed without this log, or learned from other data.
+    Assumed are arms that do not change later contexts and rewards; logged propensities that are the arms'
+    probabilities given the past and the round's context; and a policy that was fixed without this log, or
+    learned from other data: that one was chosen on this log no log can show.
+
+    Uniform weights, the default, estimate the mean value over the period, whatever drifts. They are normal
+    where propensities settle, and close to it where a floor keeps them up.
 
     Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
-    the data, as long as they do not fall too fast. They need the design's policy at the contexts of other
-    rounds: see `PolicySnapshots`. Non-contextual stable-variance weights and CADR do not need propensities
-    that settle. Contextual and min-variance weights often give shorter intervals, and rely on it.
+    the data, as long as they do not fall too fast. They take contexts and potential rewards to be drawn anew,
+    from one distribution, in every round: under a drift they estimate no mean over the period. They need the
+    design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual stable-variance
+    weights and CADR do not need propensities that settle. Contextual and min-variance weights often give
+    shorter intervals, and rely on it.
 
     References
     ----------
@@ -93,7 +105,7 @@ class PolicyValue:
     >>> def adapt(contexts):
     ...     right = (contexts["x"] > 0).to_numpy(float)
     ...     return np.column_stack([1 - right, right])
-    >>> result = ai.PolicyValue(log, ["b", adapt]).fit(snapshots="context-free")
+    >>> result = ai.PolicyValue(log, ["b", adapt]).fit()
     >>> result.conf_int().round(2)
             low  high
     b      0.38  0.52
@@ -126,14 +138,16 @@ class PolicyValue:
         burn_in: int | None = None,
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        stationary: bool = False,
     ) -> Results:
         """Estimate the values.
 
         Parameters
         ----------
         weights : {"uniform", "stable-variance", "min-variance"}, optional
-            By default stable-variance, where the design's policies at all contexts are known or `contextual`
-            is given; else uniform.
+            By default uniform, or stable-variance where `contextual` is given, or where rewards are
+            `stationary` and the design's policies at all contexts are known.
         contextual : bool, optional
             Whether weights depend on the round's own context, or, as is the default, on the mean over the
             earlier contexts.
@@ -155,6 +169,9 @@ class PolicyValue:
             Value that each is tested against.
         keep_scores : bool
             Whether the result keeps scores and weights, arrays over the rounds.
+        stationary : bool
+            Whether contexts and rewards do not drift, as you know beforehand: weights that assume it are then
+            the default, and carry no caution.
 
         Returns
         -------
@@ -175,7 +192,7 @@ class PolicyValue:
             that is worth fewer than 10 successes or failures.
         """
         chosen = Request(
-            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
         )
         return _results("PolicyValue", replace(self._question, snapshots=snapshots), chosen)
 
@@ -203,14 +220,27 @@ class PolicyContrast:
 
     Notes
     -----
-    As for `PolicyValue`. Each policy's scores have their own weights, and the standard error takes into
-    account that they are computed from the same rounds; CADR weights the difference of the two scores by the
-    inverse of its own standard deviation.
+    As for `PolicyValue`, but the difference of two policies' scores is one score with one weight a round, so
+    that what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its
+    variance even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of
+    (policy - baseline)^2 / e, e the propensities. Past rounds are those of the batch before, or the last 50
+    in which the policies differ, whichever are more, and never the round itself, whose context may have moved
+    its e. Where no context had a part in e, it is the round's own; where `snapshots` tell the design's policy
+    it is that at the contexts of earlier rounds. Before the policies have differed it is a fair draw's.
+
+    Where the difference changes, the target is its mean over the rounds with these weights; uniform weights
+    estimate the mean over the period. Policies that always take one arm each have the `Contrast` of the arms,
+    with the same numbers where a round's own propensities make the weights.
+
+    Stable-variance and min-variance weights are each policy's own, and the standard error takes into account
+    that both come from the same rounds: a drift that all arms share biases such a difference. CADR weights
+    the difference of the two scores by the inverse of its own standard deviation.
 
     References
     ----------
     Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
-    contextual bandits".
+    contextual bandits". Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy
+    evaluation in adaptive experiments".
 
     Examples
     --------
@@ -261,12 +291,17 @@ class PolicyContrast:
         burn_in: int | None = None,
         null: float = 0.0,
         keep_scores: bool = False,
+        *,
+        stationary: bool = False,
     ) -> Results:
         """Estimate the differences.
 
         Parameters
         ----------
-        weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+        weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
+            By default combined, or uniform where these need what the log lacks or units have several rounds;
+            where `contextual` is given or rewards are `stationary`, as for `PolicyValue.fit`.
+        contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
             As for `PolicyValue.fit`.
 
         Returns
@@ -288,7 +323,7 @@ class PolicyContrast:
             that is worth fewer than 10 successes or failures.
         """
         chosen = Request(
-            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
         )
         return _results("PolicyContrast", replace(self._question, snapshots=snapshots), chosen)
 
@@ -337,6 +372,8 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         ),
         cautions=(
             *question.profile.propensity_cautions,
+            *drift_cautions(question, options),
+            *effect_cautions(question, terms, fit, options),
             *fit_cautions(question, terms, fit, options),
             *few,
             *few_effective(terms, fit),

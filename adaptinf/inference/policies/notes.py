@@ -10,12 +10,17 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
+from adaptinf.inference.policies.contrast_weights import NEAREST
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
+from adaptinf.inference.policies.scores import COMMON, SHARED, PolicyFit, PolicyOptions
 from adaptinf.inference.scores.means import effective_events
+from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
 from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
+
+_DRIFTING = "contexts and rewards that earlier arms do not change"
+_ALIKE = "contexts and potential rewards that are independent and alike over the rounds"
 
 
 def policy_notes(
@@ -26,8 +31,9 @@ def policy_notes(
 ) -> tuple[str, ...]:
     """Assumptions and reasons under a table."""
     notes = [
-        "Assumes contexts and potential rewards that are independent and alike over the rounds, propensities "
-        "given the past and the context, and policies that were fixed without this log."
+        f"Assumes {_DRIFTING if options.weights in SHARED else _ALIKE}, propensities given the past and the "
+        "context, and policies that were fixed without this log: one that was chosen on this very log looks "
+        "better than it is, and nothing in the log shows it."
     ]
     notes += [] if options.outcome is None else [_model_note(options.outcome, fit)]
     notes.append(
@@ -44,7 +50,7 @@ def policy_notes(
             "The log has the chosen arm's propensity alone: that the design could choose every arm that a "
             "policy takes is assumed."
         )
-    notes += _weight_notes(profile, fit, options)
+    notes += _weight_notes(question, fit, options)
     return (*notes, *_gaps(question, terms, fit))
 
 
@@ -92,32 +98,69 @@ def few_rewards(profile: LogProfile, fit: PolicyFit) -> list[str]:
     return messages
 
 
-def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -> list[str]:
-    notes = []
-    if options.weights == "uniform" and profile.adaptive:
+def drift_cautions(question: PolicyQuestion, options: PolicyOptions) -> list[str]:
+    """That weights of a policy's own need rewards that stay, unless that is stated."""
+    common = options.weights in SHARED or (question.contrast and options.weights is None)
+    if common or options.stationary or question.profile.constant_propensities:
+        return []
+    if question.contrast:
+        return [
+            f"each policy has {options.weights} weights of its own, which assume that values stay: a drift "
+            "that all arms share biases the difference (weights='combined' do not mind it; stationary=True "
+            "says that there is none)"
+        ]
+    kind = options.label if options.weights is None else options.weights
+    return [
+        f"{kind} weights assume that the value stays: where it drifts the estimate is not its mean over the "
+        "period (weights='uniform' give that; stationary=True says that there is no drift)"
+    ]
+
+
+def effect_cautions(
+    question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit, options: PolicyOptions
+) -> list[str]:
+    """That a difference is seen to move, so that combined weights and the period answer two questions."""
+    if options.weights != COMMON:
+        return []
+    profile = question.profile
+    unit = profile.units if fit.units is not None else None
+    found = moving_effects(fit.rows["scores"], fit.rows["weights"], fit.df, unit)
+    return [
+        f"{term}: seen to move over the rounds (p = {p:.2g}): this is its mean with combined weights, "
+        "weights='uniform' estimate its mean over the period"
+        for term, p in zip(terms, found, strict=True)
+        if p < SEEN / len(terms)
+    ]
+
+
+def _weight_notes(question: PolicyQuestion, fit: PolicyFit, options: PolicyOptions) -> list[str]:
+    profile, notes = question.profile, list[str]()
+    if options.weights == "uniform":
+        notes.append(_uniform_note(question, options))
+    if options.weights == COMMON:
         notes.append(
-            "Uniform weights: not normal in general when propensities move with the data; stable-variance "
-            "weights guard against that"
-            + (", and need the design's policies at all contexts (snapshots=)." if options.defaulted else ".")
+            f"Combined weights, one per round for both policies, by {_forecast_by(question, options)}: a "
+            "drift that all arms share does no harm. Where the difference changes, the target is its mean "
+            "over the rounds with these weights; uniform weights estimate the mean over the period."
         )
     if (options.contextual or options.weights == "min-variance") and profile.adaptive:
         notes.append(
             f"{'Contextual' if options.contextual else 'Min-variance'} weights: normal if the design's "
             "propensities settle; non-contextual stable-variance weights do not need that."
         )
-    if options.logging is not None and options.logging.lagged:
-        notes.append(
-            "Weights by the propensities of the round before, as contexts that the log lacks may have moved "
-            "its own (snapshots='context-free' says that there were none)."
-        )
-    elif options.logging is not None and options.logging.rows is not None:
-        reason = "" if profile.log.context else " (the log has no contexts)"
-        notes.append(f"Propensities are taken not to depend on contexts{reason}.")
-    elif options.logging is not None:
+    if options.logging is not None and options.logging.evaluate is not None:
         notes.append(
             f"Weights from {len(options.logging.starts)} snapshots of the design's policy, which agree with "
             "the logged propensities."
         )
+    elif options.logging is not None and options.logging.lagged:
+        notes.append(
+            "Weights by the propensities of the round before, as contexts that the log lacks may have moved "
+            "its own (snapshots='context-free' says that there were none)."
+        )
+    elif options.logging is not None and options.weights != COMMON:
+        reason = "" if profile.log.context else " (the log has no contexts)"
+        notes.append(f"Propensities are taken not to depend on contexts{reason}.")
     if options.estimator == "cadr":
         used = np.count_nonzero(fit.rows["weights"], axis=0)
         notes.append(
@@ -127,6 +170,34 @@ def _weight_notes(profile: LogProfile, fit: PolicyFit, options: PolicyOptions) -
     elif _first_without(options) and not fit.rows["weights"][0].all():
         notes.append("The first round has no weight, as there are no earlier contexts to average over.")
     return notes
+
+
+def _uniform_note(question: PolicyQuestion, options: PolicyOptions) -> str:
+    """What uniform weights estimate, and what guards against propensities that move."""
+    note = "Uniform weights: what drifts is averaged over the period."
+    if not question.profile.adaptive:
+        return note
+    note += " Not normal in general when propensities move with the data"
+    if question.profile.repeated_units:
+        return f"{note}."
+    if question.contrast:
+        return f"{note}; combined weights guard against that, and need every arm's propensity."
+    unknown = options.defaulted and not question.settled_logging
+    snapshots = ", and need the design's policies at all contexts (snapshots=)" if unknown else ""
+    return f"{note}; stable-variance weights guard against that where rewards do not drift{snapshots}."
+
+
+def _forecast_by(question: PolicyQuestion, options: PolicyOptions) -> str:
+    """Whose propensities decide the weights, in words."""
+    if options.logging is not None:
+        known = "its own propensities, which were fixed before contexts"
+        return known if options.logging.rows is not None else "the design's policies at earlier contexts"
+    if question.profile.log.arrays.batch is not None:
+        return f"the propensities of the batch before, or of {NEAREST} rounds where it is smaller"
+    return (
+        f"the propensities of the last {NEAREST} rounds, as contexts may have moved its own "
+        "(context_free=True says that they had no part)"
+    )
 
 
 def _first_without(options: PolicyOptions) -> bool:

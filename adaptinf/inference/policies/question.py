@@ -19,6 +19,7 @@ from adaptinf.typing import BoolArray, FloatArray
 
 UNOBSERVED = 0.01
 """Share of a policy on arms that were never chosen from which on its value is not estimated."""
+_EVERY = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,25 @@ class PolicyQuestion:
             return self._logging
         except InvalidForLog as error:
             raise InvalidForLog(method, error.reason, error.alternatives) from None
+
+    def check_combined(self, method: str) -> LoggingPolicies | None:
+        """The design's policies where one weight for both may come from them; None where from past rounds.
+
+        A round's own propensities may decide its weight where they were fixed before its context: contexts
+        had no part, or those of the arms in which the policies differ stay within batches.
+        """
+        profile, log = self.profile, self.profile.log
+        if self.snapshots is not None or profile.one_draw_a_unit:
+            return self.check_logging(method)
+        if not profile.knows_every_propensity:
+            raise InvalidForLog(method, _EVERY, ["weights='uniform'"])
+        *policies, baseline = self.policies
+        apart = np.any(
+            [(one.probabilities != baseline.probabilities).any(axis=0) for one in policies], axis=0
+        )
+        if profile.fixed_in_time or profile.fixed_before_contexts[apart].all():
+            return logging_policies(log, "context-free", method)
+        return None
 
     @cached_property
     def settled_logging(self) -> bool:

@@ -22,9 +22,13 @@ from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautio
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-_DRAWN = (
-    "contexts and potential rewards are drawn afresh in every round; the policy was fixed without this log"
-)
+COMMON = "combined"
+"""Weights of a contrast, one a round for both policies."""
+SHARED = ("uniform", COMMON)
+"""Weights that all policies share."""
+_FIXED = "the policy was fixed without this log"
+_DRAWN = f"contexts and potential rewards are drawn afresh in every round; {_FIXED}"
+_ANY_DRIFT = f"earlier arms do not change contexts and rewards; {_FIXED}"
 _LITTLE = 0.05
 """Share of the variance below which one side of a difference has no say in its degrees of freedom."""
 _SMALL = "small propensities: at moderate numbers of rounds normal intervals may be too short"
@@ -40,6 +44,7 @@ class PolicyOptions:
     logging: LoggingPolicies | None
     outcome: Outcome | None
     burn_in: int = 0
+    stationary: bool = False
     defaulted: bool = False
 
     @property
@@ -47,8 +52,8 @@ class PolicyOptions:
         """Weights in words, for a table."""
         if self.weights is None:
             return "1 / conditional sd"
-        if self.weights == "uniform":
-            return "uniform"
+        if self.weights in SHARED:
+            return self.weights
         return f"{self.weights}, {'contextual' if self.contextual else 'non-contextual'}"
 
 
@@ -99,24 +104,25 @@ def policy_verdict(
     arguments: Mapping[str, Any],
     reason: str,
     assumes: str = "",
-    *,
-    uniform: bool = False,
 ) -> Verdict:
-    """What one way to weight is worth; all but uniform weights need the design's policies."""
-    profile = question.profile
+    """What one way to weight is worth; own weights need the design's policies, and rewards that stay."""
+    profile, kind = question.profile, arguments.get("weights")
     call = dict(arguments) if question.snapshots is None else {**arguments, "snapshots": question.snapshots}
     refused = refusal(question.check_support, name) or refusal(question.check_propensities, name)
-    if not refused and not (uniform and question.snapshots is None):
+    if not refused and kind == COMMON:
+        refused = refusal(question.check_combined, name)
+    elif not refused and not (kind == "uniform" and question.snapshots is None):
         refused = refusal(question.check_logging, name)
     if refused:
         return Verdict(name, "not valid", rank, call, refused)
     warning = ""
-    if uniform and profile.moves:
+    if kind == "uniform" and profile.moves:
         warning = UNSETTLED
     elif question.check_propensities(name).min(initial=1.0) < SMALL:
         warning = _SMALL
     estimated = "propensities are estimates, whose error is ignored" if profile.estimated else ""
-    rests = "; ".join(part for part in (_DRAWN, assumes, estimated) if part)
+    drawn = _ANY_DRIFT if kind in SHARED else _DRAWN
+    rests = "; ".join(part for part in (drawn, assumes, estimated) if part)
     return Verdict(name, "asymptotic", rank, call, reason, rests, warning)
 
 
@@ -183,11 +189,31 @@ def policy_freedom(share: FloatArray) -> FloatArray:
     of which the one with fewer decides, as for two arms; one that carries less than a twentieth of the
     variance does not.
     """
-    sides = [np.square(np.maximum(sign * share, 0.0)) for sign in (1.0, -1.0)]
-    total = sides[0].sum(axis=0) + sides[1].sum(axis=0)
-    sizes = [np.where(one.sum(axis=0) > _LITTLE * total, effective_size(one), np.inf) for one in sides]
-    found = np.minimum(*sizes) - 1.0
-    return np.where(np.isfinite(found), np.maximum(found, 0.0), 0.0)
+    found = _fewer(share, 2) - 1.0
+    return np.maximum(found, 0.0)
+
+
+def difference_size(share: FloatArray) -> FloatArray:
+    """Effective rewards that count for a difference, or against it, the fewer; share (T, k); returns (k,).
+
+    Rounds in which the policies agree count for neither.
+    """
+    return _fewer(share, 1)
+
+
+def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
+    """What counts for each estimate and what against it, (T, k), and whether it has a say, (k,)."""
+    sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
+    squares = [np.einsum("tk,tk->k", one, one) for one in sides]
+    least = _LITTLE * (squares[0] + squares[1])
+    return [(one, size > least) for one, size in zip(sides, squares, strict=True)]
+
+
+def _fewer(share: FloatArray, power: int) -> FloatArray:
+    """Effective size of the side with fewer rounds, by powers of the shares; 0 without any; (k,)."""
+    sizes = [np.where(says, effective_size(one**power), np.inf) for one, says in deciding_sides(share)]
+    found = np.minimum(*sizes)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:

@@ -13,13 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.inference.policies.by_unit import unit_verdicts, with_unit_errors
+from adaptinf.inference.policies.by_unit import (
+    difference_support,
+    policy_support,
+    unit_verdicts,
+    with_unit_errors,
+)
+from adaptinf.inference.policies.contrast_weights import contrast_weights
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
+    COMMON,
+    SHARED,
     PolicyFit,
     PolicyOptions,
+    ScoreParts,
+    difference_size,
     policy_fit,
     policy_verdict,
     score_parts,
@@ -27,28 +37,32 @@ from adaptinf.inference.policies.scores import (
 from adaptinf.inference.policies.weights import contextual_fit, mean_variances, stabiliser
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray
 
 _SETTLE = "propensities settle"
-_VARIANTS = (
+_SHARED = {
+    "uniform": "every round counts alike, so that the value is the period's mean whatever drifts",
+    COMMON: "one weight for both policies keeps variances even and a common drift out",
+}
+_OWN = (
     ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),
     ("stable-variance", True, "weights by context often give shorter intervals", _SETTLE),
     ("min-variance", False, "the least variance where the propensities settle", _SETTLE),
     ("min-variance", True, "weights by context, for the least variance", _SETTLE),
-    ("uniform", None, "every round counts alike", ""),
 )
 
 
 def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verdict]:
-    found = []
-    for place, (weights, contextual, reason, assumes) in enumerate(_VARIANTS):
+    found, shared = list[Verdict](), (COMMON, "uniform") if question.contrast else ("uniform",)
+    kinds = [(weights, None, _SHARED[weights], "") for weights in shared] + list(_OWN)
+    for place, (weights, contextual, reason, assumes) in enumerate(kinds):
         kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
         call: dict[str, Any] = {"estimator": estimator, "weights": weights}
-        call |= {} if contextual is None else {"contextual": contextual}
+        call |= {} if contextual is None else {"contextual": contextual, **STATED}
         name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
-        uniform = contextual is None
-        found.append(policy_verdict(question, name, rank, call, reason, assumes, uniform=uniform))
+        found.append(policy_verdict(question, name, rank, call, reason, assumes))
     if question.profile.repeated_units:
         return unit_verdicts(found, first, moves=question.profile.moves)
     return found
@@ -57,6 +71,8 @@ def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verd
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     propensity = question.check_propensities(options.estimator)
     parts = score_parts(question.profile, question.policies, options.outcome)
+    if question.contrast and options.weights in SHARED:
+        return _difference(question, options, parts, propensity)
     scores = parts.plain + parts.change / propensity[:, None]
     estimate, influence, weights = _weighted(options, question.policies, scores, parts.known)
     observed = weights * parts.taken / propensity[:, None]
@@ -75,7 +91,30 @@ def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     unit = question.profile.units
     if unit is None or not question.profile.repeated_units:
         return fit
-    return with_unit_errors(question, fit, influence, weights, parts.taken / propensity[:, None], unit)
+    support = policy_support(question, weights, parts.taken / propensity[:, None], unit)
+    return with_unit_errors(fit, support, unit)
+
+
+def _difference(
+    question: PolicyQuestion, options: PolicyOptions, parts: ScoreParts, propensity: FloatArray
+) -> PolicyFit:
+    """Differences from the baseline, each of one score with one weight; propensity (T,)."""
+    plain, change, taken = (part[:, :-1] - part[:, -1:] for part in (parts.plain, parts.change, parts.taken))
+    scores = plain + change / propensity[:, None]
+    if options.weights == COMMON:
+        weights = contrast_weights(question, options.logging)
+    else:
+        weights = np.ones(scores.shape)
+    weights = _usable(weights, 0 if options.outcome is None else options.outcome.start, parts.known)
+    means, total = weighted_means(scores, weights), weights.sum(axis=0)
+    share = weights * taken / propensity[:, None] / np.where(total > 0.0, total, 1.0)
+    rows = {"scores": scores, "weights": weights}
+    size = difference_size(share)
+    fit = policy_fit(question, means.estimate, means.covariance, means.influence, share, size, rows)
+    unit = question.profile.units
+    if unit is None or not question.profile.repeated_units:
+        return fit
+    return with_unit_errors(fit, difference_support(question, weights, share, unit), unit)
 
 
 def _weighted(
@@ -90,11 +129,16 @@ def _weighted(
         weights = np.ones(scores.shape)
     else:
         weights = stabiliser(options.weights, mean_variances(options.logging, policies))
+    means = weighted_means(scores, _usable(weights, start, known))
+    return means.estimate, means.influence, weights
+
+
+def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatArray:
+    """Weights, made 0 in rounds of which the outcome model knew nothing; weights (T, k), known (T,)."""
     weights[:start] = 0.0
     if known is not None:
         weights *= known[:, None]
-    means = weighted_means(scores, weights)
-    return means.estimate, means.influence, weights
+    return weights
 
 
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(

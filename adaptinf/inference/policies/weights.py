@@ -61,16 +61,20 @@ def mean_variances(logging: LoggingPolicies, policies: Sequence[Policy]) -> Floa
     means = np.empty((logging.n_rounds, len(policies)))
     for k, policy in enumerate(policies):
         squares = policy.probabilities**2 if not policy.constant else _constant_squares(policy)
-        means[:, k] = (
-            _running_by_batch(logging, squares)
-            if logging.rows is None
-            else _running_context_free(logging, squares, policy.constant)
-        )
-        if policy.constant and logging.first is not None:
-            means[0, k] = score_variance(squares[:1], logging.first[None, :])[0]
-        else:
-            means[0, k] = np.inf
+        means[:, k] = mean_variance(logging, squares, constant=policy.constant)
     return means
+
+
+def mean_variance(logging: LoggingPolicies, squares: FloatArray, *, constant: bool) -> FloatArray:
+    """The same of one policy, or of a difference of two, by its squares, (T, K); returns (T,)."""
+    if logging.rows is None:
+        mean = _running_by_batch(logging, squares)
+    else:
+        mean = _running_context_free(logging, squares, constant)
+    mean[0] = np.inf
+    if constant and logging.first is not None:
+        mean[0] = score_variance(squares[:1], logging.first[None, :])[0]
+    return mean
 
 
 def contextual_fit(

@@ -277,3 +277,111 @@ def test_cadr(name: str, burn_in: int) -> None:
     estimate, error = literal_cadr(case, [(1.0, pis[1]), (-1.0, pis[0])], burn_in)
     np.testing.assert_allclose(contrast.estimate, estimate, rtol=1e-9)
     np.testing.assert_allclose(contrast.std_error, error, rtol=1e-9)
+
+
+def literal_own_forecast(case: Case, d: list[list[float]], t: int, *, constant: bool) -> float:
+    """Of round t's design at the contexts of earlier rounds, or at its own where neither looks at any."""
+    seen = [t] if constant else range(t)
+    size = sum(d[s][w] ** 2 for s in seen for w in range(K))
+    if size == 0.0:
+        return float(K)
+    return sum(d[s][w] ** 2 / case.propensity(t, s)[w] for s in seen for w in range(K)) / size
+
+
+def literal_lagged_forecast(log: AdaptiveLog, d: list[list[float]], t: int) -> float:
+    """Of the batch before, a round without batches, and of more until policies differed in 50 rounds."""
+    batch = range(log.n_rounds) if log.arrays.batch is None else log.arrays.batch.tolist()
+    value = size = 0.0
+    differed = 0
+    for s in reversed(range(t)):
+        if batch[s] == batch[t] or not any(d[s]):
+            continue
+        if batch[s] < batch[t] - 1 and differed >= 50:
+            break
+        differed += 1
+        value += sum(d[s][w] ** 2 / float(log.arrays.propensities[s, w]) for w in range(K))
+        size += sum(d[s][w] ** 2 for w in range(K))
+    return value / size if size > 0.0 else float(K)
+
+
+def check_combined(case: Case, policies: list[Any], forecast: Callable[..., float], **options: Any) -> None:
+    """Differences from the last of the policies against sums written out."""
+    log, table = case.log, dict(zip(["b", right_arm, smooth], probabilities(case), strict=True))
+    pis = [[[1.0, 0.0, 0.0]] * log.n_rounds if one == "a" else table[one] for one in policies]
+    result = PolicyContrast(log, policies[:-1], baseline=policies[-1]).fit(**options)
+    assert result.weights == "combined"
+    covariance_of, action = [], log.arrays.action.tolist()
+    for j, pi in enumerate(pis[:-1]):
+        d = [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(pi, pis[-1], strict=True)]
+        scores = [
+            a - b for a, b in zip(*(literal_scores(case, one, "aipw") for one in (pi, pis[-1])), strict=True)
+        ]
+        h = [0.0] + [
+            forecast(d, t, all(isinstance(one, str) for one in (policies[j], policies[-1]))) ** -0.5
+            for t in range(1, log.n_rounds)
+        ]
+        total = sum(h)
+        estimate = sum(a * b for a, b in zip(h, scores, strict=True)) / total
+        covariance_of.append([a * (b - estimate) / total for a, b in zip(h, scores, strict=True)])
+        share = [a / total * d[t][action[t]] / case.propensity(t, t)[action[t]] for t, a in enumerate(h)]
+        assert result.estimate[j] == pytest.approx(estimate, rel=1e-9, abs=1e-12)
+        assert result.reference.df[j] == pytest.approx(literal_df(share), rel=1e-9)
+        sizes = [
+            sum(one) ** 2 / sum(c**2 for c in one)
+            for one in ([c for c in share if c > 0], [c for c in share if c < 0])
+        ]
+        assert result.details["ess"][j] == pytest.approx(min(sizes), rel=1e-9)
+    covariance = [
+        [sum(a * b for a, b in zip(x, y, strict=True)) for y in covariance_of] for x in covariance_of
+    ]
+    np.testing.assert_allclose(result.cov_params().to_numpy(), covariance, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("policies", [["b", right_arm, smooth], ["b", "a"]])
+def test_combined_weights_of_a_known_design(name: str, policies: list[Any]) -> None:
+    case = CASES[name]
+
+    def forecast(d: list[list[float]], t: int, constant: bool) -> float:
+        return literal_own_forecast(case, d, t, constant=constant and name == "context-free")
+
+    check_combined(case, policies, forecast, snapshots=case.snapshots)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("policies", [["b", right_arm, smooth], ["b", "a"]])
+def test_combined_weights_of_past_rounds(batched: bool, policies: list[Any]) -> None:
+    case = CASES["snapshots"]
+    arrays = case.log.arrays
+    batch = np.repeat(np.arange(len(SIZES)), SIZES) if batched else None
+    log = AdaptiveLog.from_arrays(
+        LogArrays(
+            action=arrays.action,
+            reward=arrays.reward,
+            propensity=arrays.propensity,
+            propensities=arrays.propensities,
+            batch=batch,
+            context=arrays.context,
+        ),
+        arms=case.log.arms,
+    )
+    case = Case(log, None, case.propensity)
+    check_combined(case, policies, lambda d, t, _: literal_lagged_forecast(log, d, t))
+
+
+def test_stated_to_be_stationary_weights_are_each_policys_own() -> None:
+    """What is the default without a drift, against its formula."""
+    case = CASES["snapshots"]
+    result = PolicyValue(case.log, POLICIES).fit(stationary=True, snapshots=case.snapshots)
+    contrast = PolicyContrast(case.log, right_arm, baseline="b").fit(
+        stationary=True, snapshots=case.snapshots
+    )
+    found = [
+        literal_noncontextual(case, pi, literal_scores(case, pi, "aipw"), "stable-variance", None)
+        for pi in probabilities(case)
+    ]
+    np.testing.assert_allclose(result.estimate, [one[0] for one in found], rtol=1e-12)
+    np.testing.assert_allclose(result.std_error, [math.hypot(*one[1]) for one in found], rtol=1e-12)
+    assert contrast.estimate[0] == pytest.approx(found[1][0] - found[0][0], rel=1e-12)
+    gaps = [a - b for a, b in zip(found[1][1], found[0][1], strict=True)]
+    assert contrast.std_error[0] == pytest.approx(math.hypot(*gaps), rel=1e-12)

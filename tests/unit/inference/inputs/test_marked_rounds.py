@@ -60,11 +60,15 @@ def starts(log: AdaptiveLog, keep: Any) -> PolicySnapshots:
 ALL = np.full(ROUNDS, True)
 FITS: dict[str, Any] = {
     "uniform": lambda log, keep, **only: PolicyValue(log, ["a", "uniform"], **only).fit("uniform"),
-    "stable": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(snapshots=starts(log, keep)),
+    "stable": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(
+        "stable-variance", snapshots=starts(log, keep)
+    ),
     "contextual": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(
         contextual=True, snapshots=starts(log, keep)
     ),
-    "free": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(snapshots="context-free"),
+    "free": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(
+        "stable-variance", snapshots="context-free"
+    ),
     "cadr": lambda log, keep, **only: PolicyValue(log, "b", **only).fit(
         estimator="cadr", snapshots=starts(log, keep)
     ),
@@ -73,6 +77,10 @@ FITS: dict[str, Any] = {
     ),
     "ridge": lambda log, keep, **only: PolicyValue(log, "b", **only).fit("uniform", outcome="running-ridge"),
     "contrast": lambda log, keep, **only: PolicyContrast(log, "b", baseline="uniform", **only).fit("uniform"),
+    "combined": lambda log, keep, **only: PolicyContrast(log, late(log.frame), baseline="a", **only).fit(),
+    "combined, snapshots": lambda log, keep, **only: PolicyContrast(log, late, baseline="a", **only).fit(
+        snapshots=starts(log, keep)
+    ),
     "ols": lambda log, keep, **only: AdaptiveOLS(log, ["site"], **only).fit("none"),
     "formula": lambda log, keep, **only: AdaptiveOLS.from_formula("y ~ C(action) + site", log, **only).fit(
         "none"

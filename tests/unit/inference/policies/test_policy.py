@@ -213,8 +213,8 @@ class TestPolicies:
             return pd.DataFrame(by_context(frame), frame.index, arms)[other]
 
         turned = [pd.Series(np.full(3, 1 / 3), index=other), late]
-        by_label = PolicyValue(log, sign).fit(snapshots=PolicySnapshots([0, HALF], turned))
-        by_place = PolicyValue(log, sign).fit(snapshots=SNAPSHOTS)
+        by_label = PolicyValue(log, sign).fit("stable-variance", snapshots=PolicySnapshots([0, HALF], turned))
+        by_place = PolicyValue(log, sign).fit("stable-variance", snapshots=SNAPSHOTS)
         np.testing.assert_array_equal(by_label.estimate, by_place.estimate)
         wrong = [pd.Series(np.full(3, 1 / 3), index=list("abd")), *turned[1:]]
         with pytest.raises(ParameterError, match="are not the arms"):
@@ -260,7 +260,7 @@ class TestPolicies:
     def test_outcome_models(self) -> None:
         log = make_log("contextual")
         given = np.zeros((HORIZON, 3))
-        options = {"snapshots": SNAPSHOTS}
+        options = {"weights": "stable-variance", "snapshots": SNAPSHOTS}
         zero = PolicyValue(log, sign).fit(outcome=given, **options)
         ipw = PolicyValue(log, sign).fit(estimator="ipw", **options)
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
@@ -296,10 +296,21 @@ class Model:
 
 
 class TestDefaults:
-    def test_stable_variance_where_the_design_is_known_at_all_contexts(self) -> None:
+    def test_uniform_values_and_combined_contrasts(self) -> None:
+        for log in (make_log("contextual"), make_log("two batches", context=False)):
+            policy = sign if log.context else "a"
+            for given in ({}, {"snapshots": SNAPSHOTS}) if log.context else ({},):
+                assert PolicyValue(log, policy).fit(**given).weights == "uniform"
+                assert PolicyContrast(log, policy, baseline="b").fit(**given).weights == "combined"
+            shown = PolicyValue(log, policy).fit(
+                snapshots=SNAPSHOTS if log.context else None, contextual=True
+            )
+            assert shown.weights == "stable-variance, contextual"
+
+    def test_stationary_stable_variance_where_the_design_is_known_at_all_contexts(self) -> None:
         contextual = make_log("contextual")
-        assert PolicyValue(contextual, sign).fit().weights == "uniform"
-        given = PolicyValue(contextual, sign).fit(snapshots=SNAPSHOTS)
+        assert PolicyValue(contextual, sign).fit(stationary=True).weights == "uniform"
+        given = PolicyValue(contextual, sign).fit(snapshots=SNAPSHOTS, stationary=True)
         assert given.weights == "stable-variance, non-contextual"
         asked = PolicyValue(contextual, sign).fit("stable-variance", True, snapshots=SNAPSHOTS)
         assert asked.weights == "stable-variance, contextual"
@@ -307,26 +318,30 @@ class TestDefaults:
         assert "propensities settle" in notes(asked)
         assert "propensities settle" not in notes(given)
         without = make_log("two batches", context=False)
-        assert PolicyValue(without, "a").fit().weights == "stable-variance, non-contextual"
+        assert PolicyValue(without, "a").fit(stationary=True).weights == "stable-variance, non-contextual"
         ours = make_log("two batches", design=designs.Thompson(batch_size=10).record())
-        assert PolicyValue(ours, sign).fit().weights == "stable-variance, non-contextual"
+        assert PolicyValue(ours, sign).fit(stationary=True).weights == "stable-variance, non-contextual"
         only_named = make_log("two batches", design=DesignRecord("Thompson", {}))
-        assert PolicyValue(only_named, sign).fit().weights == "uniform"
+        assert PolicyValue(only_named, sign).fit(stationary=True).weights == "uniform"
         wrapped = make_log("two batches", design=designs.Mixture(designs.LinUCB(), 0.2).record())
-        assert PolicyValue(wrapped, sign).fit().weights == "uniform"
+        assert PolicyValue(wrapped, sign).fit(stationary=True).weights == "uniform"
 
     def test_the_chosen_arms_propensity_allows_uniform_weights(self) -> None:
         log, every = make_log("contextual", chosen_only=True), make_log("contextual")
         few, all_of_them = (PolicyValue(one, sign).fit() for one in (log, every))
         assert few.estimate[0] == all_of_them.estimate[0]
         assert "chosen arm's propensity alone" in notes(few)
-        assert PolicyValue(log, sign).fit(snapshots=SNAPSHOTS).weights == "stable-variance, non-contextual"
+        assert PolicyContrast(log, sign, baseline="c").fit().weights == "uniform"
+        known = PolicyContrast(log, sign, baseline="c").fit(snapshots=SNAPSHOTS)
+        told = PolicyContrast(every, sign, baseline="c").fit(snapshots=SNAPSHOTS)
+        assert known.weights == "combined"
+        np.testing.assert_array_equal(known.estimate, told.estimate)
 
     def test_a_design_of_ours(self) -> None:
         log = EpsilonGreedy(exploration=0.3, decay=0.0, batch_size=50).run(
             BernoulliArms([0.3, 0.6]), horizon=400, rng=2
         )
-        result = PolicyValue(log, [1, "uniform"]).fit()
+        result = PolicyValue(log, [1, "uniform"]).fit(stationary=True)
         text = str(result.summary())
         assert "PolicyValue Results" in text
         assert "stable-variance, non-contextual" in text
@@ -520,7 +535,7 @@ class TestScale:
 
 
 class TestLaws:
-    @pytest.mark.parametrize("options", [*ALL_WEIGHTS, {"estimator": "cadr"}])
+    @pytest.mark.parametrize("options", [{}, *ALL_WEIGHTS, {"estimator": "cadr"}])
     @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e9), (0.0, 1e-9)])
     def test_values_do_not_depend_on_where_rewards_start(
         self, options: dict[str, Any], shift: float, scale: float

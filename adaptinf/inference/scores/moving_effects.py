@@ -1,0 +1,36 @@
+"""Whether an effect is seen to move over the rounds, from the weighted scores of its estimate.
+
+With scores s, weights h, estimate D = sum h s / sum h and time t, sum h t (s - D) has mean 0 where the effect
+stays, whatever all arms share, as h is known before s. It sees a trend, and an effect that turns once, not
+one that comes and goes with the hour.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import special
+
+from adaptinf.inference.scores.units import totals_by_unit
+from adaptinf.typing import FloatArray, IntArray
+
+SEEN = 0.01
+"""P-value below which one effect is seen to move; of several, each has its share."""
+
+
+def moving_effects(
+    scores: FloatArray, weights: FloatArray, freedom: FloatArray, unit: IntArray | None = None
+) -> FloatArray:
+    """Two-sided p-values of the slopes of k effects in time, 1 where there is nothing to test.
+
+    Shapes: scores, weights (T, k), freedom (k,), of Student's t, unit (T,), where rounds of one may depend on
+    each other; returns (k,).
+    """
+    total = weights.sum(axis=0)
+    share = weights / np.where(total > 0.0, total, 1.0)
+    time = np.arange(1.0, len(weights) + 1.0) / max(len(weights), 1)
+    gap = scores - np.einsum("tk,tk->k", share, scores)
+    terms = share * (time[:, None] - time @ share) * gap
+    rows = terms if unit is None else totals_by_unit(terms, unit)
+    root = np.sqrt(np.einsum("tk,tk->k", rows, rows))
+    ratio = np.divide(terms.sum(axis=0), root, out=np.zeros_like(root), where=root > 0.0)
+    return np.asarray(2.0 * special.stdtr(np.maximum(freedom, 1.0), -np.abs(ratio)), dtype=np.float64)
