@@ -38,6 +38,7 @@ from adaptinf.inference.scores.joint import (
     whole_pieces,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
+from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
@@ -71,8 +72,6 @@ _MIXED = (
     "would be of another mix of contexts"
 )
 _JOINT_BY_UNIT = "units have several rounds, and one weight for each of them ties units together"
-_MOVES = 0.01
-"""P-value below which an arm's contrasts are seen to move over the period."""
 _HADAD = (
     "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
     "90% at 1,000 rounds and 92% at 10,000"
@@ -258,7 +257,7 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None = None) -> ArmFit:
     warned: tuple[str, ...] = ()
     means = _estimates(question, choice, model)
-    if means.trend is not None and moving(means.trend) < _MOVES:
+    if means.trend is not None and moving(means.trend) < SEEN:
         warned = (_moving_caution(means.trend),)
         choice = replace(choice, weights="uniform")
         means = _estimates(question, choice, model)
@@ -439,7 +438,7 @@ def _moving_difference(question: Question, fit: ArmFit) -> list[str]:
         pieces, (pulls, _, _), _ = joint_pieces(question, fit.outcome)
         trend = trend_of(pieces, pulls, question.profile.log.n_rounds)
     assert trend is not None
-    if not moving(trend) < _MOVES:
+    if not moving(trend) < SEEN:
         return []
     return [
         f"the difference moves over the period (slope in time, p = {moving(trend):.2g}): this is its mean "
