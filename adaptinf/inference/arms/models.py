@@ -69,13 +69,13 @@ class ArmMeans:
     -----
     IPW and AIPW assume that the logged propensities are the arms' probabilities given the past. They use the
     rounds in which an arm could be chosen, and their t intervals are asymptotic; weights keep them so when
-    propensities move with the data. Joint weights, the default, are shared by the arms of the table: each pair
-    is compared in the rounds in which both could be chosen, with one weight a round,
+    propensities move with the data. Joint weights, the default, are shared by the arms of the table: each
+    pair is compared in the rounds in which both could be chosen, with one weight a round,
     h = (1 / e1 + 1 / e0)^(-1/2), and levels are fitted to these comparisons by least squares and shifted to
     the mean of all rounds. A season or a trend that all arms share then moves no arm against another, and
     levels are means over the period, if arms move in parallel. Where differences between arms are seen to
-    move with time, joint weights give way to uniform ones, and a caution says so. Each arm's own weights (sqrt,
-    two-point) are shorter where means stay, and tell equal arms apart where they drift. Tests of the
+    move with time, joint weights give way to uniform ones, and a caution says so. Each arm's own weights
+    (sqrt, two-point) are shorter where means stay, and tell equal arms apart where they drift. Tests of the
     difference of two arms (`Results.t_test`) are those of `Contrast`.
 
     ALEE weighs an arm's rewards by the past alone and needs no propensities; its normal intervals are

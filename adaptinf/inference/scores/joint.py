@@ -32,6 +32,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.inference.scores.inverse import (
+    Past,
     aipw_scores,
     first_weighted,
     indicators,
@@ -67,8 +68,8 @@ class Rounds(NamedTuple):
     time: FloatArray
 
 
-Pieces = Callable[[], Iterator[Rounds]]
-"""Makes the rounds of a log anew, piece by piece."""
+Pieces = Callable[[bool], Iterator[Rounds]]
+"""Makes the rounds of a log anew, piece by piece, with scores or without."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +203,8 @@ def level_shares(possible: BoolArray, weight: FloatArray, member: FloatArray) ->
 
     Shapes: possible (n, k), weight (k,), member (k, C); returns (n, k).
     """
+    if len(possible) > 1 and possible.all():
+        return np.broadcast_to(level_shares(possible[:1], weight, member), possible.shape)
     own = possible * weight
     total = own @ member
     return np.asarray(own / (np.where(total > 0.0, total, 1.0) @ member.T))
@@ -249,7 +252,7 @@ def totals_of(pieces: Pieces, pairs: Pairs, member: FloatArray, weight: FloatArr
     size, count = pairs.size, member.shape[1]
     sums = np.zeros((3, len(pairs.first)))
     share, level, rounds = np.zeros((count, size)), np.zeros(count), np.zeros(count)
-    for piece in pieces():
+    for piece in pieces(True):
         pairs.add_sums(piece, sums)
         v = level_shares(piece.possible, weight, member)
         share += member.T * v.sum(axis=0)
@@ -295,7 +298,7 @@ def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 def projected(pieces: Pieces, pairs: Pairs) -> Projection:
     """The levels of rounds."""
     cost, linked = np.zeros(pairs.size), np.zeros(len(pairs.first), dtype=bool)
-    for piece in pieces():
+    for piece in pieces(False):
         cost += np.where(piece.possible, piece.inverse, 0.0).sum(axis=0)
         if not linked.all():
             linked |= (piece.possible[:, pairs.first] & piece.possible[:, pairs.second]).any(axis=0)
@@ -316,7 +319,7 @@ def joint_means(pieces: Pieces, tabled: Tabled, origin: float, n_rounds: int) ->
         return scattered(found, there, tabled)
     projection = projected(pieces, pairs_of(tabled[0], n_rounds))
     spread = Spread.empty(len(there))
-    for piece in pieces():
+    for piece in pieces(True):
         spread.add(projection, piece)
     return described_levels(projection, spread, tabled, origin)
 
@@ -327,8 +330,8 @@ def joint_rows(pieces: Pieces, pulls: FloatArray, n_rounds: int) -> tuple[FloatA
     some = of_arms(pieces, there)
     projection = projected(some, pairs_of(pulls[there], n_rounds))
     influence = np.full((n_rounds, len(pulls)), np.nan)
-    influence[:, there] = np.concatenate([parts_of(projection, piece).influence for piece in some()])
-    return np.concatenate([piece.scores for piece in pieces()]), influence
+    influence[:, there] = np.concatenate([parts_of(projection, piece).influence for piece in some(True)])
+    return np.concatenate([piece.scores for piece in pieces(True)]), influence
 
 
 def expected_spread(
@@ -350,7 +353,7 @@ def expected_spread(
 def trend_of(pieces: Pieces, pulls: FloatArray, n_rounds: int) -> FloatArray:
     """Statistics of the slopes in time of each arm's contrasts with the others; pulls (k,), returns (k,)."""
     projection, slope = projected(pieces, pairs_of(pulls, n_rounds)), np.zeros((2, len(pulls)))
-    for piece in pieces():
+    for piece in pieces(True):
         slopes = projection.pairs.gather(piece, projection)[2]
         slope += [slopes.sum(axis=0), np.einsum("nk,nk->k", slopes, slopes)]
     return trend_statistics(*slope)
@@ -437,8 +440,8 @@ def trend_statistics(slope: FloatArray, squares: FloatArray) -> FloatArray:
 def of_arms(pieces: Pieces, places: IntArray) -> Pieces:
     """The rounds with some of the arms alone; places (m,)."""
 
-    def some() -> Iterator[Rounds]:
-        for piece in pieces():
+    def some(scored: bool) -> Iterator[Rounds]:
+        for piece in pieces(scored):
             scores, gain, inverse = (part[:, places] for part in (piece.scores, piece.gain, piece.inverse))
             yield Rounds(scores, gain, inverse, piece.possible[:, places], piece.time)
 
@@ -490,28 +493,55 @@ def round_pieces(
     the propensities that fix the weights, by default the rounds' own; outcome (T, k).
     """
     origin, first = origin_of(reward, outcome), first_weighted(outcome, start)
-    n_rounds = len(action)
-    step = _piece(len(codes), n_rounds)
+    n_rounds, size = len(action), len(codes)
+    step = _piece(size, n_rounds)
+    whole = np.array_equal(codes, np.arange(propensities.shape[1]))
 
-    def pieces() -> Iterator[Rounds]:
-        past = None
+    def pieces(scored: bool) -> Iterator[Rounds]:
+        score = _scorer(codes, origin, outcome, propensities.shape[1], fast=n_rounds * size > _SMALL)
         for begin in range(0, n_rounds, step):
             part = slice(begin, min(begin + step, n_rounds))
-            chosen, above = indicators(action[part], codes), reward[part] - origin
-            every = propensities[part][:, codes]
-            if outcome is None:
-                scores = ipw_scores(chosen, above, propensity[part])
-            elif isinstance(outcome, str):
-                predicted, past = predictions_after(chosen, above, past)
-                scores = aipw_scores(chosen, above, propensity[part], predicted)
-            else:
-                scores = aipw_scores(chosen, above, propensity[part], outcome[part] - origin)
-            number = np.arange(part.start, part.stop)
-            possible = (every > 0.0) & (number >= first)[:, None]
-            gain = chosen / propensity[part][:, None] * possible
+            every = propensities[part] if whole else propensities[part][:, codes]
+            possible = every > 0.0
+            possible[: max(0, first - begin)] = False
+            scores = gain = np.broadcast_to(0.0, every.shape)
+            if scored:
+                scores, gain = score(part, action[part], reward[part], propensity[part])
+                gain *= possible
             yield rounds_of(scores, gain, every if fixed is None else fixed[part], possible, time[part])
 
     return pieces
+
+
+def _scorer(
+    codes: IntArray, origin: float, outcome: FloatArray | str | None, n_arms: int, *, fast: bool
+) -> Callable[[slice, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Scores consecutive parts of a log, and what scores give to their own rewards; codes (k,)."""
+    size, past = len(codes), [Past(np.zeros(len(codes)), np.zeros(len(codes)), 0.0, 0.0)]
+    place = np.full(n_arms, -1)
+    place[codes] = np.arange(size)
+    counts, sums = np.zeros(size + 1), np.zeros(size + 1)
+
+    def score(
+        part: slice, action: IntArray, reward: FloatArray, propensity: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        above = reward - origin
+        if fast and isinstance(outcome, str):
+            from adaptinf.inference.scores.joint_kernel import score_rounds
+
+            scores, gain = np.zeros((2, len(action), size))
+            score_rounds(place[action], above, propensity, counts, sums, scores, gain)
+            return scores, gain
+        chosen = indicators(action, codes)
+        gain = chosen / propensity[:, None]
+        if outcome is None:
+            return ipw_scores(chosen, above, propensity), gain
+        if not isinstance(outcome, str):
+            return aipw_scores(chosen, above, propensity, outcome[part] - origin), gain
+        predicted, past[0] = predictions_after(chosen, above, past[0])
+        return aipw_scores(chosen, above, propensity, predicted), gain
+
+    return score
 
 
 def rounds_of(
@@ -536,7 +566,7 @@ def whole_pieces(rounds: Rounds) -> Pieces:
     """Rounds that were scored at once, in pieces."""
     step = _piece(rounds.scores.shape[1], len(rounds.time))
 
-    def pieces() -> Iterator[Rounds]:
+    def pieces(scored: bool) -> Iterator[Rounds]:
         for begin in range(0, len(rounds.time), step):
             part = slice(begin, begin + step)
             scores, gain, inverse = rounds.scores[part], rounds.gain[part], rounds.inverse[part]
