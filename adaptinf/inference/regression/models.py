@@ -180,6 +180,7 @@ class AdaptiveOLS:
         covariance: str | None = None,
         *,
         null: float = 0.0,
+        stationary: bool = False,
         **settings: Any,
     ) -> RegressionResults:
         """Estimate the coefficients.
@@ -194,7 +195,8 @@ class AdaptiveOLS:
             privacy guarantee; it covers arms selected by their pulls.
             ``"w-decorrelation"``: takes out the bias by weights made from the columns alone.
             ``"batched"``: a regression in each batch.
-            ``"weighted"``: by square roots of importance weights, for logged propensities.
+            ``"weighted"``: for logged propensities, with one weight a round for all arms, so that what moves
+            their rewards alike is no effect of an arm.
             ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the coefficients.
             ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not adapt.
         covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, optional
@@ -203,11 +205,15 @@ class AdaptiveOLS:
             their own.
         null : float
             Value that every coefficient is tested against.
+        stationary : bool
+            Whether coefficients stay the same in all rounds, as you know beforehand: weights are then square
+            roots of importance weights, each arm's own.
         **settings
             Options of one adjustment: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
             where arm, formula or null were chosen from the releases too), ``ridge`` (w-decorrelation,
             ellipsoid), ``test`` and ``drift``
-            (batched), ``target`` (weighted), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
+            (batched), ``weights`` (weighted: ``"combined"``, ``"uniform"`` or ``"sqrt"``), ``target``
+            (weighted by sqrt), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
             (anytime).
 
         Returns
@@ -223,6 +229,7 @@ class AdaptiveOLS:
             If the log does not support what was asked for; it names the reason and what is valid.
         """
         _check(adjustment, covariance, null, settings)
+        refuse(_SUBJECT, BOOLEAN("stationary", stationary))
         data, profile = self.data, profile_of(self.log)
         entry, covariance, chosen = _chosen(data, profile, adjustment, covariance)
         kind = entry.covariances[0] if covariance is None else covariance
@@ -231,7 +238,7 @@ class AdaptiveOLS:
         given = {name: value for name, value in settings.items() if value is not None}
         try:
             with np.errstate(under="ignore"):
-                fit = entry.fit(data, profile, FitOptions(kind, float(null), given))
+                fit = entry.fit(data, profile, FitOptions(kind, float(null), given, stationary=stationary))
         except InvalidForLog as error:
             with np.errstate(under="ignore"):
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
@@ -255,6 +262,7 @@ class AdaptiveOLS:
             details=fit.details,
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
             cautions=(
+                *fit.cautions,
                 *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),

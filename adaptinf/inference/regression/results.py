@@ -166,7 +166,7 @@ class CoefficientTest(LinearTest):
 class CoefficientTests:
     """Tests of combinations of least-squares coefficients.
 
-    Shapes: estimate (p,), covariance (p, p), back (p, p).
+    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) where coefficients have their own.
 
     A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
     made of the centred coefficients.
@@ -175,7 +175,7 @@ class CoefficientTests:
     estimate: FloatArray
     covariance: FloatArray
     back: FloatArray
-    df: float | None = None
+    df: float | FloatArray | None = None
     correction: Correction | None = None
     rank: int | None = None
 
@@ -184,7 +184,7 @@ class CoefficientTests:
         found = linear_test(self.estimate, self.covariance, self._centred(hypothesis), notes)
         reference = found.reference
         if self.df is not None:
-            freedom = np.full(len(found.effect), self.df)
+            freedom = np.array([self._freedom(row) for row in hypothesis.matrix])
             reference = StudentReference(found.effect - found.value, found.std_error, freedom)
         return CoefficientTest(
             hypothesis.labels,
@@ -203,10 +203,18 @@ class CoefficientTests:
         statistic, rank, log_pvalue = wald_statistic(self.estimate, self.covariance, centred)
         if self.rank is not None and np.linalg.matrix_rank(hypothesis.matrix) > self.rank:
             statistic = log_pvalue = math.nan
-        if self.df is not None and rank > 0:
+        df = None if self.df is None else self._freedom(np.abs(hypothesis.matrix).max(axis=0))
+        if df is not None and rank > 0:
             statistic /= rank
-            log_pvalue = log_f_tail(statistic, rank, self.df)
-        return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, self.df, self.correction)
+            log_pvalue = log_f_tail(statistic, rank, df)
+        return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, df, self.correction)
+
+    def _freedom(self, row: FloatArray) -> float:
+        """Degrees of freedom of a combination, the fewest of the coefficients in it; row (p,)."""
+        assert self.df is not None
+        if isinstance(self.df, float):
+            return self.df
+        return float(np.min(self.df[row != 0.0], initial=np.inf))
 
     def _centred(self, hypothesis: LinearHypothesis) -> LinearHypothesis:
         return LinearHypothesis(hypothesis.matrix @ self.back, hypothesis.values, hypothesis.labels)
