@@ -14,7 +14,7 @@ from adaptinf.inference.regression.decorrelation import DECORRELATION, default_r
 from adaptinf.inference.regression.ellipsoid import ELLIPSOID
 from adaptinf.inference.regression.notes import omission_reason, omitted_contexts
 from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
-from adaptinf.inference.regression.weighted import WEIGHTED
+from adaptinf.inference.regression.weighted import WEIGHTED, passed_over
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
 
@@ -39,13 +39,16 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
     for adjustment in sorted(_LIST, key=lambda one: one.rank):
         reason = adjustment.preferred(data, profile)
         if reason:
-            return adjustment, reason
+            passed = passed_over(data, profile) if adjustment.rank > WEIGHTED.rank else ""
+            return adjustment, f"{reason}; {passed}" if passed else reason
     if data.selector is not None:
         reason = (
             f"the arm was selected as {data.selector!r} by actions or rewards that are themselves random, "
             "and no correction of any use covers that choice"
         )
         raise InvalidForLog("a regression of this arm", reason, [BEFOREHAND, BASELINE])
+    if not refusal(WEIGHTED.check, data, profile):
+        return WEIGHTED, f"no other adjustment serves, although {passed_over(data, profile)}"
     reason, ways = default_refusal(data)
     ways += valid_alternatives(data, profile, DECORRELATION.name)
     raise InvalidForLog(_DEFAULT, f"w-decorrelation is what is left, and {reason}", [*ways, BASELINE])

@@ -112,7 +112,7 @@ class Adjustment:
 
     `check` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
     `preferred` says why it is the default for the log; empty where it is not. `rank` is its place among the
-    candidates, and among what errors offer.
+    candidates, and among what errors offer. `steady` ones take coefficients to be the same in all rounds.
     """
 
     name: str
@@ -124,6 +124,7 @@ class Adjustment:
     options: tuple[str, ...] = ()
     why: str = ""
     plain: bool = False
+    steady: bool = False
 
 
 def check_freedom(name: str, data: RegressionData) -> None:

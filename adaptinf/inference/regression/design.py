@@ -166,7 +166,7 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
 def _from_formula(
     log: AdaptiveLog, text: Any, rounds: IntArray, *, every: bool, trusted: bool
 ) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str, ArmRows | None]:
-    """Model matrix of some rounds, its columns, the contexts in it, the name of the reward, and arms' rows."""
+    """Model matrix of some rounds, its columns, contexts in it, name of the reward, and rows by arm."""
     formula, response = _parsed(log, text, trusted)
     contexts = context_frame(log)
     arms = _names_of(log, "action")

@@ -33,7 +33,7 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes, weight_cautions, without_rare
+from adaptinf.inference.regression.notes import MOVING, rounds_notes, weight_cautions, without_rare
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
@@ -263,6 +263,7 @@ class AdaptiveOLS:
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
             cautions=(
                 *fit.cautions,
+                *((MOVING,) if entry.steady and data.adaptive and not stationary else ()),
                 *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _LIGHT = 0.05
+MOVING = (
+    "assumes that coefficients are the same in every round: under a drift of rewards intervals may miss by "
+    "far (stationary=True says that there is none)"
+)
+"""Of adjustments that give each arm's rounds weights of their own in time."""
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
 
 

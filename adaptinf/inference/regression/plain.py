@@ -145,5 +145,6 @@ MAX_INFORMATION = Adjustment(
     options=("chosen_from",),
     why=_ONLY_CLASSICAL,
     plain=True,
+    steady=True,
 )
 """Least squares with corrected t and F tests."""

@@ -25,12 +25,14 @@ _VARIES = 1e-12
 class RunningRegression:
     """Regressions on the rounds before the blocks that rounds fall into.
 
-    Shapes: origin, slopes (B, p), level (B,), block (n,), -1 before any reward is known.
+    Shapes: origin (p,), slopes (B, p), level, low, high (B,), block (n,), -1 before any reward is known.
     """
 
     origin: FloatArray
     level: FloatArray
     slopes: FloatArray
+    low: FloatArray
+    high: FloatArray
     block: IntArray
 
     @property
@@ -42,7 +44,7 @@ class RunningRegression:
         """Predictions of all rounds from rows in the place of their own; rows (n, p); returns (n,)."""
         place = np.maximum(self.block, 0)
         found = self.level[place] + np.einsum("tj,tj->t", rows - self.origin, self.slopes[place])
-        return np.where(self.block >= 0, found, 0.0)
+        return np.where(self.block >= 0, np.clip(found, self.low[place], self.high[place]), 0.0)
 
 
 def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = None) -> RunningRegression:
@@ -52,7 +54,8 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
 
     A block is a tenth as long as all that came before it. Columns are taken in standard deviations of the
     rounds so far, with a penalty of 1, and columns that have not varied have no slope, so that an arm without
-    rewards gets what the others predict. No row of a prediction is made with rewards of its block or later.
+    rewards gets what the others predict. Predictions stay within the rewards so far: a slope from a few
+    rounds whose columns hardly vary would else lead anywhere. None is made with rewards of its block or later.
     """
     n, p = x.shape
     known = np.arange(1, n + 1) if known is None else known
@@ -61,6 +64,7 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
     until = np.searchsorted(known[order], starts, side="right")
     origin = x[0] if n else np.zeros(p)
     level, slopes = np.zeros(len(starts)), np.zeros((len(starts), p))
+    low, high = np.zeros(len(starts)), np.zeros(len(starts))
     mean, gram, cross, total, count = np.zeros(p), np.zeros((p, p)), np.zeros(p), 0.0, 0
     for b, stop in enumerate(until):
         new = order[count:stop]
@@ -70,10 +74,13 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
         cross += rewards @ rows
         total += float(rewards.sum())
         count = int(stop)
+        low[b] = min(low[b - 1] if b else np.inf, rewards.min(initial=np.inf))
+        high[b] = max(high[b - 1] if b else -np.inf, rewards.max(initial=-np.inf))
         if count:
             level[b], slopes[b] = _ridge(mean / count, gram, cross, total, count)
     block = np.searchsorted(starts, np.arange(n), side="right") - 1
-    return RunningRegression(origin, level, slopes, np.where(until[block] > 0, block, -1) if n else block)
+    block = np.where(until[block] > 0, block, -1) if n else block
+    return RunningRegression(origin, level, slopes, low, high, block)
 
 
 def _ridge(
@@ -103,9 +110,7 @@ Rows = Callable[[int], FloatArray]
 """Model matrix of all rounds, had each of them chosen the arm of a code."""
 
 
-def predictions_of_arms(
-    fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int
-) -> FloatArray:
+def predictions_of_arms(fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int) -> FloatArray:
     """Predictions of each arm in every round; codes (k,); returns (n, k)."""
     found = np.empty((n_rounds, len(codes)))
     for place, code in enumerate(codes):

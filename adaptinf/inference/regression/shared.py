@@ -19,9 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import ParameterError
 from adaptinf.inference.regression.running import Rows
 from adaptinf.inference.scores.inverse import aipw_scores, indicators
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE, least_squares
@@ -93,15 +95,15 @@ def arm_columns(rows: Rows, codes: IntArray, actual: FloatArray, action: IntArra
     """
     first = rows(int(codes[0]))
     moved = np.zeros(actual.shape[1], dtype=bool)
-    zero = {int(codes[0]): ~first.any(axis=0)}
+    used: dict[int, BoolArray] = {}
     for code in codes:
         own = first if code == codes[0] else rows(int(code))
         mine = action == code
         if own.shape != actual.shape or not np.array_equal(own[mine], actual[mine]):
             return None
         moved |= (own != first).any(axis=0)
-        zero[int(code)] = ~own.any(axis=0)
-    reference = next((code for code, empty in zero.items() if empty[moved].all()), int(codes[0]))
+        used[int(code)] = np.asarray(own.any(axis=0))
+    reference = next((code for code, some in used.items() if not some[moved].any()), int(codes[0]))
     base = first if reference == codes[0] else rows(reference)
     gaps = tuple(_gaps(rows, codes, base, reference))
     size = actual.shape[1]
@@ -212,13 +214,15 @@ def _effects(
     base = place[arms.reference]
     found = _Effects(np.zeros(q), np.zeros((n, q)), np.zeros((n, q)), np.zeros(q))
     for group in _groups(arms):
-        stacked: list[tuple[FloatArray, ...]] = []
+        stacked: list[tuple[Any, ...]] = []
         terms = _terms(arms, group)
         for gap in group:
             j = place[gap.code]
             weight = pair_weights(arms.reference, gap.code)
             used = np.flatnonzero(weight > 0.0)
             used = used[used >= start]
+            if len(used) == 0:
+                raise ParameterError("score differences", ["no round could have chosen either of two arms"])
             h, pair = weight[used], chosen[used][:, [base, j]]
             gain = pair * (h / own[used])[:, None]
             rows = gap.rows[used] @ arms.of_arms[np.ix_(gap.columns, terms)]

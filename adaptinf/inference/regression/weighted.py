@@ -35,6 +35,8 @@ from adaptinf.inference.regression.running import predictions_of_arms, running_r
 from adaptinf.inference.regression.shared import ArmColumns, SharedFit, arm_columns, shared_regression
 from adaptinf.inference.scores.inverse import indicators, predictions
 from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.shared_weights import fixed_by, shared_weights
 from adaptinf.inference.validity.stationarity import own_weights_caution
@@ -133,12 +135,55 @@ def _gaps(data: RegressionData, profile: LogProfile) -> str:
 
 
 def _preferred(data: RegressionData, profile: LogProfile) -> str:
-    """By default where the propensities of the arms used are the design's own, and stay away from 0."""
-    every = profile.log.arrays.propensities
-    if data.selector is not None or every is None or profile.estimated:
+    """By default where the propensities of the arms used are the design's own, and leave enough rewards.
+
+    Without batches the chosen arm's own propensities do, too.
+    """
+    if data.selector is not None or passed_over(data, profile) or data.propensity is None:
         return ""
-    least = profile.smallest_propensity[np.unique(data.action)]
-    return "every arm's propensity is known, and never small" if np.all(least >= SMALL) else ""
+    whose = "the chosen arm's" if profile.propensities is None else "every arm's"
+    least = _smallest(data, profile)
+    if least >= SMALL:
+        return f"{whose} propensity is known, and never small"
+    return (
+        f"{whose} propensity is known: the smallest, {least:.2g}, is below the floor of {SMALL:g} that it "
+        f"should have, but no arm has fewer than {FEW_EFFECTIVE:g} equally weighted rewards"
+    )
+
+
+def passed_over(data: RegressionData, profile: LogProfile) -> str:
+    """Why a log's propensities do not make it the default; empty where they do, or there are none."""
+    if data.propensity is None:
+        return ""
+    if profile.estimated:
+        return "weighted would take the log's propensities, which are estimates"
+    if reason := refusal(_check, data, profile):
+        return f"weighted does not serve: {reason}"
+    if profile.propensities is None and data.batch is not None:
+        return "weighted would know the chosen arm's propensity alone"
+    least, size = _smallest(data, profile), _fewest_effective(data, profile)
+    if least >= SMALL or size >= FEW_EFFECTIVE:
+        return ""
+    return (
+        f"weighted needs propensities of {SMALL:g} and more, or {FEW_EFFECTIVE:g} equally weighted rewards "
+        f"of each arm: the smallest is {least:.2g}, and one arm has {size:.1f}"
+    )
+
+
+def _smallest(data: RegressionData, profile: LogProfile) -> float:
+    """Smallest propensity of the arms used."""
+    return float(profile.smallest_propensity[np.unique(data.action)].min())
+
+
+def _fewest_effective(data: RegressionData, profile: LogProfile) -> float:
+    """Equally weighted rewards that the arm with the fewest has, by propensities and actions alone."""
+    codes = np.unique(data.action)
+    weight = np.ones(data.nobs)
+    if profile.propensities is not None:
+        weight = shared_weights(profile, codes, jointly=False)[data.rounds]
+    assert profile.propensity is not None
+    gain = np.square(weight / profile.propensity[data.rounds])
+    return float(effective_size(indicators(data.action, codes) * gain[:, None]).min())
 
 
 def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
@@ -187,7 +232,7 @@ def _fit_shared(data: RegressionData, profile: LogProfile, kind: str) -> Coeffic
     df = np.minimum(fit.freedom, float(data.nobs - data.size))
     covariance = fit.influence.T @ fit.influence
     few = [name for name, size in zip(data.names, df, strict=True) if size + 1.0 < FEW_EFFECTIVE]
-    cautions = ()
+    cautions: tuple[str, ...] = ()
     if few:
         shown = ", ".join(few[:5]) + (", ..." if len(few) > 5 else "")
         cautions = (f"{shown}: fewer than {FEW_EFFECTIVE:g} equally weighted rewards, where t is doubtful",)
@@ -298,13 +343,11 @@ def _shared_notes(
         "Errors from what each round adds to a coefficient: the variance of the noise may depend on arm, "
         "context and round. t with the degrees of freedom of the weights (Satterthwaite)."
     )
-    if _gaps(data, profile):
-        notes.append(
-            f"{_gaps(data, profile)[0].upper()}{_gaps(data, profile)[1:]}: each arm is compared in the rounds "
-            "in which it and the reference could be chosen."
-            if arms is not None
-            else "Left out: rounds in which one of the arms could not be chosen (propensity 0)."
-        )
+    if gaps := _gaps(data, profile):
+        told = "each arm is compared in the rounds in which it and the reference could be chosen"
+        if arms is None:
+            told = "rounds in which one of the arms could not be chosen are left out"
+        notes.append(f"Impossible arms ({gaps}): {told}.")
     return notes
 
 

@@ -553,7 +553,7 @@ def test_errors_that_ignore_units_are_cautioned() -> None:
     assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()
     log = unit_log(40)
     adaptive = AdaptiveLog(log.frame, action="action", reward="reward", context=["x", "z"], unit="unit_id")
-    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation").cautions
+    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation", stationary=True).cautions
     assert sandwich.endswith("(an adaptive sandwich) is not there")
 
 
