@@ -15,6 +15,7 @@ from adaptinf.inference.regression.ellipsoid import ELLIPSOID
 from adaptinf.inference.regression.notes import omission_reason, omitted_contexts
 from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
 from adaptinf.inference.regression.weighted import WEIGHTED, passed_over
+from adaptinf.inference.scores.least_squares import BY_CLUSTER
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
 
@@ -87,7 +88,7 @@ def unit_cautions(
     """That units have several of the rounds used, where that is not allowed for."""
     if not repeated_units(data, profile):
         return ()
-    if covariance != "cluster":
+    if covariance not in BY_CLUSTER:
         found = f"units have several rounds: {NOT_BY_UNIT}"
         if data.adaptive and not adjustment.plain:
             found += "; a covariance by unit for adaptive collection (an adaptive sandwich) is not there"

@@ -197,7 +197,12 @@ def covariance_note(kind: str, clusters: int | None = None) -> str:
             f"Covariance by cluster, {clusters} units: errors may be dependent within a unit; t and F tests "
             "with G - 1 degrees of freedom, an approximation for many units."
         )
-    return f"Covariance {kind}: errors may be of unequal variances; normal and chi-squared tests."
+    if kind == "CR2":
+        return (
+            f"Covariance CR2 by cluster, {clusters} units: errors may be dependent within a unit; t tests "
+            "with Satterthwaite's degrees of freedom, fewer for few or uneven units, and Hotelling's F."
+        )
+    return f"Covariance {kind}: errors may be of unequal variances; t and F tests, approximations."
 
 
 def gap_notes(fit: LeastSquares, kind: str, clusters: int | None = None) -> list[str]:

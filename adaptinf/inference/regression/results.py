@@ -24,6 +24,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.scores.clusters import ClusterFreedom
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
@@ -175,7 +176,7 @@ class CoefficientTests:
     estimate: FloatArray
     covariance: FloatArray
     back: FloatArray
-    df: float | FloatArray | None = None
+    df: float | FloatArray | ClusterFreedom | None = None
     correction: Correction | None = None
     rank: int | None = None
 
@@ -203,17 +204,22 @@ class CoefficientTests:
         statistic, rank, log_pvalue = wald_statistic(self.estimate, self.covariance, centred)
         if self.rank is not None and np.linalg.matrix_rank(hypothesis.matrix) > self.rank:
             statistic = log_pvalue = math.nan
-        df = None if self.df is None else self._freedom(np.abs(hypothesis.matrix).max(axis=0))
+        df = None if self.df is None else min(map(self._freedom, hypothesis.matrix))
+        if df is not None and isinstance(self.df, ClusterFreedom):
+            # Hotelling's law: the covariance of several coefficients has the freedom of one variance.
+            statistic *= (df - rank + 1.0) / df
+            df = df - rank + 1.0
         if df is not None and rank > 0:
             statistic /= rank
-            log_pvalue = log_f_tail(statistic, rank, df)
+            log_pvalue = log_f_tail(statistic, rank, df) if df > 0.0 else math.nan
         return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, df, self.correction)
 
     def _freedom(self, row: FloatArray) -> float:
-        """Degrees of freedom of a combination, the fewest of the coefficients in it; row (p,)."""
-        assert self.df is not None
-        if isinstance(self.df, float):
-            return self.df
+        """Degrees of freedom of a combination, the fewest of its coefficients unless known; row (p,)."""
+        if isinstance(self.df, ClusterFreedom):
+            return self.df.of(row)
+        if self.df is None or isinstance(self.df, float):
+            return math.inf if self.df is None else self.df
         return float(np.min(self.df[row != 0.0], initial=np.inf))
 
     def _centred(self, hypothesis: LinearHypothesis) -> LinearHypothesis:

@@ -55,7 +55,7 @@ def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = No
     A block is a tenth as long as all that came before it. Columns are taken in standard deviations of the
     rounds so far, with a penalty of 1, and columns that have not varied have no slope, so that an arm without
     rewards gets what the others predict. Predictions stay within the rewards so far: a slope from a few
-    rounds whose columns hardly vary would else lead anywhere. None is made with rewards of its block or later.
+    rounds whose columns hardly vary would else lead anywhere. None knows a reward of its block or later.
     """
     n, p = x.shape
     known = np.arange(1, n + 1) if known is None else known

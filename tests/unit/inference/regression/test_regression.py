@@ -152,7 +152,7 @@ def test_an_intercept_alone() -> None:
         AdaptiveOLS.from_formula("reward ~ 1", log, arm="a"),
     ):
         rows = log.arrays.reward[log.arrays.action == 0]
-        result = model.fit()
+        result = model.fit(covariance="classical")
         assert result.params["Intercept"] == pytest.approx(rows.mean(), rel=1e-12)
         assert result.bse["Intercept"] == pytest.approx(rows.std(ddof=1) / math.sqrt(len(rows)), rel=1e-12)
         assert result.rsquared == pytest.approx(0.0, abs=1e-12)
@@ -305,12 +305,14 @@ def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
     with pytest.raises(InvalidForLog, match=r"units have several rounds.*which takes them to be independent"):
         model.fit()
     fixed = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
-    assert (fixed.adjustment, fixed.covariance_type) == ("none", "cluster")
+    assert (fixed.adjustment, fixed.covariance_type) == ("none", "CR2")
     assert "Covariance chosen by unit" in " ".join(fixed.notes)
     assert "rounds of one unit are taken" not in str(fixed)
     frame["person"] = np.arange(len(frame))
-    alone = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
-    assert alone.covariance_type == "classical"
+    alone_log = AdaptiveLog(frame, **names, adaptive_rounds=0)
+    alone = AdaptiveOLS(alone_log, covariates=["x1"]).fit()
+    assert alone.covariance_type == "HC2"
+    assert AdaptiveOLS(alone_log, covariates=["x1"]).fit(stationary=True).covariance_type == "classical"
 
 
 def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
