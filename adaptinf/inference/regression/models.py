@@ -267,7 +267,11 @@ class AdaptiveOLS:
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *told, *fit.notes),
             cautions=(
                 *fit.cautions,
-                *((MOVING,) if entry.steady and data.adaptive and not stationary else ()),
+                *(
+                    (MOVING,)
+                    if entry.steady and data.adaptive and data.arm is None and not stationary
+                    else ()
+                ),
                 *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),

@@ -223,11 +223,12 @@ def _fit_shared(data: RegressionData, profile: LogProfile, kind: str) -> Coeffic
     if kind == "combined" and profile.propensities is None:
         reason = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
         raise InvalidForLog("weighted with combined weights", reason, ("weights='uniform'",))
+    plain = least_squares(data.x, data.y, data.names)  # names columns that cannot be told apart
     arms = _columns_of_arms(data, codes)
     fit = _shared(data, profile, kind, arms, codes)
     errors = np.sqrt(np.einsum("tj,tj->j", fit.influence, fit.influence))
     errors = np.where(fit.freedom > 0.0, errors, np.nan)
-    if least_squares(data.x, data.y, data.names).perfect:
+    if plain.perfect:
         errors[:] = 0.0
     df = np.minimum(fit.freedom, float(data.nobs - data.size))
     covariance = fit.influence.T @ fit.influence
@@ -323,10 +324,10 @@ def _shared_notes(
     if kind == "combined":
         by = f", by {_FIXED[fixed_by(profile, codes)]}"
     several = len(codes) > 1
-    shared = "one weight a round for all arms" if several else "one weight a round"
+    shared = "one a round for all arms" if several else "one a round"
     notes = [
-        f"Weights {kind}: {shared} (over the chosen arm's propensity){by}. Assumes propensities given the "
-        "past, contexts of one law, and columns in which the mean reward is linear."
+        f"Weights {kind}: {shared}{by}. Assumes propensities given the past, contexts of one law, and "
+        "columns in which the mean reward is linear."
     ]
     if several:
         notes.append(
@@ -337,7 +338,7 @@ def _shared_notes(
         notes.append(
             "Coefficients that involve the arm: projections of differences of AIPW scores from arm "
             f"{profile.log.arms[arms.reference]!r}, pair by pair, with predictions from earlier rounds by "
-            "the formula; the others: least squares of what is left."
+            "the formula; the others: least squares of what is left, the weight over the propensity."
         )
     notes.append(
         "Errors from what each round adds to a coefficient: the variance of the noise may depend on arm, "
