@@ -30,8 +30,8 @@ Command: `{command}`. Seed: {seed}. Date: {stamp}. {runs} logs of {rounds:,} rou
 
 How often 95% intervals cover, by coefficient, and in brackets their mean length over that of square roots of
 importance weights. The arms are equal and the covariate's slope is .5. The noise has standard deviation 1;
-the level of all arms rises by 1 over the log (linear), or goes up and down by 1 with the hour, as the shares do
-between .15 and .85. *h/e*: all coefficients by least squares with one weight a round over the chosen arm's
+the level of all arms rises by 1 over the log (linear), or goes up and down by 1 with the hour, as the shares
+do between .15 and .85. *h/e*: all coefficients by least squares with one weight a round over the chosen arm's
 propensity; *combined*: the default, in which those of arms are projections of score differences; *uniform*:
 the same with equal weights. With several arms their figures are means.
 
@@ -53,15 +53,18 @@ class Cell:
         return f"{self.design}, {self.n_arms} arms | {self.drift} | {self.right}"
 
 
-CELLS = tuple(
-    Cell(design, n_arms, drift, right)
-    for design, n_arms, right in (
-        ("Thompson, floor .05", 2, "C(action) * x"),
-        ("epsilon-greedy .2", 2, "C(action) * x"),
-        ("Thompson, floor .05", 4, "C(action) + x"),
-    )
-    for drift in ("none", "linear")
-) + (Cell("hourly shares, nothing adapts", 2, "hourly", "C(action) * x"),)
+CELLS = (
+    *(
+        Cell(design, n_arms, drift, right)
+        for design, n_arms, right in (
+            ("Thompson, floor .05", 2, "C(action) * x"),
+            ("epsilon-greedy .2", 2, "C(action) * x"),
+            ("Thompson, floor .05", 4, "C(action) + x"),
+        )
+        for drift in ("none", "linear")
+    ),
+    Cell("hourly shares, nothing adapts", 2, "hourly", "C(action) * x"),
+)
 
 
 def level(cell: Cell) -> Array:
