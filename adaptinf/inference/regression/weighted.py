@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 WEIGHTS = ("combined", "uniform", "sqrt")
-_LARGEST = 10**9
+_LARGEST = 2 * 10**8
 """Numbers in the model matrices of all arms up to which differences of arms are projected."""
 _FIXED = {
     "round": "its propensities",
@@ -340,6 +340,8 @@ def _shared_notes(
             f"{profile.log.arms[arms.reference]!r}, pair by pair, with predictions from earlier rounds by "
             "the formula; the others: least squares of what is left, the weight over the propensity."
         )
+    elif several:
+        notes.append("All coefficients: least squares, the weight over the chosen arm's propensity.")
     notes.append(
         "Errors from what each round adds to a coefficient: the variance of the noise may depend on arm, "
         "context and round. t with the degrees of freedom of the weights (Satterthwaite)."
