@@ -31,6 +31,7 @@ from adaptinf.inference.regression.data import (
     perfect_notes,
 )
 from adaptinf.inference.regression.results import CoefficientTests
+from adaptinf.inference.regression.round_weights import fixed_by, shared_weights
 from adaptinf.inference.regression.running import predictions_of_arms, running_regression
 from adaptinf.inference.regression.shared import ArmColumns, SharedFit, arm_columns, shared_regression
 from adaptinf.inference.scores.inverse import indicators, predictions
@@ -38,7 +39,6 @@ from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
-from adaptinf.inference.validity.shared_weights import fixed_by, shared_weights
 from adaptinf.inference.validity.stationarity import own_weights_caution
 from adaptinf.parameters import Number, OneOf, OrNone, check, refuse
 from adaptinf.texts import absent
