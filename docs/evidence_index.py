@@ -48,6 +48,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"The lowest coverage is ([\d.]+\d)",
             "lowest coverage {0} of nominal .95",
         ),
+        "small_samples": (
+            "robust errors keep their level at few rounds and few units",
+            r"Defaults above \.06 by more than 3 errors \(([\d.]+\d)\): (\d+ of \d+)",
+            "above {0}: {1} cells",
+        ),
         "ratios": (
             "ratio metrics and adjusted contrasts cover",
             r"(\d+ of \d+) shares are at\s+least ([\d.]+\d)",

@@ -32,7 +32,7 @@ other arm's. {errors}
 ## By round
 
 The default of `AdaptiveOLS` for designs that do not adapt is HC3 below 250 rounds and HC2 from there on, with
-Student's t of n - p degrees of freedom. "HC1, normal" is what was there before.
+Student's t of n - p degrees of freedom. "HC1, normal" takes the normal law in its place.
 
 {rows}
 
