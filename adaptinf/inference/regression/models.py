@@ -325,7 +325,8 @@ def _covariance(
     """
     if "HC3" not in entry.covariances or stationary:
         return entry.covariances[0], []
-    fit = least_squares(data.x, data.y, data.names)
+    with np.errstate(under="ignore"):
+        fit = least_squares(data.x, data.y, data.names)
     if data.nobs > data.size and not fit.perfect and fit.decided:
         why = "one round alone decides a coefficient, where robust ones have no errors"
         return "classical", [f"Covariance classical, as {why}."]

@@ -232,11 +232,11 @@ def _fit_shared(data: RegressionData, profile: LogProfile, kind: str) -> Coeffic
         errors[:] = 0.0
     df = np.minimum(fit.freedom, float(data.nobs - data.size))
     covariance = fit.influence.T @ fit.influence
-    few = [name for name, size in zip(data.names, df, strict=True) if size + 1.0 < FEW_EFFECTIVE]
     cautions: tuple[str, ...] = ()
-    if few:
-        shown = ", ".join(few[:5]) + (", ..." if len(few) > 5 else "")
-        cautions = (f"{shown}: fewer than {FEW_EFFECTIVE:g} equally weighted rewards, where t is doubtful",)
+    if (size := _fewest_effective(data, profile)) < FEW_EFFECTIVE:
+        cautions = (
+            f"an arm has {size:.1f} equally weighted rewards, below {FEW_EFFECTIVE:g}: t is doubtful",
+        )
     return CoefficientFit(
         estimate=fit.estimate,
         std_error=errors,

@@ -478,3 +478,18 @@ def test_a_regression_without_rounds_of_weight_says_why() -> None:
     )
     assert found.estimate[0] == pytest.approx(7.0 / 3.0)
     assert found.freedom[0] == pytest.approx(2.0)
+
+
+def test_an_arm_without_rewards_of_weight_has_no_error() -> None:
+    log = adaptive_log()
+    action = np.zeros(400, dtype=np.int64)
+    action[0] = 1
+    fair = np.full((400, 2), 0.5)
+    arrays = LogArrays(
+        action, log.arrays.reward, propensity=fair[:, 0], propensities=fair, context=dict(log.arrays.context)
+    )
+    once = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), propensity_status="exact")
+    result = AdaptiveOLS.from_formula("reward ~ C(action) + x", once).fit("weighted")
+    assert result.bse.isna().tolist() == [False, True, False]
+    assert any("an arm has 1.0 equally weighted rewards" in caution for caution in result.cautions)
+    assert any("fewer than two rewards of an arm have a weight" in note for note in result.notes)
