@@ -48,6 +48,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"The lowest coverage is ([\d.]+\d)",
             "lowest coverage {0} of nominal .95",
         ),
+        "regression_drift": (
+            "coefficients of arms hold under a drift that all arms share",
+            r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ \| ([\d.]+) \S+ \| "
+            r"\S+ \S+ \| ([\d.]+)",
+            "Thompson sampling, drift of one standard deviation: {1}, by square roots of weights {0}",
+        ),
         "small_samples": (
             "robust errors keep their level at few rounds and few units",
             r"Defaults above \.06 by more than 3 errors \(([\d.]+\d)\): (\d+ of \d+)",

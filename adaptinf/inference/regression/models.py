@@ -33,7 +33,12 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import MOVING, rounds_notes, weight_cautions, without_rare
+from adaptinf.inference.regression.notes import (
+    moving_cautions,
+    rounds_notes,
+    weight_cautions,
+    without_rare,
+)
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
@@ -232,8 +237,7 @@ class AdaptiveOLS:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check(adjustment, covariance, null, settings)
-        refuse(_SUBJECT, BOOLEAN("stationary", stationary))
+        _check(adjustment, covariance, null, stationary, settings)
         data, profile = self.data, profile_of(self.log)
         entry, covariance, chosen = _chosen(data, profile, adjustment, covariance, stationary)
         kind, told = (covariance, []) if covariance else _covariance(data, profile, entry, stationary)
@@ -247,7 +251,6 @@ class AdaptiveOLS:
             with np.errstate(under="ignore"):
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
-        log = self.log
         fit, cautions = without_rare(data, fit)
         return RegressionResults(
             model="AdaptiveOLS",
@@ -259,7 +262,7 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=LogFacts.of(log, by_unit=kind in BY_CLUSTER),
+            facts=LogFacts.of(self.log, by_unit=kind in BY_CLUSTER),
             validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,
@@ -267,11 +270,7 @@ class AdaptiveOLS:
             notes=(*self._notes, *rounds_notes(data, profile), *chosen, *told, *fit.notes),
             cautions=(
                 *fit.cautions,
-                *(
-                    (MOVING,)
-                    if entry.steady and data.adaptive and data.arm is None and not stationary
-                    else ()
-                ),
+                *moving_cautions(data, entry, stationary=stationary),
                 *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),
@@ -327,14 +326,16 @@ def _covariance(
         return entry.covariances[0], []
     with np.errstate(under="ignore"):
         fit = least_squares(data.x, data.y, data.names)
-    if data.nobs > data.size and not fit.perfect and fit.decided:
+        decided = data.nobs > data.size and not fit.perfect and fit.decided > 0
+    if decided:
         why = "one round alone decides a coefficient, where robust ones have no errors"
         return "classical", [f"Covariance classical, as {why}."]
     return ("HC3" if data.nobs < _MODERATE else "HC2"), []
 
 
-def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:
+def _check(adjustment: Any, covariance: Any, null: Any, stationary: Any, settings: Mapping[str, Any]) -> None:
     problems = text_problems(adjustment=adjustment, covariance=covariance)
+    problems += BOOLEAN("stationary", stationary)
     if isinstance(adjustment, str) and adjustment not in ADJUSTMENTS:
         problems.append(unlisted("adjustment", ADJUSTMENTS, adjustment))
     known = {name for entry in ADJUSTMENTS.values() for name in entry.covariances}

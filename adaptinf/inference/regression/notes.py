@@ -19,17 +19,22 @@ from adaptinf.log import Stability
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.regression.data import CoefficientFit, RegressionData
+    from adaptinf.inference.regression.data import Adjustment, CoefficientFit, RegressionData
     from adaptinf.inference.scores.least_squares import LeastSquares
     from adaptinf.inference.validity.profile import LogProfile
 
 _LIGHT = 0.05
-MOVING = (
-    "assumes that coefficients are the same in every round: under a drift of rewards intervals may miss by "
-    "far (stationary=True says that there is none)"
-)
-"""Of adjustments that give each arm's rounds weights of their own in time."""
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
+
+
+def moving_cautions(data: RegressionData, entry: Adjustment, *, stationary: bool) -> tuple[str, ...]:
+    """That an adjustment gives the rounds of several arms weights of their own in time, unless stated."""
+    if not entry.steady or not data.adaptive or data.arm is not None or stationary:
+        return ()
+    return (
+        "assumes that coefficients are the same in every round: under a drift of rewards intervals may miss "
+        "by far (stationary=True says that there is none)",
+    )
 
 
 def weight_cautions(

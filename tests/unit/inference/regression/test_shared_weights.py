@@ -12,8 +12,8 @@ import pytest
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.running import running_regression
-from adaptinf.inference.regression.shared import arm_columns, shared_regression
+from adaptinf.inference.regression.weighted.equations import arm_columns, shared_regression
+from adaptinf.inference.regression.weighted.running import running_regression
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
 

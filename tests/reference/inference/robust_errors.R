@@ -1,6 +1,6 @@
-# Small-sample errors by R's sandwich, estimatr and clubSandwich, for test_small_samples.py.
+# Small-sample errors by R's sandwich, estimatr and clubSandwich, for test_robust_errors.py.
 # Debian 12: apt-get install r-base-core r-cran-sandwich r-cran-clubsandwich r-cran-estimatr r-cran-jsonlite
-# Command: Rscript tests/reference/inference/small_samples.R tests/reference/inference/small_samples.json
+# Command: Rscript tests/reference/inference/robust_errors.R tests/reference/inference/robust_errors.json
 suppressMessages({
   library(sandwich)
   library(clubSandwich)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.regression.running import Rows
+from adaptinf.inference.regression.weighted.running import Rows
 from adaptinf.inference.scores.inverse import aipw_scores, indicators
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE, least_squares
 from adaptinf.inference.scores.means import effective_size

@@ -1,4 +1,4 @@
-"""Robust errors at 10 to 100 rounds against R's sandwich, estimatr and clubSandwich, by small_samples.R."""
+"""Robust errors at 10 to 100 rounds against R's sandwich, estimatr and clubSandwich, by robust_errors.R."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import adaptinf as ai
 from adaptinf.inference.regression.results import RegressionResults
 
 CASES: list[dict[str, Any]] = json.loads(
-    Path(__file__).with_name("small_samples.json").read_text(encoding="utf-8")
+    Path(__file__).with_name("robust_errors.json").read_text(encoding="utf-8")
 )["cases"]
 ROWS = [case for case in CASES if case["kind"] == "rows"]
 UNITS = [case for case in CASES if case["kind"] == "units"]
