@@ -50,8 +50,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "regression_drift": (
             "coefficients of arms hold under a drift that all arms share",
-            r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ \| ([\d.]+) \S+ \| "
-            r"\S+ \S+ \| ([\d.]+)",
+            r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ "
+            r"\| ([\d.]+) \S+ \| \S+ \S+ \| ([\d.]+)",
             "Thompson sampling, drift of one standard deviation: {1}, by square roots of weights {0}",
         ),
         "small_samples": (
