@@ -23,7 +23,7 @@ from adaptinf.inference.regression.data import (
     check_freedom,
 )
 from adaptinf.inference.regression.weighted.own import fit_own
-from adaptinf.inference.regression.weighted.shared import fit_shared
+from adaptinf.inference.regression.weighted.shared import fit_shared, usual_weights
 from adaptinf.inference.regression.weighted.support import fewest_effective, gaps_told
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -99,8 +99,7 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
     propensity = _check(data, profile)
     check_freedom("weighted", data)
     if kind is None:
-        known = profile.propensities is not None
-        kind = "sqrt" if options.stationary else "combined" if known else "uniform"
+        kind = "sqrt" if options.stationary else usual_weights(profile)
     if kind == "sqrt":
         found = fit_own(data, profile, options, propensity)
     else:

@@ -36,6 +36,20 @@ _FIXED = {
 }
 
 
+def usual_weights(profile: LogProfile) -> str:
+    """Combined where they even out variances, as in `Contrast`; else uniform.
+
+    They do not where contexts may move propensities from round to round, without batches that would fix a
+    weight before a context is seen.
+    """
+    follows = profile.decides_by_context or not profile.context_free
+    if profile.propensities is None or (
+        follows and not profile.constant_propensities and not profile.batched
+    ):
+        return "uniform"
+    return "combined"
+
+
 def fit_shared(data: RegressionData, profile: LogProfile, kind: str) -> CoefficientFit:
     """Coefficients with combined or uniform weights."""
     codes = np.unique(data.action)

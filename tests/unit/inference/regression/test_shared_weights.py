@@ -117,14 +117,14 @@ def difference(formula: str, arm: str) -> str:
 def test_propensities_by_context_fix_the_weight_before_the_context(batched: bool) -> None:
     log = contextual_log(batched=batched)
     result = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted")
-    other = ai.Contrast(log, treatment="b", control="a").fit("aipw", "combined" if batched else None)
-    if not batched:
-        note = "the propensities of the round before"
-        assert any(note in one for one in result.notes)
-        return
-    assert any("the propensities of the batch before" in one for one in result.notes)
+    other = ai.Contrast(log, treatment="b", control="a").fit("aipw")
+    assert result.weights == other.weights == ("combined" if batched else "uniform")
+    assert any("the propensities of the batch before" in one for one in result.notes) == batched
     np.testing.assert_allclose(result.params.iloc[1], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[1], other.bse.iloc[0], rtol=1e-12)
+    if not batched:  # asked for, they are fixed all the same
+        asked = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
+        assert any("the propensities of the round before" in one for one in asked.notes)
 
 
 def test_the_chosen_arm_s_propensity_alone_gives_uniform_weights() -> None:
