@@ -57,6 +57,17 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"The lowest coverage is ([\d.]+\d)",
             "lowest coverage {0} of nominal .95",
         ),
+        "regression_drift": (
+            "coefficients of arms hold under a drift that all arms share",
+            r"Thompson, floor \.05, 2 arms \| linear \| C\(action\) \* x \| arm \| \S+ \S+ "
+            r"\| ([\d.]+) \S+ \| \S+ \S+ \| ([\d.]+)",
+            "Thompson sampling, drift of one standard deviation: {1}, by square roots of weights {0}",
+        ),
+        "small_samples": (
+            "robust errors keep their level at few rounds and few units",
+            r"Defaults above \.06 by more than 3 errors \(([\d.]+\d)\): (\d+ of \d+)",
+            "above {0}: {1} cells",
+        ),
         "ratios": (
             "ratio metrics and adjusted contrasts cover",
             r"(\d+ of \d+) shares are at\s+least ([\d.]+\d)",

@@ -84,7 +84,7 @@ ESTIMATORS: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "cadr": ("the contextual adaptive doubly robust estimator (CADR)", ("Bibaut 2021",)),
         "ols": ("ordinary least squares", ()),
         "w-decorrelated": ("W-decorrelated least squares", ("Deshpande 2018",)),
-        "weighted": ("weighted least squares", ("Zhang 2021",)),
+        "weighted": ("weighted least squares", ("Hadad 2021", "Zhang 2021")),
         "ridge": ("ridge regression with its confidence ellipsoid", ("Abbasi-Yadkori 2011",)),
     }
 )

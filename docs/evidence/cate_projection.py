@@ -6,8 +6,9 @@ import evidence
 import numpy as np
 from scipy import special, stats
 
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights, weighted_projection
+from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
+from adaptinf.inference.scores.projection import weighted_projection
 
 SEED = 20262
 ROUNDS = 1_000

@@ -211,6 +211,8 @@ def ols_specs() -> Iterator[tuple[str, Spec]]:
     ways += [{"adjustment": name} for name in _ADJUSTMENTS]
     ways += [{}, {"adjustment": "w-decorrelation", "ridge": 2.0}, {"adjustment": "batched", "test": "t"}]
     ways += [{"adjustment": "batched", "drift": True}, {"adjustment": "weighted", "target": "uniform"}]
+    ways += [{"adjustment": "weighted", "weights": weights} for weights in ("uniform", "sqrt")]
+    ways += [{"stationary": True}]
     ways += [{"adjustment": "ellipsoid", "noise_scale": 0.5, "bound": 2.0, "ridge": 1.0}]
     ways += [{"adjustment": "anytime", "precision": 2.0}, {"adjustment": "anytime", "null": 0.2}]
     ways += [{"adjustment": "weighted", "covariance": "HC1"}, {"adjustment": "robust", "cov_type": "HC0"}]
@@ -230,7 +232,7 @@ def ols_specs() -> Iterator[tuple[str, Spec]]:
     )
 
 
-_COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "cluster")
+_COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster")
 _ADJUSTMENTS = ("max-information", "w-decorrelation", "batched", "weighted", "ellipsoid", "anytime")
 
 

@@ -7,7 +7,8 @@ gives the correlations of several lifts, by the logarithm or by Fieller's method
 
 References
 ----------
-Fieller (1954), "Some problems in interval estimation".
+Fieller (1954), "Some problems in interval estimation". Welch (1947), "The generalization of 'Student's'
+problem when several different population variances are involved".
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Lift:
 def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
     """The treatment's mean, or ratio metric, over the control's, less 1, from the fit of the pair."""
     (top, bottom), covariance = fit.estimate, fit.covariance
-    df = float(fit.degrees.min())
+    df = _freedom(fit)
     reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
@@ -62,6 +63,18 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
         inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
         law = RecodedReference(inner, -1.0, 1.0)
     return Lift(ratio - 1.0, std_error, law, ratio=ratio, control=float(bottom))
+
+
+def _freedom(fit: ArmFit) -> float:
+    """Degrees of freedom of the log ratio: of sample means Welch's, by the arms' relative variances.
+
+    As in a difference, scores have those of the arm with fewer, and so have errors by unit.
+    """
+    if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
+        return float(fit.degrees.min())
+    parts = np.diag(fit.covariance) / fit.estimate**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(parts.sum() ** 2 / (parts**2 / fit.degrees).sum())
 
 
 def _refusal(question: Question, fit: ArmFit, what: str) -> str:

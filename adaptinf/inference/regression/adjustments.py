@@ -14,7 +14,8 @@ from adaptinf.inference.regression.decorrelation import DECORRELATION, default_r
 from adaptinf.inference.regression.ellipsoid import ELLIPSOID
 from adaptinf.inference.regression.notes import omission_reason, omitted_contexts
 from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
-from adaptinf.inference.regression.weighted import WEIGHTED
+from adaptinf.inference.regression.weighted import WEIGHTED, passed_over
+from adaptinf.inference.scores.least_squares import BY_CLUSTER
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
 
@@ -39,13 +40,16 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
     for adjustment in sorted(_LIST, key=lambda one: one.rank):
         reason = adjustment.preferred(data, profile)
         if reason:
-            return adjustment, reason
+            passed = passed_over(data, profile) if adjustment.rank > WEIGHTED.rank else ""
+            return adjustment, f"{reason}; {passed}" if passed else reason
     if data.selector is not None:
         reason = (
             f"the arm was selected as {data.selector!r} by actions or rewards that are themselves random, "
             "and no correction of any use covers that choice"
         )
         raise InvalidForLog("a regression of this arm", reason, [BEFOREHAND, BASELINE])
+    if not refusal(WEIGHTED.check, data, profile):
+        return WEIGHTED, f"no other adjustment serves, although {passed_over(data, profile)}"
     reason, ways = default_refusal(data)
     ways += valid_alternatives(data, profile, DECORRELATION.name)
     raise InvalidForLog(_DEFAULT, f"w-decorrelation is what is left, and {reason}", [*ways, BASELINE])
@@ -84,7 +88,7 @@ def unit_cautions(
     """That units have several of the rounds used, where that is not allowed for."""
     if not repeated_units(data, profile):
         return ()
-    if covariance != "cluster":
+    if covariance not in BY_CLUSTER:
         found = f"units have several rounds: {NOT_BY_UNIT}"
         if data.adaptive and not adjustment.plain:
             found += "; a covariance by unit for adaptive collection (an adaptive sandwich) is not there"

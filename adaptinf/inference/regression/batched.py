@@ -26,6 +26,7 @@ from adaptinf.inference.regression.data import Adjustment, CoefficientFit, FitOp
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.parameters import FLAG, OneOf, check
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -278,5 +279,12 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
     )
 
 
-BATCHED = Adjustment("batched", 3.0, _fit, _check, options=("test", "drift"))
+def _preferred(data: RegressionData, profile: LogProfile) -> str:
+    """By default where the columns can be told apart in every batch."""
+    if data.selector is not None or refusal(_check, data, profile):
+        return ""
+    return "every batch tells all coefficients, so that a drift from batch to batch does no harm to arms"
+
+
+BATCHED = Adjustment("batched", 3.0, _fit, _check, _preferred, options=("test", "drift"))
 """A regression in each batch."""

@@ -27,6 +27,9 @@ class RegressionData:
     """Rewards and model matrix of the n rounds that a regression uses, in time order.
 
     Shapes: y (n,), x (n, p), rounds (n,), action (n,), batch (n,), propensity (n,), clusters (n,).
+
+    `rows_of` gives the model matrix that the rounds would have with an arm in the place of theirs; None where
+    the arm is not in the formula.
     """
 
     y: FloatArray
@@ -45,6 +48,7 @@ class RegressionData:
     batch: IntArray | None = None
     propensity: FloatArray | None = None
     clusters: IntArray | None = None
+    rows_of: Callable[[int], FloatArray] | None = None
 
     @property
     def nobs(self) -> int:
@@ -69,7 +73,7 @@ class JointTests(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFit:
-    """Coefficients with everything that tests and tables need.
+    """Coefficients with everything that tests and tables need; `last` are notes that come after all others.
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
     """
@@ -81,6 +85,8 @@ class CoefficientFit:
     covariance: FloatArray | None = None
     weights: str | None = None
     notes: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     details: Mapping[str, FloatArray] = field(default_factory=dict)
     df_resid: float | None = None
     correction: Correction | None = None
@@ -97,6 +103,7 @@ class FitOptions:
     covariance: str
     null: float = 0.0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    stationary: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +112,7 @@ class Adjustment:
 
     `check` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
     `preferred` says why it is the default for the log; empty where it is not. `rank` is its place among the
-    candidates, and among what errors offer.
+    candidates, and among what errors offer. `steady` ones take coefficients to be the same in all rounds.
     """
 
     name: str
@@ -117,6 +124,7 @@ class Adjustment:
     options: tuple[str, ...] = ()
     why: str = ""
     plain: bool = False
+    steady: bool = False
 
 
 def check_freedom(name: str, data: RegressionData) -> None:

@@ -122,7 +122,7 @@ def default_refusal(data: RegressionData) -> tuple[str, list[str]]:
 def _preferred(data: RegressionData, profile: LogProfile) -> str:
     if data.selector is not None or default_refusal(data)[0]:
         return ""
-    return "it needs neither propensities nor a privacy guarantee"
+    return "it needs no propensities, batches or privacy guarantee"
 
 
 def _left_reason(data: RegressionData, left: float) -> str:
@@ -192,5 +192,5 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
     )
 
 
-DECORRELATION = Adjustment(_NAME, 4.0, _fit, preferred=_preferred, options=("ridge",))
+DECORRELATION = Adjustment(_NAME, 4.0, _fit, preferred=_preferred, options=("ridge",), steady=True)
 """Takes out the bias by weights made from the columns alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import label_problems, labels
 from adaptinf.inference.inputs.columns import main_effects
 from adaptinf.inference.inputs.formulas import (
+    CovariateModel,
     Formula,
     column_problems,
     context_frame,
@@ -71,6 +73,7 @@ def regression_data(
         if len(rounds) == 0:
             raise InvalidForLog(f"a regression of arm {arm!r}", "it was never chosen", ["another arm"])
     every = arm is None or bool(problems)
+    rows_of = None
     if formula is None:
         contexts = _contexts(log)
         names, found = _covariates(log, contexts, covariates)
@@ -84,7 +87,7 @@ def regression_data(
         refuse(_SUBJECT, column_problems(x, list(terms)))
     else:
         refuse(_SUBJECT, problems)
-        x, terms, used, response = _from_formula(log, formula, rounds, every=every, trusted=trusted)
+        x, terms, used, response, rows_of = _from_formula(log, formula, rounds, every=every, trusted=trusted)
     chosen = arrays.action if every else arrays.action[rounds]
     return RegressionData(
         y=arrays.reward if every else arrays.reward[rounds],
@@ -102,7 +105,26 @@ def regression_data(
         adaptive=profile_of(log).adaptive or selector == "recommended",  # that choice reads the rewards
         batch=None if arrays.batch is None else arrays.batch[rounds],
         propensity=None if arrays.propensity is None else arrays.propensity[rounds],
+        rows_of=rows_of,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmRows:
+    """Rows of a formula with another arm in the place of the chosen one."""
+
+    model: CovariateModel
+    frame: pd.DataFrame
+    names: tuple[str, ...]
+    codes: IntArray
+
+    def __call__(self, code: int) -> FloatArray:
+        """Model matrix of all rounds with the arm of a code; returns (n, p)."""
+        import pandas as pd
+
+        place = np.full(len(self.frame), int(np.searchsorted(self.codes, code)))
+        arm = pd.Categorical.from_codes(place, categories=self.frame[self.names[0]].cat.categories)
+        return self.model.rows(_SUBJECT, self.frame.assign(**dict.fromkeys(self.names, arm)))
 
 
 def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
@@ -143,8 +165,8 @@ def _covariates(log: AdaptiveLog, contexts: dict[str, Any], covariates: Any) -> 
 
 def _from_formula(
     log: AdaptiveLog, text: Any, rounds: IntArray, *, every: bool, trusted: bool
-) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str]:
-    """Model matrix of some rounds, its columns, the contexts in it, and the name of the reward."""
+) -> tuple[FloatArray, tuple[str, ...], tuple[str, ...], str, ArmRows | None]:
+    """Model matrix of some rounds, its columns, contexts in it, name of the reward, and rows by arm."""
     formula, response = _parsed(log, text, trusted)
     contexts = context_frame(log)
     arms = _names_of(log, "action")
@@ -163,7 +185,10 @@ def _from_formula(
             raise ParameterError(_SUBJECT, [problem])
         frame = frame.assign(**dict.fromkeys(with_arms, arm))
     model = model_on(_SUBJECT, formula, frame)
-    return model.matrix, model.names, used, response
+    rows_of = None
+    if with_arms:
+        rows_of = ArmRows(model, frame, tuple(with_arms), np.unique(codes))
+    return model.matrix, model.names, used, response, rows_of
 
 
 def _categories(log: AdaptiveLog, codes: IntArray) -> pd.Categorical[Any]:

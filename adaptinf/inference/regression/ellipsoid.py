@@ -209,5 +209,5 @@ def _beyond_bound(data: RegressionData, bound: float) -> tuple[str, ...]:
     )
 
 
-ELLIPSOID = Adjustment("ellipsoid", 6.0, _fit, options=("noise_scale", "bound", "ridge"))
+ELLIPSOID = Adjustment("ellipsoid", 6.0, _fit, options=("noise_scale", "bound", "ridge"), steady=True)
 """Valid at all rounds at once, from a bound on the noise and the coefficients."""

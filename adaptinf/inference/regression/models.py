@@ -33,11 +33,17 @@ from adaptinf.inference.regression.adjustments import (
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import rounds_notes, weight_cautions, without_rare
+from adaptinf.inference.regression.notes import (
+    moving_cautions,
+    rounds_notes,
+    weight_cautions,
+    without_rare,
+)
 from adaptinf.inference.regression.plain import BASELINE, NONE
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.scores.least_squares import BY_CLUSTER, least_squares
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import BOOLEAN, refuse
 from adaptinf.texts import absent, unlisted
@@ -47,6 +53,8 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 _SUBJECT = "AdaptiveOLS.fit"
+_MODERATE = 250
+"""Rounds below which HC3 keeps the level best (Long, Ervin 2000)."""
 
 
 class AdaptiveOLS:
@@ -180,6 +188,7 @@ class AdaptiveOLS:
         covariance: str | None = None,
         *,
         null: float = 0.0,
+        stationary: bool = False,
         **settings: Any,
     ) -> RegressionResults:
         """Estimate the coefficients.
@@ -194,20 +203,26 @@ class AdaptiveOLS:
             privacy guarantee; it covers arms selected by their pulls.
             ``"w-decorrelation"``: takes out the bias by weights made from the columns alone.
             ``"batched"``: a regression in each batch.
-            ``"weighted"``: by square roots of importance weights, for logged propensities.
+            ``"weighted"``: for logged propensities, with one weight a round for all arms, so that what moves
+            their rewards alike is no effect of an arm.
             ``"ellipsoid"``: valid at all rounds at once, from a bound on the noise and the coefficients.
             ``"anytime"``: t and F tests valid at all rounds at once, for a design that does not adapt.
-        covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "cluster"}, optional
-            Of plain least squares: classical by default, robust to unequal variances, or by unit, which is
-            the default where the adjustment is, too, and units have several rounds. Other adjustments have
-            their own.
+        covariance : {"classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster"}, optional
+            Of plain least squares, with t and F tests: robust to unequal variances, by default HC3 below 250
+            rounds and HC2 from there on; or by unit, CR2 with Satterthwaite's degrees of freedom, the default
+            where the adjustment is, too, and units have several rounds. Other adjustments have their own.
         null : float
             Value that every coefficient is tested against.
+        stationary : bool
+            Whether coefficients stay the same in all rounds, as you know beforehand: weights are then square
+            roots of importance weights, each arm's own, and the covariance of plain least squares is
+            classical, by unit without CR2's correction.
         **settings
             Options of one adjustment: ``chosen_from`` (max-information: ``"actions"``, or ``"releases"``
             where arm, formula or null were chosen from the releases too), ``ridge`` (w-decorrelation,
             ellipsoid), ``test`` and ``drift``
-            (batched), ``target`` (weighted), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
+            (batched), ``weights`` (weighted: ``"combined"``, ``"uniform"`` or ``"sqrt"``), ``target``
+            (weighted by sqrt), ``noise_scale`` and ``bound`` (ellipsoid), ``precision``
             (anytime).
 
         Returns
@@ -222,21 +237,20 @@ class AdaptiveOLS:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        _check(adjustment, covariance, null, settings)
+        _check(adjustment, covariance, null, stationary, settings)
         data, profile = self.data, profile_of(self.log)
-        entry, covariance, chosen = _chosen(data, profile, adjustment, covariance)
-        kind = entry.covariances[0] if covariance is None else covariance
+        entry, covariance, chosen = _chosen(data, profile, adjustment, covariance, stationary)
+        kind, told = (covariance, []) if covariance else _covariance(data, profile, entry, stationary)
         _check_for(entry, kind, settings)
         check_selection(data, entry)
         given = {name: value for name, value in settings.items() if value is not None}
         try:
             with np.errstate(under="ignore"):
-                fit = entry.fit(data, profile, FitOptions(kind, float(null), given))
+                fit = entry.fit(data, profile, FitOptions(kind, float(null), given, stationary=stationary))
         except InvalidForLog as error:
             with np.errstate(under="ignore"):
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
-        log = self.log
         fit, cautions = without_rare(data, fit)
         return RegressionResults(
             model="AdaptiveOLS",
@@ -248,13 +262,15 @@ class AdaptiveOLS:
             reference=fit.reference,
             estimator=fit.estimator,
             weights=fit.weights,
-            facts=LogFacts.of(log, by_unit=kind == "cluster"),
+            facts=LogFacts.of(self.log, by_unit=kind in BY_CLUSTER),
             validity="not valid" if fit.naive else "exact" if fit.reference.exact else "asymptotic",
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=(*self._notes, *rounds_notes(data, profile), *chosen, *fit.notes),
+            notes=(*self._notes, *rounds_notes(data, profile), *chosen, *told, *fit.notes),
             cautions=(
+                *fit.cautions,
+                *moving_cautions(data, entry, stationary=stationary),
                 *cautions,
                 *weight_cautions(data, profile, fit.details),
                 *unit_cautions(data, profile, entry, kind),
@@ -277,7 +293,11 @@ def _required(formula: Any) -> Any:
 
 
 def _chosen(
-    data: RegressionData, profile: LogProfile, adjustment: str | None, covariance: str | None
+    data: RegressionData,
+    profile: LogProfile,
+    adjustment: str | None,
+    covariance: str | None,
+    stationary: bool,
 ) -> tuple[Adjustment, str | None, list[str]]:
     """The adjustment and covariance to use, and notes on what was chosen for the log."""
     if adjustment is not None:
@@ -289,12 +309,33 @@ def _chosen(
         raise InvalidForLog(f"covariance={covariance!r}", reason, ways)
     notes = [f"Adjustment chosen for this log: {entry.name}, as {reason}."]
     if covariance is None and "cluster" in entry.covariances and repeated_units(data, profile):
-        return entry, "cluster", [*notes, "Covariance chosen by unit, as units have several rounds."]
+        kind = "cluster" if stationary else "CR2"
+        return entry, kind, [*notes, "Covariance chosen by unit, as units have several rounds."]
     return entry, covariance, notes
 
 
-def _check(adjustment: Any, covariance: Any, null: Any, settings: Mapping[str, Any]) -> None:
+def _covariance(
+    data: RegressionData, profile: LogProfile, entry: Adjustment, stationary: bool
+) -> tuple[str, list[str]]:
+    """Covariance where none is asked for, and a note on it.
+
+    Of plain least squares HC3 below 250 rounds and HC2 from there on; classical where one round alone decides
+    a coefficient, where these have no errors, and where the log is stated to be stationary.
+    """
+    if "HC3" not in entry.covariances or stationary:
+        return entry.covariances[0], []
+    with np.errstate(under="ignore"):
+        fit = least_squares(data.x, data.y, data.names)
+        decided = data.nobs > data.size and not fit.perfect and fit.decided > 0
+    if decided:
+        why = "one round alone decides a coefficient, where robust ones have no errors"
+        return "classical", [f"Covariance classical, as {why}."]
+    return ("HC3" if data.nobs < _MODERATE else "HC2"), []
+
+
+def _check(adjustment: Any, covariance: Any, null: Any, stationary: Any, settings: Mapping[str, Any]) -> None:
     problems = text_problems(adjustment=adjustment, covariance=covariance)
+    problems += BOOLEAN("stationary", stationary)
     if isinstance(adjustment, str) and adjustment not in ADJUSTMENTS:
         problems.append(unlisted("adjustment", ADJUSTMENTS, adjustment))
     known = {name for entry in ADJUSTMENTS.values() for name in entry.covariances}

@@ -19,12 +19,22 @@ from adaptinf.log import Stability
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.regression.data import CoefficientFit, RegressionData
+    from adaptinf.inference.regression.data import Adjustment, CoefficientFit, RegressionData
     from adaptinf.inference.scores.least_squares import LeastSquares
     from adaptinf.inference.validity.profile import LogProfile
 
 _LIGHT = 0.05
 _CONTEXTS = "Assumes contexts that do not depend on earlier rewards or actions"
+
+
+def moving_cautions(data: RegressionData, entry: Adjustment, *, stationary: bool) -> tuple[str, ...]:
+    """That an adjustment gives the rounds of several arms weights of their own in time, unless stated."""
+    if not entry.steady or not data.adaptive or data.arm is not None or stationary:
+        return ()
+    return (
+        "assumes that coefficients are the same in every round: under a drift of rewards intervals may miss "
+        "by far (stationary=True says that there is none)",
+    )
 
 
 def weight_cautions(
@@ -192,7 +202,12 @@ def covariance_note(kind: str, clusters: int | None = None) -> str:
             f"Covariance by cluster, {clusters} units: errors may be dependent within a unit; t and F tests "
             "with G - 1 degrees of freedom, an approximation for many units."
         )
-    return f"Covariance {kind}: errors may be of unequal variances; normal and chi-squared tests."
+    if kind == "CR2":
+        return (
+            f"Covariance CR2 by cluster, {clusters} units: errors may be dependent within a unit; t tests "
+            "with Satterthwaite's degrees of freedom, fewer for few or uneven units, and Hotelling's F."
+        )
+    return f"Covariance {kind}: errors may be of unequal variances; t and F tests, approximations."
 
 
 def gap_notes(fit: LeastSquares, kind: str, clusters: int | None = None) -> list[str]:

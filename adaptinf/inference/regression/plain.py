@@ -17,13 +17,14 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import CHOSEN_FROM, ChosenFrom, Correction
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.notes import covariance_note, gap_notes, known_stable, validity_notes
 from adaptinf.inference.regression.results import CoefficientTests
-from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
+from adaptinf.inference.scores.clusters import ClusterFreedom, bias_reduced
+from adaptinf.inference.scores.least_squares import BY_CLUSTER, COVARIANCES, least_squares
 from adaptinf.parameters import check
 
 if TYPE_CHECKING:
@@ -88,21 +89,27 @@ def _fit(
 ) -> CoefficientFit:
     covariance = options.covariance
     fit = least_squares(data.x, data.y, data.names)
-    clusters = unit_codes(profile.log, data.rounds) if covariance == "cluster" else None
+    clusters = unit_codes(profile.log, data.rounds) if covariance in BY_CLUSTER else None
     count = None if clusters is None else int(clusters.max()) + 1
     gaps = gap_notes(fit, covariance, count)
-    middle = np.full((data.size, data.size), np.nan) if gaps else fit.middle(covariance, clusters)
+    middle = np.full((data.size, data.size), np.nan)
+    df: float | ClusterFreedom = float(fit.df_resid) if count is None else count - 1.0
+    if clusters is not None and covariance == "CR2" and not gaps:
+        middle, df = bias_reduced(fit.q, fit.residual, clusters, fit.root)
+    elif not gaps:
+        middle = fit.middle(covariance, clusters)
     matrix = fit.root @ middle @ fit.root.T
     std_error = np.sqrt(np.maximum(np.diag(matrix), 0.0))
-    df = float(fit.df_resid) if covariance == "classical" else None if count is None else count - 1.0
-    reference: Reference = NormalReference(fit.coefficient, std_error)
-    if df is not None:
-        reference = StudentReference(fit.coefficient, std_error, np.full(data.size, df))
+    freedom = np.full(data.size, df) if isinstance(df, float) else df.own
+    alone = [name for name, one in zip(data.names, freedom, strict=True) if np.isnan(one)]
+    if alone:
+        std_error = np.where(np.isnan(freedom), np.nan, std_error)
+        gaps = [f"No standard error of {', '.join(alone)}: rounds of one unit alone decide it."]
     naive = data.adaptive and (correction is not None or known_stable(data, profile) is None)
     return CoefficientFit(
         estimate=fit.coefficient,
         std_error=std_error,
-        reference=reference,
+        reference=StudentReference(fit.coefficient, std_error, freedom),
         estimator="ols",
         covariance=matrix,
         notes=(*validity_notes(data, profile, correction), covariance_note(covariance, count), *gaps),
@@ -145,5 +152,6 @@ MAX_INFORMATION = Adjustment(
     options=("chosen_from",),
     why=_ONLY_CLASSICAL,
     plain=True,
+    steady=True,
 )
 """Least squares with corrected t and F tests."""

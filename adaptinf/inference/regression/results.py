@@ -24,6 +24,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.scores.clusters import ClusterFreedom
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
@@ -166,7 +167,7 @@ class CoefficientTest(LinearTest):
 class CoefficientTests:
     """Tests of combinations of least-squares coefficients.
 
-    Shapes: estimate (p,), covariance (p, p), back (p, p).
+    Shapes: estimate (p,), covariance (p, p), back (p, p), df (p,) where coefficients have their own.
 
     A combination such as a prediction far from 0 loses no digits to the offsets of the columns, because it is
     made of the centred coefficients.
@@ -175,7 +176,7 @@ class CoefficientTests:
     estimate: FloatArray
     covariance: FloatArray
     back: FloatArray
-    df: float | None = None
+    df: float | FloatArray | ClusterFreedom | None = None
     correction: Correction | None = None
     rank: int | None = None
 
@@ -184,7 +185,7 @@ class CoefficientTests:
         found = linear_test(self.estimate, self.covariance, self._centred(hypothesis), notes)
         reference = found.reference
         if self.df is not None:
-            freedom = np.full(len(found.effect), self.df)
+            freedom = np.array([self._freedom(row) for row in hypothesis.matrix])
             reference = StudentReference(found.effect - found.value, found.std_error, freedom)
         return CoefficientTest(
             hypothesis.labels,
@@ -203,10 +204,23 @@ class CoefficientTests:
         statistic, rank, log_pvalue = wald_statistic(self.estimate, self.covariance, centred)
         if self.rank is not None and np.linalg.matrix_rank(hypothesis.matrix) > self.rank:
             statistic = log_pvalue = math.nan
-        if self.df is not None and rank > 0:
+        df = None if self.df is None else min(map(self._freedom, hypothesis.matrix))
+        if df is not None and isinstance(self.df, ClusterFreedom):
+            # Hotelling's law: the covariance of several coefficients has the freedom of one variance.
+            statistic *= (df - rank + 1.0) / df
+            df = df - rank + 1.0
+        if df is not None and rank > 0:
             statistic /= rank
-            log_pvalue = log_f_tail(statistic, rank, self.df)
-        return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, self.df, self.correction)
+            log_pvalue = log_f_tail(statistic, rank, df) if df > 0.0 else math.nan
+        return FTest(statistic, rank, log_pvalue, hypothesis.labels, notes, df, self.correction)
+
+    def _freedom(self, row: FloatArray) -> float:
+        """Degrees of freedom of a combination, the fewest of its coefficients unless known; row (p,)."""
+        if isinstance(self.df, ClusterFreedom):
+            return self.df.of(row)
+        if self.df is None or isinstance(self.df, float):
+            return math.inf if self.df is None else self.df
+        return float(np.min(self.df[row != 0.0], initial=np.inf))
 
     def _centred(self, hypothesis: LinearHypothesis) -> LinearHypothesis:
         return LinearHypothesis(hypothesis.matrix @ self.back, hypothesis.values, hypothesis.labels)

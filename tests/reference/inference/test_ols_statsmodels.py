@@ -38,7 +38,7 @@ def theirs(x: FloatArray, y: FloatArray, kind: str, clusters: IntArray) -> Float
     return OLS(y, x).fit(cov_type=kind).cov_params()
 
 
-@pytest.mark.parametrize("kind", COVARIANCES)
+@pytest.mark.parametrize("kind", [kind for kind in COVARIANCES if kind != "CR2"])  # statsmodels has none
 @pytest.mark.parametrize("n", [300, 7])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_covariances(kind: str, n: int, intercept: bool) -> None:
@@ -129,7 +129,7 @@ def test_tests_of_single_coefficients_and_restrictions(kind: str) -> None:
     if kind == "cluster":
         keywords = {"cov_type": "cluster", "cov_kwds": {"groups": frame["unit_id"]}, "use_t": True}
     elif kind != "classical":
-        keywords = {"cov_type": kind}
+        keywords = {"cov_type": kind, "use_t": True}
     model = formula_ols("reward ~ C(action) * x1 + x2", frame).fit(**keywords)
     assert set(mine.params.index) == set(model.params.index)
     order = list(model.params.index)

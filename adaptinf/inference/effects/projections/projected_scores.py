@@ -33,15 +33,12 @@ from adaptinf.inference.effects.notes import (
     warn_of_tiny,
 )
 from adaptinf.inference.effects.projections.weighted_projection import (
-    Projection,
-    check_columns,
     combined_weights,
     contrast_weights,
     influence_rows,
     projection_law,
     projection_length,
     standard_errors,
-    weighted_projection,
 )
 from adaptinf.inference.effects.question import arm_pair
 from adaptinf.inference.effects.rounds import (
@@ -61,6 +58,7 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
 from adaptinf.inference.scores.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of

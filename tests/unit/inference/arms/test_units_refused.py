@@ -80,7 +80,7 @@ def test_without_propensities_there_is_no_default() -> None:
         ai.ArmMeans(fixed).fit()
     assert "AdaptiveOLS with covariance='cluster', on the arms" in error.value.alternatives
     log = ai.AdaptiveOLS.from_formula("y ~ C(arm)", fixed).fit()  # and it does run
-    assert (log.covariance_type, log.cautions) == ("cluster", ())
+    assert (log.covariance_type, log.cautions) == ("CR2", ())
 
 
 def test_sequences_of_scores_are_for_the_logged_rounds() -> None:

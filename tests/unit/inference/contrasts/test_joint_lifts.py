@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import adaptinf as ai
 from adaptinf.inference.distributions.joined import JoinedReference
@@ -109,3 +110,18 @@ def test_a_lift_that_is_refused_leaves_the_others_joint() -> None:
     np.testing.assert_allclose(
         every.conf_int_simultaneous().to_numpy()[:2], some.conf_int_simultaneous().to_numpy(), rtol=1e-3
     )
+
+
+def test_a_lift_has_welch_s_degrees_of_freedom_on_the_logarithm() -> None:
+    rng = np.random.default_rng(4)
+    control, treated = rng.normal(10.0, 1.0, 40), rng.normal(12.0, 4.0, 25)
+    frame = pd.DataFrame({"arm": ["a"] * 40 + ["b"] * 25, "y": np.append(control, treated)})
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", design=ai.designs.Uniform())
+    found = ai.Contrasts(log, control="a").fit("sample-mean", lift=True)
+    parts = np.array([x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (control, treated)])
+    df = parts.sum() ** 2 / (parts[0] ** 2 / 39.0 + parts[1] ** 2 / 24.0)
+    assert 29.0 < df < 30.0  # more than the 24 of the arm with fewer
+    half = stats.t.ppf(0.975, df) * np.sqrt(parts.sum())
+    ratio = treated.mean() / control.mean()
+    expected = [ratio * np.exp(-half) - 1.0, ratio * np.exp(half) - 1.0]
+    np.testing.assert_allclose(found.conf_int().to_numpy()[0], expected, rtol=1e-9)

@@ -196,7 +196,7 @@ def test_constant_propensities_make_weighted_least_squares_the_usual_robust_fit(
     from statsmodels.regression.linear_model import OLS
 
     data, log = made()
-    found = fit("weighted", data, log)
+    found = fit("weighted", data, log, weights="sqrt")
     usual = OLS(data.y, data.x).fit(cov_type="HC3", use_t=True)
     np.testing.assert_allclose(found.estimate, usual.params, rtol=1e-10)
     np.testing.assert_allclose(found.covariance, usual.cov_params(), rtol=1e-9)
@@ -354,11 +354,8 @@ def test_the_ellipsoid_says_all_that_it_needs() -> None:
         ("batched", {"test": "f"}, "test must be one of 't', 'normal'"),
         ("batched", {"drift": 1}, "drift must be True, False or None"),
         ("anytime", {"precision": "1"}, "precision must be a number"),
-        ("weighted", {"target": 0.5}, "target must map arms to probabilities"),
-        ("weighted", {"target": {"a": 0.5}}, "target has no arm 'b' of the fit"),
-        ("weighted", {"target": {"a": 0.5, "b": 0.4}}, "must add up to 1, got 0.9"),
-        ("weighted", {"target": {"a": 1.0, "b": 0.0}}, "above 0 and at most 1"),
-        ("weighted", {"target": {"a": 0.5, "b": 0.4, "c": 0.1}}, "there is no arm 'c'; the log has 'a', 'b'"),
+        ("weighted", {"target": {"a": 0.5, "b": 0.5}}, "target= belongs to weights='sqrt'"),
+        ("weighted", {"weights": "roots"}, "weights must be one of 'combined', 'uniform', 'sqrt'"),
     ],
 )
 def test_settings_are_checked(name: str, settings: dict[str, Any], message: str) -> None:
@@ -366,9 +363,24 @@ def test_settings_are_checked(name: str, settings: dict[str, Any], message: str)
         fit(name, *made(adaptive=False), **settings)
 
 
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (0.5, "target must map arms to probabilities"),
+        ({"a": 0.5}, "target has no arm 'b' of the fit"),
+        ({"a": 0.5, "b": 0.4}, "must add up to 1, got 0.9"),
+        ({"a": 1.0, "b": 0.0}, "above 0 and at most 1"),
+        ({"a": 0.5, "b": 0.4, "c": 0.1}, "there is no arm 'c'; the log has 'a', 'b'"),
+    ],
+)
+def test_targets_are_checked(target: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        fit("weighted", *made(adaptive=False), weights="sqrt", target=target)
+
+
 def test_a_given_target_changes_the_weights() -> None:
     data, log = made()
-    found = fit("weighted", data, log, target={"a": 0.9, "b": 0.1})
+    found = fit("weighted", data, log, weights="sqrt", target={"a": 0.9, "b": 0.1})
     weight = np.where(data.action == 0, math.sqrt(1.8), math.sqrt(0.2))
     weight[3] = math.sqrt(0.9 / 0.5) if data.action[3] == 0 else math.sqrt(0.1 / 0.5)
     np.testing.assert_allclose(

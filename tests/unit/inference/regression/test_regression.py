@@ -18,6 +18,8 @@ from adaptinf.inference.corrections.information import correct_pvalues, correcte
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjustment
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
+from adaptinf.inference.scores import clusters
+from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, LinearArms
@@ -152,7 +154,7 @@ def test_an_intercept_alone() -> None:
         AdaptiveOLS.from_formula("reward ~ 1", log, arm="a"),
     ):
         rows = log.arrays.reward[log.arrays.action == 0]
-        result = model.fit()
+        result = model.fit(covariance="classical")
         assert result.params["Intercept"] == pytest.approx(rows.mean(), rel=1e-12)
         assert result.bse["Intercept"] == pytest.approx(rows.std(ddof=1) / math.sqrt(len(rows)), rel=1e-12)
         assert result.rsquared == pytest.approx(0.0, abs=1e-12)
@@ -305,12 +307,14 @@ def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
     with pytest.raises(InvalidForLog, match=r"units have several rounds.*which takes them to be independent"):
         model.fit()
     fixed = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
-    assert (fixed.adjustment, fixed.covariance_type) == ("none", "cluster")
+    assert (fixed.adjustment, fixed.covariance_type) == ("none", "CR2")
     assert "Covariance chosen by unit" in " ".join(fixed.notes)
     assert "rounds of one unit are taken" not in str(fixed)
     frame["person"] = np.arange(len(frame))
-    alone = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
-    assert alone.covariance_type == "classical"
+    alone_log = AdaptiveLog(frame, **names, adaptive_rounds=0)
+    alone = AdaptiveOLS(alone_log, covariates=["x1"]).fit()
+    assert alone.covariance_type == "HC2"
+    assert AdaptiveOLS(alone_log, covariates=["x1"]).fit(stationary=True).covariance_type == "classical"
 
 
 def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
@@ -553,7 +557,7 @@ def test_errors_that_ignore_units_are_cautioned() -> None:
     assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()
     log = unit_log(40)
     adaptive = AdaptiveLog(log.frame, action="action", reward="reward", context=["x", "z"], unit="unit_id")
-    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation").cautions
+    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation", stationary=True).cautions
     assert sandwich.endswith("(an adaptive sandwich) is not there")
 
 
@@ -634,3 +638,89 @@ class TestRareOutcomes:
         assert any("allow for no skewness" in caution for caution in skewed.cautions)
         normal = AdaptiveOLS.from_formula("reward ~ C(action)", self.log(rng.normal(size=600), action)).fit()
         assert normal.cautions == ()
+
+
+# Robust covariances
+
+
+def fixed_log(n: int, seed: int = 1, **columns: Any) -> AdaptiveLog:
+    """A log that does not adapt, with a context x and columns of one's own."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"arm": rng.choice(["a", "b"], n), "x": rng.normal(size=n), **columns})
+    frame["y"] = frame["x"] + rng.normal(size=n)
+    contexts = ["x", *(name for name in columns if name != "unit")]
+    unit = "unit" if "unit" in columns else None
+    return AdaptiveLog(frame, action="arm", reward="y", context=contexts, unit=unit, design=UNIFORM)
+
+
+@pytest.mark.parametrize(
+    ("n", "stationary", "kind"), [(249, False, "HC3"), (250, False, "HC2"), (249, True, "classical")]
+)
+def test_the_default_covariance_is_robust(n: int, stationary: bool, kind: str) -> None:
+    model = AdaptiveOLS.from_formula("y ~ C(arm) + x", fixed_log(n))
+    result = model.fit(stationary=stationary)
+    assert (result.adjustment, result.covariance_type) == ("none", kind)
+    np.testing.assert_array_equal(result.bse, model.fit("none", kind).bse)
+    assert result.reference.statistic == "t"
+    joint = result.wald_test("`C(arm)[T.b]` = 0, x = 1")
+    assert isinstance(joint, FTest)
+    assert joint.df_denom == n - 3
+
+
+def test_where_one_round_decides_a_coefficient_the_default_is_classical() -> None:
+    log = fixed_log(60, once=(np.arange(60) == 7).astype(float))
+    result = AdaptiveOLS.from_formula("y ~ C(arm) + once", log).fit()
+    assert result.covariance_type == "classical"
+    assert np.all(result.bse > 0.0)
+    assert any("one round alone decides a coefficient" in note for note in result.notes)
+
+
+def test_a_coefficient_that_one_unit_decides_has_no_error_by_unit() -> None:
+    unit = np.repeat(np.arange(12), 10)
+    log = fixed_log(120, unit=unit, own=(unit == 3).astype(float))
+    result = AdaptiveOLS.from_formula("y ~ x + own", log).fit()
+    assert result.covariance_type == "CR2"
+    assert np.isnan(result.bse["own"])
+    assert np.all(result.bse[["Intercept", "x"]] > 0.0)
+    assert any(
+        "No standard error of own: rounds of one unit alone decide it" in note for note in result.notes
+    )
+    # With an indicator of every unit the slope has one: no unit decides it.
+    every = AdaptiveOLS.from_formula("y ~ x + C(who)", fixed_log(120, unit=unit, who=unit.astype(str))).fit()
+    assert every.bse["x"] > 0.0
+    assert every.bse.drop("x").isna().all()
+
+
+def test_tests_by_unit_are_hotellings_and_need_units() -> None:
+    result = AdaptiveOLS.from_formula("y ~ C(arm) + x", fixed_log(90, unit=np.repeat(np.arange(9), 10))).fit()
+    single = result.wald_test("x = 0.8")
+    assert isinstance(single, FTest)
+    assert single.pvalue == pytest.approx(result.t_test("x = 0.8").pvalue[0], rel=1e-9)
+    joint = result.wald_test("x = 0.8, `C(arm)[T.b]` = 0")
+    assert isinstance(joint, FTest)
+    fewest = min(result.reference.df[1:])  # type: ignore[attr-defined]
+    assert joint.df_denom == pytest.approx(fewest - 1.0, rel=1e-12)
+    gap = result.params.to_numpy()[[1, 2]] - [0.0, 0.8]
+    assert result.covariance is not None
+    form = gap @ np.linalg.solve(result.covariance[1:, 1:], gap)
+    assert joint.statistic == pytest.approx(form * (fewest - 1.0) / (2.0 * fewest), rel=1e-9)
+    few = AdaptiveOLS.from_formula("y ~ C(arm) + x", fixed_log(30, unit=np.repeat(np.arange(3), 10))).fit()
+    with pytest.raises(InvalidForLog, match="too few degrees of freedom for so many restrictions"):
+        few.wald_test("x = 0, `C(arm)[T.b]` = 0, Intercept = 0")
+
+
+def test_many_units_are_worked_on_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    unit = rng.integers(0, 70, 400)
+    unit = np.unique(unit, return_inverse=True)[1]
+    x = np.column_stack([np.ones(400), rng.normal(size=(400, 2))])
+    fit = least_squares(x, rng.normal(size=400), ("a", "b", "c"))
+    whole = clusters.bias_reduced(fit.q, fit.residual, unit, fit.root)
+    monkeypatch.setattr(clusters, "_AT_ONCE", 9 * 11)
+    monkeypatch.setattr(clusters, "_KEPT", 0)
+    pieces = clusters.bias_reduced(fit.q, fit.residual, unit, fit.root)
+    np.testing.assert_allclose(pieces[0], whole[0], rtol=1e-10)
+    np.testing.assert_allclose(pieces[1].own, whole[1].own, rtol=1e-10)
+    row = np.array([0.0, 1.0, -2.0])
+    assert pieces[1].of(row) == min(pieces[1].own[1:])
+    assert whole[1].of(row) > 20.0

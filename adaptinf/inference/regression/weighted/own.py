@@ -1,4 +1,4 @@
-"""Adaptively weighted least squares: square roots of importance weights keep the variance of scores even.
+"""Square roots of importance weights, each arm's own, which keep the variance of scores even without drift.
 
 References
 ----------
@@ -8,27 +8,19 @@ Zhang, Janson, Murphy (2021), "Statistical inference with M-estimators on adapti
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.errors import AdaptinfWarning, InvalidForLog
+from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.regression.data import (
-    LINEAR,
-    Adjustment,
-    CoefficientFit,
-    FitOptions,
-    RegressionData,
-    check_freedom,
-    perfect_notes,
-)
+from adaptinf.inference.regression.data import LINEAR, CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.results import CoefficientTests
+from adaptinf.inference.regression.weighted.support import error_notes, gaps_told
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.inference.validity.profile import SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.stationarity import own_weights_caution
 from adaptinf.parameters import Number, refuse
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
@@ -87,49 +79,28 @@ def weighted_least_squares(
     )
 
 
-def _check(data: RegressionData, profile: LogProfile) -> FloatArray:
-    """Propensities of the chosen arms, where they serve as weights; shape (n,)."""
-    reason = ""
-    if data.propensity is None:
-        reason = "it needs the chosen arm's propensities, and the log has none (give propensity=)"
-    elif not np.all(data.propensity > 0.0):
-        reason = "a chosen arm has propensity 0"
-    else:
-        codes = np.unique(data.action)
-        counts = profile.impossible[codes]
-        if not counts.any():
-            return data.propensity
-        worst = int(np.argmax(counts))
-        reason = (
-            f"arm {profile.log.arms[codes[worst]]!r} has propensity 0 in {int(counts[worst])} of "
-            f"{data.n_rounds} rounds, where it could not have been chosen: no weight makes up for them"
-        )
-    raise InvalidForLog("weighted", reason, ())
-
-
-def _preferred(data: RegressionData, profile: LogProfile) -> str:
-    """By default where the propensities of the arms used are the design's own, and stay away from 0."""
-    every = profile.log.arrays.propensities
-    if data.selector is not None or every is None or profile.estimated:
-        return ""
-    least = profile.smallest_propensity[np.unique(data.action)]
-    return "every arm's propensity is known, and never small" if np.all(least >= SMALL) else ""
-
-
-def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
-    propensity = _check(data, profile)
+def fit_own(
+    data: RegressionData, profile: LogProfile, options: FitOptions, propensity: FloatArray
+) -> CoefficientFit:
+    """Least squares with each arm's own weights; propensity (n,)."""
+    if gaps := gaps_told(data, profile):
+        reason = f"{gaps}, where it could not have been chosen: no weight of its own makes up for them"
+        raise InvalidForLog("weighted with sqrt weights", reason, ())
     target, stated = _target(data, profile.log, options.settings.get("target"))
-    check_freedom("weighted", data)
     weight = stabilising_weights(data.action, propensity, target)
     found = weighted_least_squares(data.x, data.y, weight, data.names, small_samples=True)
     df = float(data.nobs - data.size)
     errors = np.sqrt(np.diag(found.covariance))
     if found.perfect:
         errors[:] = 0.0
-    smallest = float(propensity.min())
-    notes = _notes(data, profile, found, errors, stated)
-    if smallest < TINY_PROPENSITY:
-        warnings.warn(_tiny(smallest, found.ess), AdaptinfWarning, stacklevel=4)
+    notes = [
+        f"Weights sqrt(target / propensity), target {stated}: assumes {LINEAR} (not a projection), contexts "
+        "of one law, and propensities given the past.",
+        "Sandwich covariance: the variance of the noise may depend on arm and context, not on the round. For "
+        "small samples residuals are divided by 1 - leverage, and the law is t with rounds minus columns "
+        "degrees of freedom.",
+    ]
+    drifts = not options.stationary and not profile.constant_propensities and len(np.unique(data.action)) > 1
     return CoefficientFit(
         estimate=found.estimate,
         std_error=errors,
@@ -138,44 +109,11 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
         covariance=found.covariance,
         weights="sqrt(target / propensity)",
         notes=tuple(notes),
-        details={
-            "ess": np.full(data.size, found.ess),
-            "min_propensity": np.full(data.size, smallest),
-        },
+        last=tuple(error_notes(0 if found.perfect else found.decided, errors)),
+        cautions=(own_weights_caution("sqrt importance"),) if drifts else (),
+        details={"ess": np.full(data.size, found.ess)},
         df_resid=df,
         joint=CoefficientTests(found.estimate, found.covariance, np.eye(data.size), df),
-    )
-
-
-def _notes(
-    data: RegressionData, profile: LogProfile, found: WeightedFit, errors: FloatArray, stated: str
-) -> list[str]:
-    """Assumptions and cautions under the table; errors (p,)."""
-    assert data.propensity is not None
-    smallest = float(data.propensity.min())
-    notes = [
-        f"Weights sqrt(target / propensity), target {stated}: assumes {LINEAR} (not a projection), contexts "
-        "of one law, and propensities given the past.",
-        "Sandwich covariance: the variance of the noise may depend on arm and context, not on the round. For "
-        "small samples residuals are divided by 1 - leverage, and the law is t with rounds minus columns "
-        "degrees of freedom.",
-    ]
-    if profile.estimated:
-        notes.append(
-            "Propensities were estimated: that they are right is an assumption, their error is ignored."
-        )
-    if smallest < TINY_PROPENSITY:
-        notes.append(_tiny(smallest, found.ess))
-    if found.decided and not found.perfect:
-        why = f"{found.decided} rounds have leverage 1 (each decides a coefficient alone)"
-        return [*notes, f"No standard errors: {why}."]
-    return [*notes, *perfect_notes(errors)]
-
-
-def _tiny(smallest: float, ess: float) -> str:
-    return (
-        f"Propensities down to {smallest:.2g}: a few rewards carry the estimates (effective sample size "
-        f"{ess:.1f}); normal intervals may be far too short."
     )
 
 
@@ -201,9 +139,3 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> tuple[FloatAr
     for arm, probability in given.items():
         target[log.arms.index(arm)] = probability
     return target, "as given, fixed before the data"
-
-
-WEIGHTED = Adjustment(
-    "weighted", 2.0, _fit, _check, _preferred, covariances=("sandwich",), options=("target",)
-)
-"""By square roots of importance weights, for logged propensities."""

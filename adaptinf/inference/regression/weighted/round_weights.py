@@ -1,0 +1,51 @@
+"""One weight a round for all arms that are compared, fixed before the round's context is seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.inputs.rounds import turns
+from adaptinf.inference.scores.inverse import (
+    Fixed,
+    combined_stays,
+    combined_weights,
+    lagged_combined_weights,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+
+
+def fixed_by(profile: LogProfile, codes: IntArray) -> Fixed:
+    """Whose propensities fix the arms' weight before a round's context, one that the log lacks included."""
+    if profile.fixed_in_time or profile.propensities is None:
+        return "round"
+    batch = profile.log.arrays.batch
+    if batch is None:
+        return "round before"
+    stays = profile.fixed_before_contexts[codes].all() or combined_stays(
+        profile.propensities[:, codes], None, batch
+    )
+    return "round" if stays else "batch"
+
+
+def shared_weights(profile: LogProfile, codes: IntArray, *, jointly: bool = True) -> FloatArray:
+    """Roots of 1 / sum(1 / e) over some arms, by propensities that no context of the round has moved.
+
+    Shapes: codes (k,); returns (T,). Rounds in which one of the arms could not be chosen have weight 0, or
+    where that is not asked for jointly a sum over the others.
+    """
+    assert profile.propensities is not None
+    fixed, every = fixed_by(profile, codes), profile.propensities[:, codes]
+    if not jointly:
+        every = np.where(every > 0.0, every, np.inf)
+    if fixed == "round":
+        return combined_weights(every)
+    batch = profile.log.arrays.batch
+    if fixed == "batch" and batch is not None:
+        return lagged_combined_weights(every, batch)
+    units = profile.units if profile.repeated_units else None
+    return lagged_combined_weights(every, turns(np.zeros(len(every), dtype=np.int64), units)[0])

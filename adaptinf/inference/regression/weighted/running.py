@@ -1,0 +1,118 @@
+"""Predictions of rewards by a regression on its own columns, refitted as rounds come in.
+
+References
+----------
+Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
+observed" (augmented inverse weighting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from adaptinf.typing import FloatArray, IntArray
+
+_GROWTH = 1.1
+_PENALTY = 1.0
+_VARIES = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningRegression:
+    """Regressions on the rounds before the blocks that rounds fall into.
+
+    Shapes: origin (p,), slopes (B, p), level, low, high (B,), block (n,), -1 before any reward is known.
+    """
+
+    origin: FloatArray
+    level: FloatArray
+    slopes: FloatArray
+    low: FloatArray
+    high: FloatArray
+    block: IntArray
+
+    @property
+    def start(self) -> int:
+        """First round with a prediction."""
+        return int(np.argmax(self.block >= 0)) if np.any(self.block >= 0) else len(self.block)
+
+    def predict(self, rows: FloatArray) -> FloatArray:
+        """Predictions of all rounds from rows in the place of their own; rows (n, p); returns (n,)."""
+        place = np.maximum(self.block, 0)
+        found = self.level[place] + np.einsum("tj,tj->t", rows - self.origin, self.slopes[place])
+        return np.where(self.block >= 0, np.clip(found, self.low[place], self.high[place]), 0.0)
+
+
+def running_regression(x: FloatArray, y: FloatArray, known: IntArray | None = None) -> RunningRegression:
+    """Ridge regressions of y on x by the rounds before each of O(log n) blocks.
+
+    Shapes: x (n, p), y (n,), known (n,): the first round at which a reward counts, the next one if not given.
+
+    A block is a tenth as long as all that came before it. Columns are taken in standard deviations of the
+    rounds so far, with a penalty of 1, and columns that have not varied have no slope, so that an arm without
+    rewards gets what the others predict. Predictions stay within the rewards so far: a slope from a few
+    rounds whose columns hardly vary would else lead anywhere. None knows a reward of its block or later.
+    """
+    n, p = x.shape
+    known = np.arange(1, n + 1) if known is None else known
+    order = np.argsort(known, kind="stable")
+    starts = _starts(n)
+    until = np.searchsorted(known[order], starts, side="right")
+    origin = x[0] if n else np.zeros(p)
+    level, slopes = np.zeros(len(starts)), np.zeros((len(starts), p))
+    low, high = np.zeros(len(starts)), np.zeros(len(starts))
+    mean, gram, cross, total, count = np.zeros(p), np.zeros((p, p)), np.zeros(p), 0.0, 0
+    for b, stop in enumerate(until):
+        new = order[count:stop]
+        rows, rewards = x[new] - origin, y[new]
+        mean += rows.sum(axis=0)
+        gram += rows.T @ rows
+        cross += rewards @ rows
+        total += float(rewards.sum())
+        count = int(stop)
+        low[b] = min(low[b - 1] if b else np.inf, rewards.min(initial=np.inf))
+        high[b] = max(high[b - 1] if b else -np.inf, rewards.max(initial=-np.inf))
+        if count:
+            level[b], slopes[b] = _ridge(mean / count, gram, cross, total, count)
+    block = np.searchsorted(starts, np.arange(n), side="right") - 1
+    block = np.where(until[block] > 0, block, -1) if n else block
+    return RunningRegression(origin, level, slopes, low, high, block)
+
+
+def _ridge(
+    mean: FloatArray, gram: FloatArray, cross: FloatArray, total: float, count: int
+) -> tuple[float, FloatArray]:
+    """Level at the origin and slopes; mean, cross (p,), gram (p, p)."""
+    spread = gram - count * np.outer(mean, mean)
+    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    varies = np.diag(spread) > _VARIES * np.diag(gram)
+    scale = np.where(varies, size, 1.0) / np.sqrt(count)
+    keep = np.outer(varies, varies)
+    penalised = np.where(keep, spread / np.outer(scale, scale), 0.0) + _PENALTY * np.eye(len(mean))
+    moved = np.where(varies, (cross - total * mean) / scale, 0.0)
+    slopes = linalg.solve(penalised, moved, assume_a="pos") / scale
+    return total / count - float(mean @ slopes), slopes
+
+
+def _starts(n: int) -> IntArray:
+    """First rounds of the blocks, 0 and then a tenth further each; returns (B,)."""
+    found = [0]
+    while (after := max(found[-1] + 1, int(found[-1] * _GROWTH))) < n:
+        found.append(after)
+    return np.array(found, dtype=np.int64)
+
+
+Rows = Callable[[int], FloatArray]
+"""Model matrix of all rounds, had each of them chosen the arm of a code."""
+
+
+def predictions_of_arms(fitted: RunningRegression, rows: Rows, codes: IntArray, n_rounds: int) -> FloatArray:
+    """Predictions of each arm in every round; codes (k,); returns (n, k)."""
+    found = np.empty((n_rounds, len(codes)))
+    for place, code in enumerate(codes):
+        found[:, place] = fitted.predict(rows(int(code)))
+    return found
