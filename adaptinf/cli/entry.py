@@ -184,6 +184,11 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         "reward range",
     )
     columns.add_argument(
+        "--adaptive",
+        action=argparse.BooleanOptionalAction,
+        help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
+    )
+    columns.add_argument(
         "--epsilon",
         type=float,
         help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
@@ -338,7 +343,7 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing", "adaptive")
     named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:

@@ -117,6 +117,10 @@ class AdaptiveLog(LogColumns, Publishable):
         Whether contexts had no part in the choice of arms, those in the log and any others. Say False where
         they had one although the log does not have them. By default they may have had one where the log has
         contexts and does not name a design that ignores them.
+    adaptive : bool, optional
+        Whether assignment reacted to outcomes. False is your statement that it did not: arms were drawn with
+        probabilities that no reward moved, as in an A/B test, and the classical analysis holds. By default it
+        may have, unless the design or propensities that never move say otherwise.
 
     Attributes
     ----------
@@ -129,7 +133,7 @@ class AdaptiveLog(LogColumns, Publishable):
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, rounds_per_unit, recommended, context_free, missing
+    released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing
         As above.
 
     Raises
@@ -197,6 +201,7 @@ class AdaptiveLog(LogColumns, Publishable):
         rounds_per_unit: int | None = None,
         recommended: Any = None,
         context_free: bool | None = None,
+        adaptive: bool | None = None,
     ) -> None:
         given = dict(locals())
         checked = check_frame(
@@ -237,6 +242,7 @@ class AdaptiveLog(LogColumns, Publishable):
         guarantee_source: str | None = "stated",
         recommended: Label | None = None,
         context_free: bool | None = None,
+        adaptive: bool | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
@@ -252,7 +258,7 @@ class AdaptiveLog(LogColumns, Publishable):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        released_rounds, rounds_per_unit, recommended, context_free, missing : optional
+        released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
             Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
@@ -288,6 +294,7 @@ class AdaptiveLog(LogColumns, Publishable):
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
+            adaptive=adaptive,
             missing=missing,
         )
         own = arrays if missing is None else incomplete(arrays)

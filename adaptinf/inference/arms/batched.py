@@ -196,7 +196,9 @@ def _assess(question: Question) -> list[Verdict]:
         "within a batch"
     )
     assumes += question.profile.mixing_assumption
-    return [Verdict("batched", "asymptotic", 26.0, call, reason, assumes)]
+    # Where nothing adapted and shares moved, plain samples are of different times.
+    first = not question.profile.adaptive and question.profile.shares_move
+    return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, assumes)]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

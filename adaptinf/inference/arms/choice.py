@@ -70,9 +70,9 @@ def arm_verdicts(question: Question) -> list[Verdict]:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)
     log = question.profile.log
     if not question.profile.incomplete:
-        return verdicts(methods, question)
+        return _rated(methods, question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
-        return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
+        return _rated(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
     return _from_some(methods, [one for one in methods if one.takes_gaps], question, _GAPS)
 
 
@@ -82,7 +82,21 @@ def _from_some(
     """Verdicts of the methods that can be asked, then of the others, with the reason why not."""
     others = [one.name for one in methods if one not in able]
     refused = [Verdict(name, "not valid", 90.0, {"estimator": name}, reason) for name in others]
-    return [*verdicts(able, question), *refused]
+    return [*_rated(able, question), *refused]
+
+
+def _rated(methods: Sequence[ArmMethod], question: Question) -> list[Verdict]:
+    """Verdicts of methods, the valid ones first, of these the ones that give the most arms an interval."""
+    found = [_answering(one, question) for one in verdicts(methods, question)]
+    return sorted(found, key=lambda verdict: verdict.order)
+
+
+def _answering(verdict: Verdict, question: Question) -> Verdict:
+    """The verdict with how many arms it gives no interval."""
+    if not verdict.valid:
+        return verdict
+    unanswered = _NAMED[verdict.arguments["estimator"]].unanswered(question, verdict)
+    return replace(verdict, unanswered=unanswered)
 
 
 def valid_alternatives(

@@ -14,10 +14,11 @@ from adaptinf.inference.arms.circumstances import from_sums
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
-from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.arms.record import ArmMethod, rare_arms
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
+from adaptinf.inference.validity.assignment import MOVED
 from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -32,10 +33,15 @@ _SHORT_RUNS = (
     "difference cover 93.9% at 1,000 rounds and 94.3% at 10,000; audit.stability measures whether counts "
     "have settled"
 )
+_TAKEN = (
+    "The log does not name its design, which is therefore taken to be adaptive (adaptive=False says that "
+    "assignment did not react to outcomes)."
+)
 _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
 _CALL = {"estimator": "sample-mean"}
+_MOVED = "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means"
 
 
 def _assess(question: Question) -> list[Verdict]:
@@ -53,7 +59,9 @@ def _plain(question: Question) -> Verdict:
         return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
-        return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
+        warning = _MOVED if profile.shares_move else ""
+        rank = 8.0 if _plainly_sampled(profile) else 15.0
+        return _valid(rank, reason, f"arm means stay the same{mixed}", warning)
     if variation is not None:
         vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
         if variation > STABLE_ENOUGH:
@@ -89,14 +97,22 @@ def _exact(question: Question) -> Verdict:
         return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
     rank = 9.0 if _plainly_sampled(profile) else 16.0
     assumes = f"one success rate an arm{profile.mixing_assumption}"
-    return Verdict(name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes)
+    warning = _MOVED if profile.shares_move else ""
+    return Verdict(name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes, warning)
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
     """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
-    if profile.adaptive or profile.varying_propensities:
+    if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities
+
+
+def _unanswered(question: Question, verdict: Verdict) -> int:
+    """None where rewards take two values and counts are fixed: exact tests are of any number of events."""
+    profile = question.profile
+    exact = profile.binary and not profile.adaptive and not verdict.corrected
+    return 0 if exact else rare_arms(question, verdict)
 
 
 def _corrected(question: Question) -> Verdict:
@@ -192,7 +208,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
             "only if the context had no part in the choice."
         )
     if fit.naive and profile.log.design is None:
-        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
+        notes.append(_TAKEN)
     if fit.naive and correction is None and profile.log.guarantee is not None:
         notes.append(f"No corrected columns: {profile.no_correction}.")
     if test == "few":
@@ -206,9 +222,23 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
-    """That errors ignore units with several rounds, and what sums do not tell."""
-    unseen = [] if question.profile.sums is None else from_sums.cautions(question)
-    return [NOT_BY_UNIT] * question.profile.repeated_units + unseen
+    """That errors ignore units with several rounds, that shares moved, and what sums do not tell."""
+    profile = question.profile
+    unseen = [] if profile.sums is None else from_sums.cautions(question)
+    # Arms that nothing moved are taken as plainly sampled on the word of propensities that never change.
+    wrong = profile.propensity_cautions if profile.constant_propensities else ()
+    moved = not profile.adaptive and profile.shares_move
+    return [NOT_BY_UNIT] * profile.repeated_units + [_moved(profile)] * moved + [*wrong, *unseen]
+
+
+def _moved(profile: LogProfile) -> str:
+    """That shares of rounds moved, and what holds all the same."""
+    if profile.knows_propensities and not profile.estimated:
+        return f"{_MOVED} (aipw, by the propensities, does without that)"
+    way = "give batch=, stretches in which they stay, to compare arms within these"
+    if profile.batched:
+        way = "Contrast compares arms within batches by estimator='batched'"
+    return f"{_MOVED} (p < {MOVED:g}; {way})"
 
 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
@@ -244,6 +274,7 @@ SAMPLE_MEAN = ArmMethod(
     notes=_notes,
     cautions=_cautions,
     holds=_holds,
+    unanswered=_unanswered,
     resolve_test=_resolve_test,
     implied_by=("exact",),
     no_weights="sample means take",

@@ -157,8 +157,9 @@ def _later(question: Question, weights: str) -> float:
     """What is added to the rank: without contexts, ALEE needs fewer assumptions and hopes."""
     profile = question.profile
     comparable = not profile.log.context and not profile.context_refusal
-    # Estimated propensities are one more assumption.
-    later = 11.0 if profile.estimated and comparable else 0.0
+    # Estimated propensities are one more assumption, but shares that moved are of no use to plain means.
+    plain = profile.adaptive or not profile.shares_move
+    later = 11.0 if profile.estimated and comparable and plain else 0.0
     if question.contrast and weights in _OWN and not question.stationary:
         return later + 16.0
     if weights != "uniform":

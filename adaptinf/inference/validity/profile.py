@@ -11,8 +11,9 @@ import numpy as np
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
-from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
+from adaptinf.inference.validity.assignment import MOVED, VISIBLE, deciding_context, shares_pvalue
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
+from adaptinf.inference.validity.chosen_alone import full_batches
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
@@ -27,6 +28,10 @@ FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
+_CONTRADICTED = (
+    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they can "
+    "hardly be those of the choices, and what divides by them is not to be trusted"
+)
 _NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
@@ -70,10 +75,12 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: unless the log says that none could.
+        """Whether rewards may have changed later actions: as the log states, else unless it says that none could.
 
         It says so by exact propensities of every arm that are the same in all rounds, too.
         """
+        if self.log.adaptive is not None:
+            return self.log.adaptive
         fixed = self.constant_propensities or (self.traits is not None and not self.traits.adapts)
         return not fixed and self.log.adaptive_rounds != 0
 
@@ -82,7 +89,32 @@ class LogProfile(UnitFacts, RewardFacts):
         """Why rewards cannot have moved actions, where they cannot."""
         if self.constant_propensities:
             return "every arm's propensity is the same in all rounds, so that nothing adapted"
+        if self.log.adaptive is False:
+            return "assignment did not react to outcomes, as you state (adaptive=False)"
         return "the design does not adapt to rewards"
+
+    @cached_property
+    def may_not_adapt(self) -> bool:
+        """Whether a statement that nothing adapted is open to the user: nobody has said anything of it yet."""
+        silent = self.log.adaptive is None and self.log.adaptive_rounds is None
+        return silent and self.traits is None and not self.knows_propensities
+
+    @cached_property
+    def shares_move(self) -> bool:
+        """Whether the arms' shares of the rounds move: by their propensities, visibly where there are none.
+
+        Then a drift that arms share is not the same in their plain means, although nothing adapts.
+        """
+        known = self.knows_propensities and not self.estimated
+        if known or self.repeated_units:
+            return self.varying_propensities
+        return self._shares_pvalue < MOVED
+
+    @cached_property
+    def _shares_pvalue(self) -> float:
+        """P-value of the arms' shares being the same in all batches, or stretches of rounds."""
+        arrays = self.log.arrays
+        return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
     def stability(self) -> Stability | None:
@@ -285,9 +317,22 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
-        known = self.log.arrays.propensities is not None and not self.estimated
-        return known and not self.varying_propensities
+        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
+
+        Those of the chosen arms alone tell it where each arm's never changes and all of them add up to 1.
+        A log that states that assignment reacted to outcomes contradicts them.
+        """
+        return self._never_move and not self.log.adaptive
+
+    @cached_property
+    def _never_move(self) -> bool:
+        """Whether the log's propensities, unless they are estimates, leave every arm the same in all rounds."""
+        if self.estimated or self.varying_propensities or self.propensity is None:
+            return False
+        action = self.log.arrays.action
+        return self.knows_every_propensity or bool(
+            full_batches(np.zeros_like(action), action, self.propensity, self.log.n_arms).all()
+        )
 
     @cached_property
     def varying_propensities(self) -> bool:
@@ -310,7 +355,8 @@ class LogProfile(UnitFacts, RewardFacts):
         if self.log.arrays.propensity is None or self.estimated:
             return ()
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
-        return calibration_caution(miscalibration(self.log, draws))
+        found = calibration_caution(miscalibration(self.log, draws))
+        return (*found, _CONTRADICTED) if self.log.adaptive and self._never_move else found
 
     @cached_property
     def moves(self) -> bool:

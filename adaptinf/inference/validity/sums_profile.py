@@ -8,7 +8,11 @@ from typing import cast
 
 import numpy as np
 
-from adaptinf.inference.validity.assignment import VISIBLE, association_of_counts
+from adaptinf.inference.validity.assignment import (
+    VISIBLE,
+    association_of_counts,
+    shares_pvalue_of_counts,
+)
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibrated_sums
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
@@ -230,6 +234,10 @@ class SumsProfile(LogProfile):
             return ()
         found = miscalibrated_sums(self.cells)
         return calibration_caution(found)
+
+    @cached_property
+    def _shares_pvalue(self) -> float:
+        return shares_pvalue_of_counts(self.cells.pulls)
 
     @cached_property
     def impossible(self) -> IntArray:

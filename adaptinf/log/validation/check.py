@@ -236,6 +236,8 @@ class _FrameCheck:
         """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
         if known is None:
             return given.adaptive_rounds
+        if given.adaptive is False and given.adaptive_rounds is None:
+            return None
         most = int(np.count_nonzero(known < len(known)))
         if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
             self.found.add(
