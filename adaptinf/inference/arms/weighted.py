@@ -53,6 +53,11 @@ _MIXED = (
     "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
     "would be of another mix of contexts"
 )
+_CHOSEN_ALONE = "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
+_RULED_OUT = (
+    "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as impossible there "
+    "if the propensities of the others add up to 1; elsewhere that each arm could be chosen is assumed."
+)
 _HADAD = (
     "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
     "90% at 1,000 rounds and 92% at 10,000"
@@ -263,7 +268,8 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
     """Actions, rewards, and propensities of the chosen and of every arm."""
     own = np.ones(0) if profile.propensity is None else profile.propensity
-    return profile.log.arrays.action, profile.log.arrays.reward, own, profile.propensities
+    every = profile.partial_propensities if profile.propensities is None else profile.propensities
+    return profile.log.arrays.action, profile.log.arrays.reward, own, every
 
 
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
@@ -309,9 +315,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
             "Propensities were estimated: that they are right is an assumption, their error is ignored."
         )
     if not profile.knows_every_propensity:
-        notes.append(
-            "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
-        )
+        notes.append(_CHOSEN_ALONE if profile.partial_propensities is None else _RULED_OUT)
     return notes + _weights_notes(question, choice)
 
 

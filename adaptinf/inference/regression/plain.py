@@ -131,9 +131,7 @@ NONE = Adjustment(
     "none",
     0.0,
     _fit,
-    preferred=lambda data, profile: (
-        "" if data.adaptive or profile.varying_propensities else profile.why_not_adaptive
-    ),
+    preferred=lambda data, profile: "" if data.adaptive else "the design does not adapt to rewards",
     covariances=COVARIANCES,
     plain=True,
 )

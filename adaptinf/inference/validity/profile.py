@@ -13,10 +13,14 @@ from adaptinf.inference.corrections.information_of_log import correction_for, wh
 from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import MOVED, VISIBLE, deciding_context, shares_pvalue
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
-from adaptinf.inference.validity.chosen_alone import full_batches
+from adaptinf.inference.validity.chosen_alone import (
+    chosen_alone_caution,
+    propensities_as_far_as_known,
+)
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
+from adaptinf.log.validation.batches import full_batches
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -269,6 +273,18 @@ class LogProfile(UnitFacts, RewardFacts):
         known = self.log.arrays.propensities
         return known[self._first_rounds] if known is not None and self.drawn_once else known
 
+    @cached_property
+    def partial_propensities(self) -> FloatArray | None:
+        """Propensities of every arm as far as the chosen arms' tell; None where they rule no arm out; (T, K).
+
+        0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
+        chosen arm, and 1 for arms that may have been possible.
+        """
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
+            return None
+        return propensities_as_far_as_known(arrays.batch, arrays.action, self.propensity, n_arms)
+
     @property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
@@ -352,10 +368,13 @@ class LogProfile(UnitFacts, RewardFacts):
     @cached_property
     def propensity_cautions(self) -> tuple[str, ...]:
         """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
-        if self.log.arrays.propensity is None or self.estimated:
+        if self.propensity is None or self.estimated:
             return ()
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         found = calibration_caution(miscalibration(self.log, draws))
+        if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
+            possible = self.log.n_rounds - self.impossible
+            found += chosen_alone_caution(self.log.arrays.action, self.propensity, possible, self.log.arms)
         return (*found, _CONTRADICTED) if self.log.adaptive and self._never_move else found
 
     @cached_property
@@ -376,6 +395,8 @@ class LogProfile(UnitFacts, RewardFacts):
             return _rounds_without(self.propensities)
         if self.propensity is None:
             return np.zeros(n_arms, dtype=np.int64)
+        if self.partial_propensities is not None:
+            return _rounds_without(self.partial_propensities)
         sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
         return np.asarray(sure.sum() - sure, dtype=np.int64)
 

@@ -62,6 +62,8 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
     reason = never if verdict.valid else verdict.reason
     if not reason and verdict.corrected:
         reason = _NAMED_BEFORE
+    if not reason and verdict.unanswered:
+        reason = _TOO_RARE
     if reason:
         runs = verdict.baseline and not never
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
@@ -81,7 +83,7 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
         if _of_counts(question, verdict):
-            found.append(_projected(verdict, arguments))
+            found.append(_projected(question, verdict, arguments))
             continue
         why = "; given which arm won, within a projection at a tenth of alpha" * verdict.valid
         named = f"hybrid interval, {verdict.name}"
@@ -90,15 +92,19 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
 
 
 def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
-    """Whether exact intervals of the means take the place of normal laws, as an arm's outcomes are too rare."""
+    """Whether intervals by counts take the place of normal laws, as an arm's outcomes are too rare."""
     return verdict.valid and verdict.unanswered < rare_arms(question.arms, verdict)
 
 
-def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
-    """The verdict on the projection of exact intervals, which needs no normal estimates."""
+def _projected(question: WinnerQuestion, verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
+    """The verdict on the projection of intervals by counts, which needs no normal estimates.
+
+    Those of means are exact; those of differences are adjusted.
+    """
     return replace(
         verdict,
-        name=f"projection of exact intervals, {verdict.name}",
+        name=f"projection of intervals by counts, {verdict.name}",
+        label="asymptotic" if question.compared else "exact",
         arguments=arguments,
         reason=f"{verdict.reason}; outcomes too rare for normal laws, whatever rule names the winner",
         assumes=verdict.assumes.removesuffix(f"; {_NORMAL}"),
@@ -128,8 +134,8 @@ def _conditional(question: WinnerQuestion) -> list[Verdict]:
 
 def _projection(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "projection", 1.0, {"method": "projection"})
-    if _of_counts(question, found):
-        return [_projected(found, dict(found.arguments))]
+    if _of_counts(question, found):  # as the first one
+        return []
     why = "; simultaneous for all arms, whatever rule names the winner"
     return [replace(found, reason=found.reason + why)] if found.valid else [found]
 

@@ -161,7 +161,7 @@ def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) 
 def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
     """Estimates of the arms' means."""
     scored, reward, propensity = _scored(question, model, options)
-    every = question.profile.log.arrays.propensities
+    every = _every(question)
     return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
 
 
@@ -174,9 +174,15 @@ def _scored(
     assert seen is not None
     assert isinstance(model.values, np.ndarray)
     reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
-    scored = arm_scores(arrays.action, reward, arrays.propensity, arrays.propensities, codes, **options)
+    scored = arm_scores(arrays.action, reward, arrays.propensity, _every(question), codes, **options)
     found = seen_scores(scored, reward, arrays.propensity, model.values, seen)
     return found, reward, arrays.propensity * seen.probability
+
+
+def _every(question: Question) -> FloatArray | None:
+    """Every arm's propensity, as far as it is known, shape (T, K)."""
+    known = question.profile.log.arrays.propensities
+    return question.profile.partial_propensities if known is None else known
 
 
 # Bounds

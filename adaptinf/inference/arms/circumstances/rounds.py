@@ -105,7 +105,8 @@ def _possible(question: Question) -> BoolArray:
         joint = possible.all(axis=1, keepdims=True)
         return np.broadcast_to(joint, possible.shape) if question.contrast else possible
     chosen = indicators(profile.log.arrays.action, question.codes)
-    every = None if profile.propensities is None else profile.propensities[:, question.codes]
+    known = profile.partial_propensities if profile.propensities is None else profile.propensities
+    every = None if known is None else known[:, question.codes]
     own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
     return possible_rounds(chosen, own, every, jointly=question.contrast)
 
