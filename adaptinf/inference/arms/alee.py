@@ -174,7 +174,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=question.profile.successes[question.codes],
+        successes=question.successes,
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,

@@ -230,8 +230,6 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     ]
     if reference.df is not None:
         notes.append("The law of the statistic is exact for normal rewards.")
-    if math.isnan(estimate):
-        notes.append("In a batch the rewards do not vary: there is no estimate.")
     if question.profile.log.context:
         notes.append(
             "The log has contexts: the estimate is of the arms' difference only if they had no part."
@@ -239,8 +237,10 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     profile, codes = question.profile, question.codes
     labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
-    skewness = profile.squared_skewness / np.maximum(pulls, 1.0)
+    skewness = question.squared_skewness / np.maximum(pulls, 1.0)
     cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    if math.isnan(estimate):
+        cautions += ("in a batch the rewards do not vary: there is no estimate",)
     law: Reference = reference
     if np.any(without_interval(uncommon)) and std_error > 0.0:
         std_error, law = math.nan, PartialReference(reference, np.array([True]))

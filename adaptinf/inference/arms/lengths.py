@@ -40,7 +40,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)
-    if profile.binary and (verdict.label == "exact" or correction is not None):
+    if question.binary and (verdict.label == "exact" or correction is not None):
         lengths = binomial_length(count, profile.pooled_mean, level)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):

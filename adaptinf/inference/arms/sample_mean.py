@@ -87,7 +87,7 @@ def _exact(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with exact binomial tests"
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
-    if not reason and not profile.binary:
+    if not reason and not question.binary:
         reason = "it needs rewards that take two values, such as 0 and 1"
     elif not reason and profile.repeated_units:
         reason, runs = profile.unit_refusal, True
@@ -111,7 +111,7 @@ def _plainly_sampled(profile: LogProfile) -> bool:
 def _unanswered(question: Question, verdict: Verdict) -> int:
     """None where rewards take two values and counts are fixed: exact tests are of any number of events."""
     profile = question.profile
-    exact = profile.binary and not profile.adaptive and not verdict.corrected
+    exact = question.binary and not profile.adaptive and not verdict.corrected
     return 0 if exact else rare_arms(question, verdict)
 
 
@@ -127,19 +127,19 @@ def _corrected(question: Question) -> Verdict:
         reason = profile.no_correction
     if reason or correction is None:
         return Verdict(name, "not valid", 29.0, _CALL, reason)
-    label = "exact" if profile.binary else "asymptotic"
+    label = "exact" if question.binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         useless = "no interval is of any use"
         return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
-    short = ratio <= (_PATIENCE if profile.binary else 1.0)
+    short = ratio <= (_PATIENCE if question.binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
         f"{ratio:.2g} times as long as those of alee"
     )
     said += "" if short else ", which is therefore put first unless exactness is needed"
-    cautions = [] if profile.binary else ["the t approximation may fail so far out in the tail"]
+    cautions = [] if question.binary else ["the t approximation may fail so far out in the tail"]
     if not profile.context_free:
         cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
     mixed = profile.mixing_assumption
@@ -169,8 +169,8 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=profile.successes[codes],
-        values=profile.two_values or (0.0, 1.0),
+        successes=question.successes,
+        values=question.two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -183,7 +183,7 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
 
     Hall's correction of t where rewards are skewed, and adaptivity needs none.
     """
-    binary = question.profile.binary
+    binary = question.binary
     if test == "exact" and not binary:
         reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])

@@ -170,7 +170,7 @@ def _later(question: Question, weights: str) -> float:
     if weights != "uniform":
         return later if profile.context_free or weights == COMMON else later + 5.0
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
-    return later + 15.0 if profile.moves and comparable and (rare or profile.heavy_tailed) else later
+    return later + 15.0 if profile.moves and comparable and (rare or question.heavy_tailed) else later
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -110,6 +111,21 @@ class SumsProfile(LogProfile):
     def _raw(self) -> FloatArray:
         """Counts, sums, squares and cubes about 0, shape (4, B, K)."""
         return np.asarray(self.cells.about(0.0).moments[0], dtype=np.float64)
+
+    @cached_property
+    def varied(self) -> bool:
+        """Whether rewards take more than one value."""
+        return self.pooled_std > 0.0
+
+    def _with_arms(self, arms: tuple[int, ...]) -> LogProfile:
+        """The profile of the cells of some arms, of whose rewards alone it is asked."""
+        part = SumsProfile(self.sums)
+        outside = np.ones(self.log.n_arms, dtype=bool)
+        outside[list(arms)] = False
+        moments, nonzero = self.cells.moments.copy(), self.cells.nonzero.copy()
+        moments[..., outside], nonzero[:, outside] = 0.0, 0.0
+        part.cells = replace(self.cells, moments=moments, nonzero=nonzero)
+        return part
 
     # Units and contexts
 

@@ -87,7 +87,7 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     the chosen arm's. An arm's own rewards have no part in it: where their skewness looks small by chance, so
     does their variance.
     """
-    return np.asarray(question.profile.squared_skewness * fit.evenness_lost, dtype=np.float64)
+    return np.asarray(question.squared_skewness * fit.evenness_lost, dtype=np.float64)
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
@@ -114,7 +114,7 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     if question.profile.repeated_units:
         reason = "it takes rounds to be independent, and units have several"
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
-    if math.isnan(question.profile.squared_skewness):
+    if math.isnan(question.squared_skewness):
         reason = "the sums do not tell how skewed rewards are: it needs sum_cubes="
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
     if fit.skewness is not None:
