@@ -124,7 +124,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
             "the law of the statistic"
         )
         raise Refused("batched", reason)
-    return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+    return found.only(keep), [f"{what}: left out, as {question.profile.why_not_adaptive}."]
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:

@@ -193,6 +193,11 @@ class SumsProfile(LogProfile):
         return True
 
     @property
+    def partial_propensities(self) -> None:  # type: ignore[override]
+        """None: what the chosen arms' propensities rule out is read from rows."""
+        return None
+
+    @property
     def batched(self) -> bool:
         """Whether rounds fall into batches: always."""
         return True

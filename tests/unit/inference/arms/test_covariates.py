@@ -122,6 +122,8 @@ def test_what_takes_no_covariate() -> None:
         ai.ArmMeans(log_of(rows, propensities=None)).fit(covariate="prior")
     with pytest.raises(InvalidForLog, match="rows"):
         ai.ArmMeans(ai.Sums.of_log(log_of(rows.assign(week=0), batch="week"))).fit(covariate="prior")
-    late = log_of(rows.assign(known=np.arange(ROUNDS) + 30), outcome_round="known")
+    late = rows.assign(known=np.arange(ROUNDS) + 30, week=np.arange(ROUNDS) // 100)
     with pytest.raises(InvalidForLog, match="fitted on rewards before they were known"):
-        ai.ArmMeans(late).fit(covariate="prior")
+        ai.ArmMeans(log_of(late, outcome_round="known", batch="week")).fit(
+            covariate="prior", outcome="batch-mean"
+        )
