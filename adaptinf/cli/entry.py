@@ -155,8 +155,8 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
         help="probability of each arm, chosen or not; or a pattern of the columns' names such as p_{arm}, or "
-        "what they begin with (default: columns propensity_ARM); or 'from batches', within which those of the "
-        "chosen arms stay",
+        "what they begin with (default: columns propensity_ARM); or 'from batches', within which those of "
+        "the chosen arms stay",
     )
     columns.add_argument(
         "--success",

@@ -86,8 +86,8 @@ def winner(
     named, problems = by_name("results", results, (WinnerResults,), "what Winner(log).fit() returned")
     problems += axes_problem("plots.winner", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
     problems += [
-        f"{f'results[{name!r}]' if name else 'results'} has one interval alone, of held-out rounds or of exact "
-        "counts: plots.forest draws it"
+        f"{f'results[{name!r}]' if name else 'results'} has one interval alone, of held-out rounds or of "
+        "exact counts: plots.forest draws it"
         for name, one in named.items()
         if not isinstance(one.reference, WinnerLaw)
     ]

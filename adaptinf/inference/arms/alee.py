@@ -207,7 +207,11 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     short = fit.arm_error == "self-normalised"
-    usual = "Welch's interval is valid, and shorter" if question.contrast else "t intervals are valid, and shorter"
+    usual = (
+        "Welch's interval is valid, and shorter"
+        if question.contrast
+        else "t intervals are valid, and shorter"
+    )
     classical = usual if question.profile.may_not_adapt else ""
     return [
         *moving_mean_cautions(stationary=fit.stationary, by_pull=True, classical=classical),

@@ -278,7 +278,9 @@ def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
     if test not in ("exact", "few"):
         why = "its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
         return [f"{arm}: {why}sample means)" for arm in arms]
-    why = "its rewards do not vary: differences from it have no standard error, and their interval is by counts"
+    why = (
+        "its rewards do not vary: differences from it have no standard error, and their interval is by counts"
+    )
     return [f"{arm}: {why}" for arm in arms if question.contrast]
 
 

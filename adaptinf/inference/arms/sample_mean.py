@@ -41,7 +41,9 @@ _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
 _CALL = {"estimator": "sample-mean"}
-_MOVED = "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means"
+_MOVED = (
+    "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means"
+)
 
 
 def _assess(question: Question) -> list[Verdict]:
@@ -98,7 +100,9 @@ def _exact(question: Question) -> Verdict:
     rank = 9.0 if _plainly_sampled(profile) else 16.0
     assumes = f"one success rate an arm{profile.mixing_assumption}"
     warning = _MOVED if profile.shares_move else ""
-    return Verdict(name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes, warning)
+    return Verdict(
+        name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes, warning
+    )
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:

@@ -55,8 +55,8 @@ _MIXED = (
 )
 _CHOSEN_ALONE = "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
 _RULED_OUT = (
-    "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as impossible there "
-    "if the propensities of the others add up to 1; elsewhere that each arm could be chosen is assumed."
+    "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as impossible "
+    "there if the propensities of the others add up to 1; elsewhere that each arm could be chosen is assumed."
 )
 _HADAD = (
     "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "

@@ -135,8 +135,8 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `Contrast.fit`; by default what is the default for the first pair, or for the first of an arm
-            whose outcomes are so rare that some methods have no interval.
+            As for `Contrast.fit`; by default what is the default for the first pair, or for the first of an
+            arm whose outcomes are so rare that some methods have no interval.
         lift : bool
             Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
             needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a

@@ -21,8 +21,8 @@ def ridge_pass(
 ) -> None:
     """Fill `predicted`, shape (T, k), round by round, from the rewards that are known before each.
 
-    Shapes: order (n,), rounds whose reward is observed in the order in which they became known; known (T,), how
-    many of them are before each round. The arrays after these are the state of the regressions.
+    Shapes: order (n,), rounds whose reward is observed in the order in which they became known; known (T,),
+    how many of them are before each round. The arrays after these are the state of the regressions.
     """
     dimension, taken = context.shape[1], 0
     for t in range(action.shape[0]):

@@ -162,12 +162,14 @@ def running_regression(
     order, known = arrivals(log.n_rounds, arrays.observed, arrays.known)
     # About the first reward that was known, so that the penalty pulls towards it and not towards 0.
     origin = float(arrays.recorded[order[0]]) if len(order) else 0.0
-    values = origin + running_ridge(arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known))
+    values = origin + running_ridge(
+        arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
+    )
     scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
     by_then = "" if arrays.known is None else " that were known by then"
     note = (
-        f"Outcome model: ridge regression of the arm's earlier rewards{by_then} on {', '.join(names)}{scaled}, "
-        f"penalty {penalty:g} (fixed in advance); the first round has no weight."
+        f"Outcome model: ridge regression of the arm's earlier rewards{by_then} on {', '.join(names)}"
+        f"{scaled}, penalty {penalty:g} (fixed in advance); the first round has no weight."
     )
     return Outcome(values, note, 1)
 
@@ -246,9 +248,7 @@ def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None =
     return np.ascontiguousarray(np.column_stack(columns))
 
 
-def arrivals(
-    n_rounds: int, observed: BoolArray | None, known: IntArray | None
-) -> tuple[IntArray, IntArray]:
+def arrivals(n_rounds: int, observed: BoolArray | None, known: IntArray | None) -> tuple[IntArray, IntArray]:
     """Rounds with a reward in the order in which it became known, shape (n,), and how many before each, (T,).
 
     Shapes: observed (T,), all by default; known (T,), the row from which on a reward counts, the next by
@@ -270,8 +270,8 @@ def running_ridge(
 ) -> FloatArray:
     """Predictions of every arm's ridge regression on its rewards that are known before each round.
 
-    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`; returns
-    (T, k).
+    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`;
+    returns (T, k).
 
     The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
     """

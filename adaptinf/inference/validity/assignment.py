@@ -83,7 +83,7 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
     """The same of B batches in their order, from the rounds of each arm in each; pulls (B, K)."""
     place, arms = _joined(np.arange(pulls.shape[1]), pulls.sum(axis=0).astype(np.int64))
     counts = np.zeros((len(pulls), arms))
-    np.add.at(counts, (slice(None), place), pulls)
+    np.add.at(counts.T, place, pulls.T)
     stretch = _stretches(pulls.sum(axis=1), _least_rounds(counts.sum(axis=0)))
     table = np.zeros((int(stretch.max(initial=0)) + 1, arms))
     np.add.at(table, stretch, counts)

@@ -1,8 +1,8 @@
-"""What the chosen arms' propensities alone tell: which arms they rule out, and whether arms were chosen by them.
+"""What the chosen arms' propensities alone tell: which arms they rule out, and whether choices followed them.
 
-An arm k is chosen with propensities p over its rounds: the sum of 1{A = k} / p - 1 over the rounds in which it
-was possible is a martingale, whose variance the sum of 1{A = k} (1 - p) / p^2 estimates without bias. An arm
-that came late, and counts as possible before, is far below 0.
+An arm k is chosen with propensities p: the sum of 1{A = k} / p - 1 over the rounds in which it was possible
+is a martingale, whose variance the sum of 1{A = k} (1 - p) / p^2 estimates without bias. An arm that came
+late, and counts as possible before, is far below 0.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def chosen_alone_caution(
     z = frequency_statistics(action, propensity, possible)
     usable = np.isfinite(z)
     p = 2.0 * special.ndtr(-np.abs(np.where(usable, z, 0.0))) * max(1, int(usable.sum()))
-    found = [f"{arms[code]} (z = {z[code]:.1f})" for code in np.flatnonzero(usable & (p < DOUBTED))]
+    found = [f"{arms[code]} (z = {z[code]:.1f})" for code in np.flatnonzero(usable & (p < DOUBTED)).tolist()]
     if not found:
         return ()
     named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")

@@ -33,8 +33,8 @@ FEW_EFFECTIVE = 20.0
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 _CONTRADICTED = (
-    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they can "
-    "hardly be those of the choices, and what divides by them is not to be trusted"
+    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
+    "can hardly be those of the choices, and what divides by them is not to be trusted"
 )
 _NO_CONTEXTS = "contexts that the log does not have"
 
@@ -79,7 +79,7 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: as the log states, else unless it says that none could.
+        """Whether rewards may have changed later actions: as stated, else unless the log says none could.
 
         It says so by exact propensities of every arm that are the same in all rounds, too.
         """
@@ -99,7 +99,7 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def may_not_adapt(self) -> bool:
-        """Whether a statement that nothing adapted is open to the user: nobody has said anything of it yet."""
+        """Whether the user may state that nothing adapted: nobody has said anything of it yet."""
         silent = self.log.adaptive is None and self.log.adaptive_rounds is None
         return silent and self.traits is None and not self.knows_propensities
 
@@ -342,7 +342,7 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def _never_move(self) -> bool:
-        """Whether the log's propensities, unless they are estimates, leave every arm the same in all rounds."""
+        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
         if self.estimated or self.varying_propensities or self.propensity is None:
             return False
         action = self.log.arrays.action

@@ -17,10 +17,10 @@ def moving_mean_cautions(*, stationary: bool, by_pull: bool, classical: str = ""
     if by_pull:
         what = "an arm's expected reward is the same whenever it is chosen"
         contexts = ", or where contexts had a part in the choice,"
-    first = f"if assignment did not react to outcomes, say adaptive=False: then {classical}; else " * bool(classical)
+    helps = f"if assignment did not react to outcomes, say adaptive=False: then {classical}; else "
     return (
-        f"{first}assumes that {what}: under a drift of rewards{contexts} intervals may miss by far (stationary=True "
-        "says that it is)",
+        f"{helps * bool(classical)}assumes that {what}: under a drift of rewards{contexts} intervals may "
+        "miss by far (stationary=True says that it is)",
     )
 
 

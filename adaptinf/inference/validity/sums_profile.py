@@ -193,7 +193,7 @@ class SumsProfile(LogProfile):
         return True
 
     @property
-    def partial_propensities(self) -> None:  # type: ignore[override]
+    def partial_propensities(self) -> None:
         """None: what the chosen arms' propensities rule out is read from rows."""
         return None
 

@@ -25,9 +25,9 @@ from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
 
 NOTE = (
-    f"An arm has fewer than {FEWEST} outcomes other than the commonest, so that no estimate counts as normal: the "
-    "interval is the projection, the winner's part of intervals for all arms by Bonferroni's inequality, each "
-    "by the law of its counts. The estimate shown takes no notice of the choice."
+    f"Fewer than {FEWEST} outcomes of an arm are not the commonest, so that no estimate counts as normal: "
+    "the interval is the projection, the winner's part of intervals for all arms by Bonferroni's inequality, "
+    "each by the law of its counts. The estimate shown takes no notice of the choice."
 )
 
 
@@ -68,7 +68,8 @@ class ProjectedLaw:
 
     def interval(self, log_alpha: float) -> FloatArray:
         """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
-        return self.law.interval(log_alpha - math.log(self.family))[self.place][None, :]
+        every = self.law.interval(log_alpha - math.log(self.family))
+        return np.asarray(every[self.place][None, :], dtype=np.float64)
 
 
 def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:

@@ -102,8 +102,8 @@ class Winner:
             As for `ArmMeans.fit`; its default by default. A comparison has uniform weights by default, so
             that both means are of the same times, unless ``stationary=True`` says that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
-            How the interval takes account of the choice, as for `winner_interval`. Where an arm has fewer than
-            5 successes or failures, and the means have exact intervals, it is the projection of these.
+            How the interval takes account of the choice, as for `winner_interval`. Where an arm has fewer
+            than 5 successes or failures, and the means have exact intervals, it is the projection of these.
         held_out : int, str or array_like of bool, shape (T,), optional
             Rounds that have no part in choosing the winner, and alone estimate it: the number of the last
             batches, or a column or mask of the last rounds. The interval is then the ordinary one of
@@ -188,7 +188,9 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
     return ("winner" if contest.against is None else f"winner - {arms[contest.against]}",)
 
 
-def _results(means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]) -> WinnerResults:
+def _results(
+    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+) -> WinnerResults:
     """The winner's row, with what the fit of all arms says of itself."""
     won, other = contest.won, contest.against
     arm, against = arms[won], None if other is None else arms[other]

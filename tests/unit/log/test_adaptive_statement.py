@@ -64,9 +64,7 @@ def test_sums_keep_it(stated: bool | None, tmp_path: Path) -> None:
 
 def test_sums_of_a_log_say_the_same() -> None:
     rows = frame().assign(p_a=0.5, p_b=0.5)
-    log = ai.AdaptiveLog(
-        rows, action="arm", reward="y", batch="week", propensities="p_{arm}", adaptive=False
-    )
+    log = ai.AdaptiveLog(rows, action="arm", reward="y", batch="week", propensities="p_{arm}", adaptive=False)
     assert ai.Sums.of_log(log).adaptive is False
     assert "assignment did not react to outcomes, as stated" in repr(ai.Sums.of_log(log))
 

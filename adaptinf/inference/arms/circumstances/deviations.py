@@ -42,7 +42,7 @@ from adaptinf.inference.scores.outcome_models import (
     outcome_model,
     running_regression,
 )
-from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 

@@ -67,5 +67,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     )
 
 
-RELEASED = ArmMethod(name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True, unanswered=every_arm)
+RELEASED = ArmMethod(
+    name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True, unanswered=every_arm
+)
 """From the log's private releases alone."""

@@ -1,4 +1,4 @@
-"""A contrast reads the rewards of its own two arms: rounds of others change neither its law nor its numbers."""
+"""A contrast reads the rewards of its own two arms: rounds of others change nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,9 @@ def test_sums() -> None:
     frame, options = two(), {"propensities": "p_{arm}"}
     found = []
     for rows in (frame, with_third(frame)):
-        sums = ai.aggregate(rows, action="arm", reward="y", batch="week", centre=0.0, arms=[0, 1, 2], **options)
+        sums = ai.aggregate(
+            rows, action="arm", reward="y", batch="week", centre=0.0, arms=[0, 1, 2], **options
+        )
         found.append(ai.Contrast(sums, treatment=1, control=0).fit("aipw"))
     same(*found)
 

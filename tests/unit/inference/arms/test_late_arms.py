@@ -80,7 +80,10 @@ class TestRuledOut:
         call = {"estimator": "aipw", "weights": "uniform"}
         for options in ({"outcome_round": "known"}, {"unit": "unit"}):
             log = log_of(known, batch="day", **options)
-            same(ai.ArmMeans(log).fit(**call), ai.ArmMeans(full_of(known, every, batch="day", **options)).fit(**call))
+            same(
+                ai.ArmMeans(log).fit(**call),
+                ai.ArmMeans(full_of(known, every, batch="day", **options)).fit(**call),
+            )
 
     def test_where_room_is_left_nothing_is_ruled_out(self) -> None:
         batch, action = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 1, 0, 2])
@@ -110,7 +113,12 @@ class TestFromBatches:
         assert ai.Winner(log).fit().conf_int().equals(ai.Winner(full).fit().conf_int())
 
     def test_one_arm_without_rounds_has_what_is_left(self, tmp_path: Any) -> None:
-        rows = {"arm": list("ABABAD"), "p": [0.5, 0.5, 0.3, 0.3, 0.6, 0.4], "day": [0, 0, 1, 1, 2, 2], "y": 0.0}
+        rows = {
+            "arm": list("ABABAD"),
+            "p": [0.5, 0.5, 0.3, 0.3, 0.6, 0.4],
+            "day": [0, 0, 1, 1, 2, 2],
+            "y": 0.0,
+        }
         log = log_of(pd.DataFrame(rows), propensities="from batches", batch="day")
         assert log.arrays.propensities is not None
         wanted = [[0.5, 0.5, 0.0], [0.3, 0.3, 0.4], [0.6, 0.0, 0.4]]
@@ -121,8 +129,14 @@ class TestFromBatches:
     @pytest.mark.parametrize(
         ("changed", "told"),
         [
-            ({"p": [0.5, 0.5, 0.3, 0.4, 0.5, 0.5]}, r"in 1 batches \(1, counted from 0\) a chosen arm's propensity"),
-            ({"p": [0.5, 0.5, 0.5, 0.5, 0.3, 0.3]}, r"in 1 batches \(1, counted from 0\) several arms were not"),
+            (
+                {"p": [0.5, 0.5, 0.3, 0.4, 0.5, 0.5]},
+                r"in 1 batches \(1, counted from 0\) a chosen arm's propensity",
+            ),
+            (
+                {"p": [0.5, 0.5, 0.5, 0.5, 0.3, 0.3]},
+                r"in 1 batches \(1, counted from 0\) several arms were not",
+            ),
             ({"p": [0.9, 0.5, 1.0, 1.0, 0.5, 0.5]}, r"in 1 batches \(0, counted from 0\) .* more than 1"),
             ({"day": 0, "p": [0.3, 0.3, 0.3, 0.3, 0.3, 0.3]}, "every arm was chosen"),
             ({"day": None}, "needs batch= and propensity="),
@@ -138,7 +152,10 @@ class TestFromBatches:
 class TestCaution:
     def test_without_batches_it_says_which_arm(self) -> None:
         log = log_of(late()[0])
-        for result in (ai.ArmMeans(log).fit("aipw"), ai.Contrast(log, treatment="D", control="A").fit("aipw")):
+        for result in (
+            ai.ArmMeans(log).fit("aipw"),
+            ai.Contrast(log, treatment="D", control="A").fit("aipw"),
+        ):
             (told,) = [one for one in result.cautions if "not chosen as often as the chosen arms'" in one]
             assert told.startswith("D (z = -100.6)")
         assert any("not chosen as often" in told for told in ai.Winner(log).fit("aipw").cautions)
@@ -152,7 +169,9 @@ class TestCaution:
         for code in range(3):
             mine = own[action == code]
             total = sum(1.0 / p for p in mine) - possible[code]
-            assert found[code] == pytest.approx(total / np.sqrt(sum((1.0 - p) / p**2 for p in mine)), rel=1e-12)
+            assert found[code] == pytest.approx(
+                total / np.sqrt(sum((1.0 - p) / p**2 for p in mine)), rel=1e-12
+            )
         assert np.isnan(frequency_statistics(action[:30], own[:30], np.full(4, 30))).sum() >= 2
         gram = inverse_sums(action, own, 3)
         again = inverse_sums(action, own, 3, np.ones((300, 3), dtype=bool))

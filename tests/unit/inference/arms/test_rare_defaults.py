@@ -16,16 +16,22 @@ from adaptinf.errors import InvalidForLog
 def random_policy(seed: int = 0, rounds: int = 10_000, arms: int = 34, rate: float = 0.005) -> pd.DataFrame:
     """The shape of the Open Bandit Dataset's random policy: about 1.5 clicks an arm."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"a": rng.integers(0, arms, rounds), "y": rng.binomial(1, rate, rounds), "p": 1 / arms})
+    frame = pd.DataFrame(
+        {"a": rng.integers(0, arms, rounds), "y": rng.binomial(1, rate, rounds), "p": 1 / arms}
+    )
     return frame.assign(position=rng.integers(1, 4, rounds))
 
 
-def moving(seed: int = 3, rounds: int = 4_000, rates: tuple[float, ...] = (0.02, 0.02, 0.0005)) -> pd.DataFrame:
+def moving(
+    seed: int = 3, rounds: int = 4_000, rates: tuple[float, ...] = (0.02, 0.02, 0.0005)
+) -> pd.DataFrame:
     """Three arms whose shares moved once, the last of which has hardly any event."""
     rng = np.random.default_rng(seed)
     share = np.repeat([[0.3, 0.3, 0.4], [0.5, 0.3, 0.2]], rounds // 2, axis=0)
     arm = (rng.random(rounds)[:, None] > share.cumsum(axis=1)).sum(axis=1)
-    frame = pd.DataFrame({"a": arm, "y": rng.binomial(1, np.array(rates)[arm]), "week": np.arange(rounds) // 500})
+    frame = pd.DataFrame(
+        {"a": arm, "y": rng.binomial(1, np.array(rates)[arm]), "week": np.arange(rounds) // 500}
+    )
     return frame.assign(**{f"p_{k}": share[:, k] for k in range(3)})
 
 
@@ -113,7 +119,9 @@ class TestWinner:
         assert tested.pvalues.iloc[0] == pytest.approx(min(1.0, 34 * 2 * test.pvalue), rel=1e-9)
         with pytest.raises(InvalidForLog, match="too rare"):
             result.best_arms()
-        assert ai.recommend(log, "winner").best.verdict.name == "projection of intervals by counts, sample-mean"
+        assert (
+            ai.recommend(log, "winner").best.verdict.name == "projection of intervals by counts, sample-mean"
+        )
         valid = [one for one in ai.recommend(log, "winner").methods if one.verdict.valid]
         assert all(np.isfinite(one.run().conf_int().to_numpy()).all() for one in valid)
 

@@ -1,4 +1,4 @@
-"""The classical analysis where nothing adapted, as a user states or propensities tell; and shares that move."""
+"""The classical analysis where nothing adapted, as stated or seen in propensities; and shares that move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from adaptinf.inference.validity.assignment import shares_pvalue, shares_pvalue_
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
-WELCH = "if assignment did not react to outcomes, say adaptive=False: then Welch's interval is valid, and shorter"
+WELCH = (
+    "if assignment did not react to outcomes, say adaptive=False: then Welch's interval is valid, and shorter"
+)
 STATED = "assignment did not react to outcomes, as you state (adaptive=False)"
 MOVED = "the arms' shares of the rounds moved"
 
@@ -95,11 +97,18 @@ class TestStated:
         assert result.estimator == "alee"
         assert [told.startswith(WELCH) for told in result.cautions] == [True]
         means = ai.ArmMeans(log_of(coin())).fit()
-        assert means.cautions[0].startswith("if assignment did not react to outcomes, say adaptive=False: then t")
+        assert means.cautions[0].startswith(
+            "if assignment did not react to outcomes, say adaptive=False: then t"
+        )
 
     @pytest.mark.parametrize(
         "options",
-        [{"adaptive": True}, {"design": ai.designs.Thompson()}, {"adaptive_rounds": 200}, {"adaptive": False}],
+        [
+            {"adaptive": True},
+            {"design": ai.designs.Thompson()},
+            {"adaptive_rounds": 200},
+            {"adaptive": False},
+        ],
     )
     def test_nobody_is_asked_who_has_answered(self, options: dict[str, Any]) -> None:
         result = ai.Contrast(log_of(coin(), **options), treatment=1, control=0).fit("alee")
@@ -111,7 +120,9 @@ class TestConstantPropensities:
     @pytest.mark.parametrize("options", [{}, {"adaptive": False}])
     def test_they_give_the_classical_analysis(self, known: dict[str, str], options: dict[str, Any]) -> None:
         frame = coin(5).assign(p=0.5, p_0=0.5, p_1=0.5)
-        log = log_of(frame[["arm", "y", *(["p"] if "propensity" in known else ["p_0", "p_1"])]], **known, **options)
+        log = log_of(
+            frame[["arm", "y", *(["p"] if "propensity" in known else ["p_0", "p_1"])]], **known, **options
+        )
         assert limits(contrast(log)) == pytest.approx(welch(frame), rel=1e-12)
 
     def test_the_chosen_arms_alone_tell_it_if_they_leave_no_room(self) -> None:
@@ -120,7 +131,10 @@ class TestConstantPropensities:
         arm = rng.choice(3, 600, p=share)
         frame = pd.DataFrame({"arm": arm, "y": rng.normal(size=600), "p": share[arm]})
         assert profile_of(log_of(frame, propensity="p")).constant_propensities
-        for changed in (frame.assign(p=0.9 * frame["p"]), frame.assign(p=frame["p"].where(frame.index > 0, 0.9))):
+        for changed in (
+            frame.assign(p=0.9 * frame["p"]),
+            frame.assign(p=frame["p"].where(frame.index > 0, 0.9)),
+        ):
             assert not profile_of(log_of(changed, propensity="p")).constant_propensities
         assert not profile_of(log_of(frame[frame["arm"] > 0], propensity="p")).constant_propensities
 
@@ -133,7 +147,9 @@ class TestConstantPropensities:
     def test_a_coin_that_was_none_is_cautioned(self) -> None:
         """A column of 1/2 beside choices that were not made so."""
         rng = np.random.default_rng(7)
-        frame = pd.DataFrame({"arm": (rng.random(2_000) < 0.7).astype(int), "y": rng.normal(size=2_000), "p": 0.5})
+        frame = pd.DataFrame(
+            {"arm": (rng.random(2_000) < 0.7).astype(int), "y": rng.normal(size=2_000), "p": 0.5}
+        )
         result = contrast(log_of(frame, propensity="p"))
         assert result.estimator == "sample-mean"
         assert any("not chosen as often as the logged propensities say" in told for told in result.cautions)
