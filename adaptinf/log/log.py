@@ -50,11 +50,11 @@ class AdaptiveLog(LogColumns, Publishable):
     propensities : mapping of arm to str, or str, optional
         Column with the probability of each arm, chosen or not, in [0, 1], or their names with ``{arm}`` for
         the arm, such as ``"p_{arm}"``; or ``"from batches"``, which fills in every arm's from `propensity`
-        where it stays the same within a batch: an arm without rounds there has what the others leave. Rows
-        must sum to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a millionth of
-        it. By default the columns named ``propensity_<arm>``, where the frame has them; without ``arms=``
-        such a column also adds an arm that nobody chose. Such columns are refused where none belongs to an
-        arm, except for a single one beside `propensity`.
+        where it stays within a batch: an arm without rounds there has what the others leave. Rows must sum
+        to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a millionth of it. By
+        default the columns named ``propensity_<arm>``, where the frame has them; without ``arms=`` such a
+        column also adds an arm that nobody chose. Such columns are refused where none belongs to an arm,
+        except for a single one beside `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
@@ -119,9 +119,7 @@ class AdaptiveLog(LogColumns, Publishable):
         they had one although the log does not have them. By default they may have had one where the log has
         contexts and does not name a design that ignores them.
     adaptive : bool, optional
-        Whether assignment reacted to outcomes. False is your statement that it did not: arms were drawn with
-        probabilities that no reward moved, as in an A/B test, and the classical analysis holds. By default it
-        may have, unless the design or propensities that never move say otherwise.
+        Whether assignment reacted to outcomes; False (an A/B test) gives the classical analysis.
 
     Attributes
     ----------

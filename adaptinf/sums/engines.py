@@ -160,8 +160,7 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    found = Findings()
-    rows = opened(table)
+    found, rows = Findings(), opened(table)
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     columns = columns_of(rows, given, declared, found)
     found.raise_if_any("the table")

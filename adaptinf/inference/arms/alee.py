@@ -24,6 +24,7 @@ from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED, moving_mean_cautions
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
@@ -174,7 +175,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=question.successes,
+        successes=compared(question).successes[question.codes],
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,

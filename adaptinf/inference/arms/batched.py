@@ -23,6 +23,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.base import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
@@ -237,7 +238,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     profile, codes = question.profile, question.codes
     labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
-    skewness = question.squared_skewness / np.maximum(pulls, 1.0)
+    skewness = compared(question).squared_skewness / np.maximum(pulls, 1.0)
     cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
     if math.isnan(estimate):
         cautions += ("in a batch the rewards do not vary: there is no estimate",)

@@ -223,7 +223,8 @@ def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool)
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
     """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
-    skewed = np.any(question.squared_skewness * fit.evenness_lost > SKEWED)
+    rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
+    skewed = np.any(rewards.squared_skewness * fit.evenness_lost > SKEWED)
     return bool(skewed) and not question.profile.repeated_units
 
 
@@ -270,18 +271,6 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
         elif n > 1 and math.isnan(size) and fit.by_unit is None:
             notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
     return notes
-
-
-def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
-    """Cautions on arms whose rewards do not vary, which therefore tell no standard error."""
-    arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
-    if test not in ("exact", "few"):
-        why = "its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
-        return [f"{arm}: {why}sample means)" for arm in arms]
-    why = (
-        "its rewards do not vary: differences from it have no standard error, and their interval is by counts"
-    )
-    return [f"{arm}: {why}" for arm in arms if question.contrast]
 
 
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
@@ -385,7 +374,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     notes = [*fit.told, *method.notes(question, fit, kind, correction)]
-    cautions = [*fit.warned, *method.cautions(question, fit), *unvarying(question, fit, kind)]
+    unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
+    cautions = [*fit.warned, *method.cautions(question, fit), *unvarying]
     if fit.choice.reason:
         data = "log" if question.profile.sums is None else "sums"
         notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
@@ -25,36 +25,6 @@ class Question:
     decay: float | None = None
     variation: float | None = None
     stationary: bool = False
-
-    @property
-    def squared_skewness(self) -> float:
-        """Squared skewness of rewards together: of the arms that are compared, or of all for means."""
-        return self.profile.squared_skewness_of(self._compared)
-
-    @property
-    def two_values(self) -> tuple[float, float] | None:
-        """The two values that these rewards take, the smaller one first; None where they take others."""
-        return self.profile.two_values_of(self._compared)
-
-    @property
-    def binary(self) -> bool:
-        """Whether these rewards take two values, 0 and 1 or others."""
-        return self.two_values is not None
-
-    @property
-    def successes(self) -> FloatArray:
-        """Number of rewards of each arm that are the larger of two values, else 0; shape (k,)."""
-        return self.profile.successes_of(self._compared)[self.codes]
-
-    @property
-    def heavy_tailed(self) -> bool:
-        """Whether these rewards together have heavy tails on both sides."""
-        return self.profile.heavy_tailed_of(self._compared)
-
-    @property
-    def _compared(self) -> tuple[int, ...] | None:
-        """Arms whose rewards together settle what is read of their shape; None for all of the log's."""
-        return tuple(sorted(self.codes.tolist())) if self.contrast else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from adaptinf.inference.arms.fit import (
     ArmFit,
     holds_always,
@@ -18,7 +16,6 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord
-from adaptinf.inference.validity.rare import without_interval
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray
 
@@ -26,15 +23,14 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
 
 
-def rare_arms(question: Question, verdict: Verdict) -> int:
-    """How many arms have too few outcomes other than the commonest for a usual interval."""
-    codes, profile = question.codes, question.profile
-    return int(np.count_nonzero(without_interval(profile.uncommon[codes]) & (profile.pulls[codes] > 0.0)))
+def never(question: Question, verdict: Verdict) -> bool:
+    """Of a method that gives arms with too few outcomes no interval."""
+    return False
 
 
-def every_arm(question: Question, verdict: Verdict) -> int:
+def always(question: Question, verdict: Verdict) -> bool:
     """Of a method whose intervals do not rest on how rare outcomes are."""
-    return 0
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +44,8 @@ class ArmMethod(MethodRecord[Question]):
     """Why the numbers may be worth less than their label says; sentences without a full stop."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether what a fit gives without correction is valid."""
-    unanswered: Callable[[Question, Verdict], int] = rare_arms
-    """Arms that a valid variant gives no interval, by how many outcomes they have."""
+    of_counts: Callable[[Question, Verdict], bool] = never
+    """Whether a valid variant has intervals for arms of too few outcomes for usual ones."""
     resolve_test: Callable[..., str] = normal_test
     """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows

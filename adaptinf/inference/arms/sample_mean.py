@@ -14,11 +14,12 @@ from adaptinf.inference.arms.circumstances import from_sums
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.question import Asked, Choice, Question
-from adaptinf.inference.arms.record import ArmMethod, rare_arms
+from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
 from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -89,7 +90,7 @@ def _exact(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with exact binomial tests"
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
-    if not reason and not question.binary:
+    if not reason and not compared(question).binary:
         reason = "it needs rewards that take two values, such as 0 and 1"
     elif not reason and profile.repeated_units:
         reason, runs = profile.unit_refusal, True
@@ -112,11 +113,9 @@ def _plainly_sampled(profile: LogProfile) -> bool:
     return not profile.log.context or profile.constant_propensities
 
 
-def _unanswered(question: Question, verdict: Verdict) -> int:
-    """None where rewards take two values and counts are fixed: exact tests are of any number of events."""
-    profile = question.profile
-    exact = question.binary and not profile.adaptive and not verdict.corrected
-    return 0 if exact else rare_arms(question, verdict)
+def _of_counts(question: Question, verdict: Verdict) -> bool:
+    """Where rewards take two values and counts are fixed: exact tests are of any number of events."""
+    return compared(question).binary and not question.profile.adaptive and not verdict.corrected
 
 
 def _corrected(question: Question) -> Verdict:
@@ -131,19 +130,19 @@ def _corrected(question: Question) -> Verdict:
         reason = profile.no_correction
     if reason or correction is None:
         return Verdict(name, "not valid", 29.0, _CALL, reason)
-    label = "exact" if question.binary else "asymptotic"
+    label = "exact" if compared(question).binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         useless = "no interval is of any use"
         return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
-    short = ratio <= (_PATIENCE if question.binary else 1.0)
+    short = ratio <= (_PATIENCE if compared(question).binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
         f"{ratio:.2g} times as long as those of alee"
     )
     said += "" if short else ", which is therefore put first unless exactness is needed"
-    cautions = [] if question.binary else ["the t approximation may fail so far out in the tail"]
+    cautions = [] if compared(question).binary else ["the t approximation may fail so far out in the tail"]
     if not profile.context_free:
         cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
     mixed = profile.mixing_assumption
@@ -173,8 +172,8 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=question.successes,
-        values=question.two_values or (0.0, 1.0),
+        successes=compared(question).successes[codes],
+        values=compared(question).two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -187,7 +186,7 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
 
     Hall's correction of t where rewards are skewed, and adaptivity needs none.
     """
-    binary = question.binary
+    binary = compared(question).binary
     if test == "exact" and not binary:
         reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
@@ -278,7 +277,7 @@ SAMPLE_MEAN = ArmMethod(
     notes=_notes,
     cautions=_cautions,
     holds=_holds,
-    unanswered=_unanswered,
+    of_counts=_of_counts,
     resolve_test=_resolve_test,
     implied_by=("exact",),
     no_weights="sample means take",

@@ -23,7 +23,7 @@ from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
-from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY, compared
 from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
 from adaptinf.inference.validity.units import FEW_UNITS
 from adaptinf.inference.validity.verdicts import Verdict
@@ -52,11 +52,6 @@ _EVERY = "they need every arm's propensity at every round, and the log has the c
 _MIXED = (
     "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
     "would be of another mix of contexts"
-)
-_CHOSEN_ALONE = "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
-_RULED_OUT = (
-    "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as impossible "
-    "there if the propensities of the others add up to 1; elsewhere that each arm could be chosen is assumed."
 )
 _HADAD = (
     "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
@@ -170,7 +165,8 @@ def _later(question: Question, weights: str) -> float:
     if weights != "uniform":
         return later if profile.context_free or weights == COMMON else later + 5.0
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
-    return later + 15.0 if profile.moves and comparable and (rare or question.heavy_tailed) else later
+    unsafe = rare or compared(question).heavy_tailed
+    return later + 15.0 if profile.moves and comparable and unsafe else later
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
@@ -315,7 +311,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
             "Propensities were estimated: that they are right is an assumption, their error is ignored."
         )
     if not profile.knows_every_propensity:
-        notes.append(_CHOSEN_ALONE if profile.partial_propensities is None else _RULED_OUT)
+        notes.append(rounds.chosen_alone_note(profile))
     return notes + _weights_notes(question, choice)
 
 

@@ -43,7 +43,7 @@ def verdicts(methods: Iterable[MethodRecord[Question]], question: Question) -> l
     found: list[Verdict] = []
     for method in methods:
         found += method.assess(question)
-    return sorted(found, key=lambda verdict: verdict.order)
+    return sorted(found, key=lambda verdict: (verdict.label == "not valid", verdict.rank))
 
 
 def refusal(check: Callable[..., Any], *arguments: Any) -> str:

@@ -12,17 +12,11 @@ from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import MOVED, VISIBLE, deciding_context, shares_pvalue
-from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
-from adaptinf.inference.validity.chosen_alone import (
-    chosen_alone_caution,
-    propensities_as_far_as_known,
-)
+from adaptinf.inference.validity.calibration import PropensityFacts
 from adaptinf.inference.validity.reward_facts import RewardFacts
-from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
-from adaptinf.log.validation.batches import full_batches
 from adaptinf.sums import Sums
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -32,10 +26,6 @@ FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-_CONTRADICTED = (
-    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
-    "can hardly be those of the choices, and what divides by them is not to be trusted"
-)
 _NO_CONTEXTS = "contexts that the log does not have"
 
 _IN_PLACE_OF_MEANS = {
@@ -46,7 +36,7 @@ _IN_PLACE_OF_MEANS = {
 }
 
 
-class LogProfile(UnitFacts, RewardFacts):
+class LogProfile(PropensityFacts, RewardFacts):
     """The facts of one log; each is computed when it is first asked for."""
 
     sums: Sums | None = None
@@ -261,30 +251,6 @@ class LogProfile(UnitFacts, RewardFacts):
 
     # Propensities
 
-    @cached_property
-    def propensity(self) -> FloatArray | None:
-        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
-        known = self.log.arrays.propensity
-        return known[self._first_rounds] if known is not None and self.drawn_once else known
-
-    @cached_property
-    def propensities(self) -> FloatArray | None:
-        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
-        known = self.log.arrays.propensities
-        return known[self._first_rounds] if known is not None and self.drawn_once else known
-
-    @cached_property
-    def partial_propensities(self) -> FloatArray | None:
-        """Propensities of every arm as far as the chosen arms' tell; None where they rule no arm out; (T, K).
-
-        0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
-        chosen arm, and 1 for arms that may have been possible.
-        """
-        arrays, n_arms = self.log.arrays, self.log.n_arms
-        if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
-            return None
-        return propensities_as_far_as_known(arrays.batch, arrays.action, self.propensity, n_arms)
-
     @property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
@@ -295,87 +261,10 @@ class LogProfile(UnitFacts, RewardFacts):
         """Whether rounds fall into batches."""
         return self.log.arrays.batch is not None
 
-    @cached_property
-    def pulls(self) -> FloatArray:
-        """Number of rounds that chose each arm, shape (K,)."""
-        return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
-
-    @cached_property
-    def inverse_squares(self) -> FloatArray:
-        """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
-        return self._inverse_powers(2)
-
-    @cached_property
-    def inverse_cubes(self) -> FloatArray:
-        """Sum of 1/e^3 over the rounds that chose each arm, e its propensity; shape (K,)."""
-        return self._inverse_powers(3)
-
-    def _inverse_powers(self, power: int) -> FloatArray:
-        own = self.log.arrays.propensity
-        assert own is not None
-        weights = own ** -float(power)
-        return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
-
-    @cached_property
-    def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
-        return self.log.arrays.propensities is not None
-
     @property
     def may_weigh_rounds(self) -> bool:
         """Whether there are rounds whose weights could be made from every arm's propensities."""
         return self.sums is None and self.knows_every_propensity
-
-    @cached_property
-    def estimated(self) -> bool:
-        """Whether the propensities are estimates."""
-        return self.log.propensity_status == "estimated"
-
-    @cached_property
-    def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
-
-        Those of the chosen arms alone tell it where each arm's never changes and all of them add up to 1.
-        A log that states that assignment reacted to outcomes contradicts them.
-        """
-        return self._never_move and not self.log.adaptive
-
-    @cached_property
-    def _never_move(self) -> bool:
-        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
-        if self.estimated or self.varying_propensities or self.propensity is None:
-            return False
-        action = self.log.arrays.action
-        return self.knows_every_propensity or bool(
-            full_batches(np.zeros_like(action), action, self.propensity, self.log.n_arms).all()
-        )
-
-    @cached_property
-    def varying_propensities(self) -> bool:
-        """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
-        if self.estimated or self.propensity is None:
-            return False
-        if self.propensities is not None:
-            away = (
-                max(column.max() - column[0], column[0] - column.min())
-                for column in self.propensities.T
-                if column.size
-            )
-            return any(bool(gap > _SAME) for gap in away)
-        chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
-        return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
-
-    @cached_property
-    def propensity_cautions(self) -> tuple[str, ...]:
-        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
-        if self.propensity is None or self.estimated:
-            return ()
-        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
-        found = calibration_caution(miscalibration(self.log, draws))
-        if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
-            possible = self.log.n_rounds - self.impossible
-            found += chosen_alone_caution(self.log.arrays.action, self.propensity, possible, self.log.arms)
-        return (*found, _CONTRADICTED) if self.log.adaptive and self._never_move else found
 
     @cached_property
     def moves(self) -> bool:
@@ -386,30 +275,6 @@ class LogProfile(UnitFacts, RewardFacts):
     def context_may_move(self) -> bool:
         """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
         return self.knows_every_propensity and self.moves and not self.context_free
-
-    @cached_property
-    def impossible(self) -> IntArray:
-        """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
-        n_arms = self.log.n_arms
-        if self.propensities is not None:
-            return _rounds_without(self.propensities)
-        if self.propensity is None:
-            return np.zeros(n_arms, dtype=np.int64)
-        if self.partial_propensities is not None:
-            return _rounds_without(self.partial_propensities)
-        sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
-        return np.asarray(sure.sum() - sure, dtype=np.int64)
-
-    @cached_property
-    def smallest_propensity(self) -> FloatArray:
-        """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
-        n_arms, every = self.log.n_arms, self.propensities
-        if every is not None and not self.impossible.any():
-            return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
-        if every is not None:
-            return np.array([column[column > 0.0].min(initial=1.0) for column in every.T])
-        least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
-        return np.full(n_arms, least)
 
     # Guarantee
 
@@ -443,13 +308,15 @@ def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
     return profile
 
 
+def compared(question: Any) -> RewardFacts:
+    """The rewards together that settle what is read of their shape: all, or those of a contrast's arms.
+
+    `question` has a profile, codes (k,), and says whether it is of a contrast.
+    """
+    profile: LogProfile = question.profile
+    return profile.of_arms(question.codes) if question.contrast else profile
+
+
 def is_binary(reward: FloatArray) -> bool:
     """Whether all rewards are 0 or 1; reward (T,)."""
     return bool(np.all((reward == 0.0) | (reward == 1.0)))
-
-
-def _rounds_without(propensities: FloatArray) -> IntArray:
-    """Rounds in which each arm has propensity 0, without an array of the size of `propensities`; (K,)."""
-    if propensities.size == 0 or propensities.min() > 0.0:
-        return np.zeros(propensities.shape[1], dtype=np.int64)
-    return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

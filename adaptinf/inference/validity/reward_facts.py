@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,42 +27,20 @@ class RewardFacts:
     log: AdaptiveLog
 
     @cached_property
-    def _of_some(self) -> dict[tuple[str, tuple[int, ...]], Any]:
+    def _some(self) -> dict[tuple[int, ...], RewardFacts]:
         return {}
 
-    def _fact(self, name: str, arms: tuple[int, ...] | None) -> Any:
-        """A fact of the rewards of some arms together, or of all; it is kept, and the rewards are not."""
-        if arms is None or len(arms) == self.log.n_arms:
-            return getattr(self, name)
-        if (name, arms) not in self._of_some:
-            self._of_some[name, arms] = getattr(self._with_arms(arms), name)
-        return self._of_some[name, arms]
+    def of_arms(self, codes: IntArray) -> RewardFacts:
+        """The facts of the rewards of some arms together, which are kept; codes (k,)."""
+        arms = tuple(sorted(codes.tolist()))
+        if len(arms) == self.log.n_arms:
+            return self
+        if arms not in self._some:
+            self._some[arms] = self._with_arms(arms)
+        return self._some[arms]
 
     def _with_arms(self, arms: tuple[int, ...]) -> RewardFacts:
-        """The facts of the rewards of some arms."""
         return _RewardsOfArms(self, arms)
-
-    def squared_skewness_of(self, arms: tuple[int, ...] | None) -> float:
-        """Squared skewness of the rewards of some arms together, None for all."""
-        return float(self._fact("squared_skewness", arms))
-
-    def two_values_of(self, arms: tuple[int, ...] | None) -> tuple[float, float] | None:
-        """The two values that the rewards of some arms take, the smaller one first.
-
-        Where these take one alone, those of all arms tell what the other is.
-        """
-        own = arms if self._fact("varied", arms) else None
-        found: tuple[float, float] | None = self._fact("two_values", own)
-        return found
-
-    def successes_of(self, arms: tuple[int, ...] | None) -> FloatArray:
-        """Number of rewards of each arm that are the larger of the two values of some; shape (K,)."""
-        own = arms if self._fact("varied", arms) else None
-        return np.asarray(self._fact("successes", own), dtype=np.float64)
-
-    def heavy_tailed_of(self, arms: tuple[int, ...] | None) -> bool:
-        """Whether the rewards of some arms together have heavy tails on both sides."""
-        return bool(self._fact("heavy_tailed", arms))
 
     @cached_property
     def varied(self) -> bool:
@@ -152,21 +129,22 @@ class RewardFacts:
         return float(self.rewards.std()) if len(self.rewards) else math.nan
 
 
+class _Rewards(RewardFacts):
+    """The facts of some rewards; reward, action (n,)."""
+
+    def __init__(self, log: AdaptiveLog, reward: FloatArray, action: IntArray) -> None:
+        self.log, self.rewards, self.rewarded_actions = log, reward, action
+
+
 class _RewardsOfArms(RewardFacts):
-    """The facts of the rewards of some arms of a log."""
+    """The facts of the rewards of some arms; where these take one value alone, all tell what another is."""
 
     def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
         self.log = whole.log
         keep = np.zeros(whole.log.n_arms, dtype=bool)
         keep[list(arms)] = True
-        self._rows, self._whole = keep[whole.rewarded_actions], whole
-
-    @cached_property
-    def rewards(self) -> FloatArray:
-        """The rewards of these arms that are observed."""
-        return self._whole.rewards[self._rows]
-
-    @cached_property
-    def rewarded_actions(self) -> IntArray:
-        """The arm of each of them."""
-        return self._whole.rewarded_actions[self._rows]
+        rows = keep[whole.rewarded_actions]
+        own = _Rewards(whole.log, whole.rewards[rows], whole.rewarded_actions[rows])
+        of_values = own if own.varied else whole
+        self.two_values, self.successes = of_values.two_values, of_values.successes
+        self.squared_skewness, self.heavy_tailed = own.squared_skewness, own.heavy_tailed

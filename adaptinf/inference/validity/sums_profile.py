@@ -119,12 +119,16 @@ class SumsProfile(LogProfile):
 
     def _with_arms(self, arms: tuple[int, ...]) -> LogProfile:
         """The profile of the cells of some arms, of whose rewards alone it is asked."""
+        if not self.pulls[list(arms)].any():
+            return self
         part = SumsProfile(self.sums)
         outside = np.ones(self.log.n_arms, dtype=bool)
         outside[list(arms)] = False
         moments, nonzero = self.cells.moments.copy(), self.cells.nonzero.copy()
         moments[..., outside], nonzero[:, outside] = 0.0, 0.0
         part.cells = replace(self.cells, moments=moments, nonzero=nonzero)
+        if not part.varied:
+            part.two_values, part.successes = self.two_values, self.successes
         return part
 
     # Units and contexts

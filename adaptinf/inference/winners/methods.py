@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.arms.record import rare_arms
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.verdicts import Verdict
@@ -93,7 +93,7 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
 
 def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
     """Whether intervals by counts take the place of normal laws, as an arm's outcomes are too rare."""
-    return verdict.valid and verdict.unanswered < rare_arms(question.arms, verdict)
+    return verdict.valid and verdict.unanswered < rare_arms(question.arms)
 
 
 def _projected(question: WinnerQuestion, verdict: Verdict, arguments: dict[str, Any]) -> Verdict:

@@ -54,6 +54,31 @@ def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_ar
     return np.asarray(~cells.moved & (np.abs(cells.total - 1.0) <= SUM_TOLERANCE))
 
 
+def propensities_as_far_as_known(
+    batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
+) -> FloatArray | None:
+    """Every arm's propensity as far as that of the chosen arms tells; None where no arm is ruled out.
+
+    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged one of the
+    chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no
+    room to others, else 1.
+    """
+    full = full_batches(batch, action, propensity, n_arms)
+    out = []
+    for code in range(n_arms):
+        served = np.zeros(len(full), dtype=bool)
+        served[batch[action == code]] = True
+        out.append(full & ~served)
+    if not any(one.any() for one in out):
+        return None
+    table = np.ones((len(action), n_arms))
+    table[propensity >= 1.0] = 0.0
+    for code, one in enumerate(out):
+        table[one[batch], code] = 0.0
+    table[np.arange(len(action)), action] = propensity
+    return table
+
+
 def filled_from_batches(
     batch: IntArray | None,
     action: IntArray,

@@ -120,7 +120,7 @@ def test_whether_assignment_reacted(run: Run, tmp_path: Path, flag: str | None, 
     given = [str(tmp_path / "ab.csv"), *named, "--treatment", "b", "--control", "a", "--format", "json"]
     found = json.loads(run("analyze", *given)[1])
     assert found["estimator"] == estimator
-    assert any("say adaptive=False" in told for told in found["cautions"]) is (flag is None)
+    assert any("say adaptive=False" in told for told in found["notes"]) is (flag is None)
 
 
 def test_propensities_from_batches(run: Run, tmp_path: Path) -> None:

@@ -97,6 +97,16 @@ def gaps_notes(question: Question) -> tuple[list[str], list[str]]:
     ]
 
 
+def chosen_alone_note(profile: LogProfile) -> str:
+    """What is assumed where the chosen arms' propensities are known alone."""
+    ruled_out = (
+        "an arm without rounds in a batch counts as impossible there if the propensities of the others add "
+        "up to 1; elsewhere "
+    )
+    where = "" if profile.partial_propensities is None else ruled_out
+    return f"The log has the chosen arm's propensity alone: {where}that each arm could be chosen is assumed."
+
+
 def _possible(question: Question) -> BoolArray:
     """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
     profile = question.profile

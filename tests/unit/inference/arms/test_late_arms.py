@@ -11,8 +11,9 @@ import pytest
 import adaptinf as ai
 from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.propensities import inverse_sums
-from adaptinf.inference.validity.chosen_alone import frequency_statistics, propensities_as_far_as_known
+from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation.batches import propensities_as_far_as_known
 from adaptinf.typing import FloatArray
 
 RATES = np.array([0.04, 0.04, 0.06])
