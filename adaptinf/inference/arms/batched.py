@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
 _STRETCH = 2**18
+_MOVED_INSIDE = (
+    "the arms' shares move within batches, where their probabilities are taken to stay: a drift that arms "
+    "share biases the difference (batches within which they stay, such as hours, would do without that)"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +202,8 @@ def _assess(question: Question) -> list[Verdict]:
     )
     assumes += question.profile.mixing_assumption
     # Where nothing adapted and shares moved, plain samples are of different times.
-    first = not question.profile.adaptive and question.profile.shares_move
+    profile = question.profile
+    first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
     return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, assumes)]
 
 
@@ -240,6 +245,8 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     pulls = np.array([found.treated.sum(), found.control.sum()])
     skewness = compared(question).squared_skewness / np.maximum(pulls, 1.0)
     cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    if not profile.adaptive and profile.shares_move_in_batches:
+        cautions += (_MOVED_INSIDE,)
     if math.isnan(estimate):
         cautions += ("in a batch the rewards do not vary: there is no estimate",)
     law: Reference = reference

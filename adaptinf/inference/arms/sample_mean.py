@@ -239,7 +239,7 @@ def _moved(profile: LogProfile) -> str:
     if profile.knows_propensities and not profile.estimated:
         return f"{_MOVED} (aipw, by the propensities, does without that)"
     way = "give batch=, stretches in which they stay, to compare arms within these"
-    if profile.batched:
+    if profile.batched and not profile.shares_move_in_batches:
         way = "Contrast compares arms within batches by estimator='batched'"
     return f"{_MOVED} (p < {MOVED:g}; {way})"
 

@@ -3,7 +3,7 @@
 References
 ----------
 Landis, Heyman, Koch (1978), "Average partial association in three-way contingency tables" (the general
-association statistic of Cochran, Mantel and Haenszel).
+association statistic of Cochran, Mantel and Haenszel). Mood (1940), "The distribution theory of runs".
 """
 
 from __future__ import annotations
@@ -88,6 +88,31 @@ def shares_pvalue_of_counts(pulls: FloatArray) -> float:
     table = np.zeros((int(stretch.max(initial=0)) + 1, arms))
     np.add.at(table, stretch, counts)
     return _homogeneity(table)
+
+
+def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
+    """P-value of too few runs of one arm within batches, all rounds in one where there are none.
+
+    Shapes: action, batch, from 0 (T,).
+
+    Arms drawn with the same probabilities come in all orders alike, given their numbers: of N rounds with n_k
+    of arm k the mean number of runs is (N (N + 1) - S2) / N, S_j the sum of n_k^j, and its variance is (S2
+    (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)). Shares that move, as by the hour, make fewer of them;
+    arms that take turns, or come in balanced blocks, make more.
+    """
+    place = np.zeros_like(action) if batch is None else batch - int(batch.min(initial=0))
+    cell, cells = pd.factorize(place * n_arms + action)
+    counts = np.bincount(cell, minlength=len(cells)).astype(np.float64)
+    owner = np.asarray(cells, dtype=np.int64) // n_arms
+    n, squares, cubes = (np.bincount(owner, weights=counts**power) for power in (1, 2, 3))
+    several = n > 1.0
+    n, squares, cubes = n[several], squares[several], cubes[several]
+    same = place[1:] == place[:-1]
+    runs = float(np.count_nonzero(same & (action[1:] != action[:-1])) + len(n))
+    mean = float(((n * (n + 1.0) - squares) / n).sum())
+    spread = (squares * (squares + n * (n + 1.0)) - 2.0 * n * cubes - n**3) / (n**2 * (n - 1.0))
+    variance = float(np.maximum(spread, 0.0).sum())
+    return float(special.ndtr((runs - mean) / math.sqrt(variance))) if variance > 0.0 else 1.0
 
 
 def _least_rounds(totals: IntArray | FloatArray) -> int:

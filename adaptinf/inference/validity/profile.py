@@ -11,7 +11,13 @@ import numpy as np
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
-from adaptinf.inference.validity.assignment import MOVED, VISIBLE, deciding_context, shares_pvalue
+from adaptinf.inference.validity.assignment import (
+    MOVED,
+    VISIBLE,
+    deciding_context,
+    runs_pvalue,
+    shares_pvalue,
+)
 from adaptinf.inference.validity.calibration import PropensityFacts
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
@@ -102,13 +108,24 @@ class LogProfile(PropensityFacts, RewardFacts):
         known = self.knows_propensities and not self.estimated
         if known or self.repeated_units:
             return self.varying_propensities
-        return self._shares_pvalue < MOVED
+        return min(self._shares_pvalue, self._runs_pvalue) < MOVED / 2.0
+
+    @cached_property
+    def shares_move_in_batches(self) -> bool:
+        """Whether that is so within batches, where batched least squares takes them to stay."""
+        return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
 
     @cached_property
     def _shares_pvalue(self) -> float:
         """P-value of the arms' shares being the same in all batches, or stretches of rounds."""
         arrays = self.log.arrays
         return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
+
+    @cached_property
+    def _runs_pvalue(self) -> float:
+        """P-value of arms that are drawn alike within batches, or in all rounds, by their runs."""
+        arrays = self.log.arrays
+        return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
     def stability(self) -> Stability | None:

@@ -265,6 +265,11 @@ class SumsProfile(LogProfile):
         return shares_pvalue_of_counts(self.cells.pulls)
 
     @cached_property
+    def _runs_pvalue(self) -> float:
+        """1: sums do not keep the order of rounds within batches."""
+        return 1.0
+
+    @cached_property
     def impossible(self) -> IntArray:
         """Number of rounds in which each arm could not be chosen, shape (K,)."""
         return np.asarray(self.cells.rounds @ ~self.cells.possible, dtype=np.int64)

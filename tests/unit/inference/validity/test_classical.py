@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.inference.validity.assignment import shares_pvalue, shares_pvalue_of_counts
+from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, shares_pvalue_of_counts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
@@ -203,11 +203,42 @@ class TestMovingShares:
             covered += low <= 0.0 <= high
         assert covered / 100 > 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / 100)
 
+    @pytest.mark.parametrize("batch", [None, "day"])
+    def test_a_cycle_within_days_shows_in_the_runs_of_arms(self, batch: str | None) -> None:
+        """A round an hour: no stretch of rounds shows it, and shares move within days, taken as batches."""
+        rng = np.random.default_rng(12)
+        wave = np.sin(2.0 * np.pi * (np.arange(960) % 24) / 24.0)
+        arm = (rng.random(960) < 0.5 + 0.35 * wave).astype(int)
+        frame = pd.DataFrame({"arm": arm, "y": wave + rng.normal(size=960), "day": np.arange(960) // 24})
+        log = log_of(frame, adaptive=False, batch=batch)
+        result = contrast(log)
+        assert any(told.startswith(MOVED) for told in result.cautions)
+        assert result.estimator == "sample-mean"
+        if batch is not None:
+            inside = ai.Contrast(log, treatment=1, control=0).fit("batched")
+            assert any("move within batches" in told for told in inside.cautions)
+
+    def test_runs_by_permutation(self) -> None:
+        rng = np.random.default_rng(13)
+        arm, batch = rng.choice(3, 60, p=[0.2, 0.3, 0.5]), np.repeat([0, 1, 2], 20)
+        drawn = []
+        for _ in range(20_000):
+            mixed = arm.copy()
+            for one in range(3):
+                rng.shuffle(mixed[20 * one : 20 * one + 20])
+            drawn.append(np.count_nonzero((mixed[1:] != mixed[:-1]) & (batch[1:] == batch[:-1])))
+        own = np.count_nonzero((arm[1:] != arm[:-1]) & (batch[1:] == batch[:-1]))
+        wanted = stats.norm.cdf((own - np.mean(drawn)) / np.std(drawn))
+        assert runs_pvalue(arm, 3, batch) == pytest.approx(wanted, abs=0.01)
+        assert runs_pvalue(np.arange(40) % 2, 2, None) > 0.999  # arms that take turns
+        assert runs_pvalue(np.arange(40) // 20, 2, None) < 1e-8
+        assert runs_pvalue(np.zeros(40, dtype=np.int64), 2, None) == 1.0
+
     def test_false_alarms_are_rare(self) -> None:
         """At .001: of 3,000 coins, and of rare arms in small batches, hardly any."""
         rng = np.random.default_rng(8)
         share = np.array([0.02, 0.08, 0.3, 0.6])
-        alarms = [0, 0, 0]
+        alarms = [0, 0, 0, 0]
         for _ in range(1_000):
             arm, batch = rng.choice(4, 700, p=share), np.sort(rng.integers(0, 100, 700))
             counts = np.zeros((100, 4))
@@ -215,6 +246,7 @@ class TestMovingShares:
             alarms[0] += shares_pvalue(arm, 4, None) < 1e-3
             alarms[1] += shares_pvalue(arm, 4, batch) < 1e-3
             alarms[2] += shares_pvalue_of_counts(counts) < 1e-3
+            alarms[3] += min(runs_pvalue(arm, 4, None), runs_pvalue(arm, 4, batch)) < 5e-4
         assert max(alarms) <= 8  # P(more than 8) at .001 is 1e-6, at .002 2e-4
 
     def test_the_statistic_by_scipy(self) -> None:
