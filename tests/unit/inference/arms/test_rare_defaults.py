@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.errors import InvalidForLog
+from adaptinf.errors import InvalidForLog, ParameterError
 
 
 def random_policy(seed: int = 0, rounds: int = 10_000, arms: int = 34, rate: float = 0.005) -> pd.DataFrame:
@@ -143,3 +143,8 @@ class TestWinner:
         wanted = pair.conf_int(0.05 / family).to_numpy()[0]
         assert result.conf_int().to_numpy()[0] == pytest.approx(wanted, rel=1e-9)
         assert result.validity == "asymptotic"
+
+    def test_its_picture_is_refused_with_the_reason(self) -> None:
+        result = ai.Winner(log_of(random_policy(1, 3_000, 5), adaptive=False)).fit()
+        with pytest.raises(ParameterError, match="counts too small for normal laws"):
+            ai.plots.winner(result)
