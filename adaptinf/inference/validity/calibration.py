@@ -39,7 +39,7 @@ _LEAST_VARIANCE = 25.0
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-_CONTRADICTED = (
+CONTRADICTED = (
     "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
     "can hardly be those of the choices, and what divides by them is not to be trusted"
 )
@@ -289,7 +289,7 @@ class PropensityFacts(UnitFacts):
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
             possible = self.log.n_rounds - self.impossible
             found += chosen_alone_caution(self.log.arrays.action, self.propensity, possible, self.log.arms)
-        return (*found, _CONTRADICTED) if self.log.adaptive and self._never_move else found
+        return (*found, CONTRADICTED) if self.log.adaptive and self._never_move else found
 
     @cached_property
     def impossible(self) -> IntArray:

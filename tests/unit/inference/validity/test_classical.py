@@ -144,6 +144,22 @@ class TestConstantPropensities:
         assert result.estimator == "aipw"
         assert "propensities never move, and the log states" in " ".join(result.cautions)
 
+    @pytest.mark.parametrize("known", [{"propensity": "p"}, {"propensities": "p_{arm}"}])
+    def test_sums_say_the_same(self, known: dict[str, str]) -> None:
+        frame = coin(5).assign(p=0.5, p_0=0.5, p_1=0.5, week=np.arange(500) // 100)
+        rows = frame[["arm", "y", "week", *(["p"] if "propensity" in known else ["p_0", "p_1"])]]
+        named = {"action": "arm", "reward": "y", "batch": "week", **known}
+        for options in ({}, {"design": ai.designs.Uniform()}):
+            assert limits(contrast(ai.aggregate(rows, **named, **options))) == pytest.approx(
+                welch(frame), rel=1e-9
+            )
+        stated = contrast(ai.aggregate(rows, **named, adaptive=True))
+        assert stated.estimator == "aipw"
+        assert "propensities never move, and the log states" in " ".join(stated.cautions)
+        if "propensity" in known:
+            for changed in (rows.assign(p=0.45), rows.assign(p=np.where(rows["week"] == 4, 0.6, 0.5))):
+                assert contrast(ai.aggregate(changed, **named)).estimator == "aipw"
+
     def test_a_coin_that_was_none_is_cautioned(self) -> None:
         """A column of 1/2 beside choices that were not made so."""
         rng = np.random.default_rng(7)
