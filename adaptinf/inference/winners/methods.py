@@ -83,7 +83,7 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
         if _of_counts(question, verdict):
-            found.append(_projected(question, verdict, arguments))
+            found.append(_projected(verdict, arguments))
             continue
         why = "; given which arm won, within a projection at a tenth of alpha" * verdict.valid
         named = f"hybrid interval, {verdict.name}"
@@ -96,15 +96,11 @@ def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
     return verdict.valid and verdict.unanswered < rare_arms(question.arms)
 
 
-def _projected(question: WinnerQuestion, verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
-    """The verdict on the projection of intervals by counts, which needs no normal estimates.
-
-    Those of means are exact; those of differences are adjusted.
-    """
+def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
+    """The verdict on the projection of intervals by counts, which needs no normal estimates."""
     return replace(
         verdict,
         name=f"projection of intervals by counts, {verdict.name}",
-        label="asymptotic" if question.compared else "exact",
         arguments=arguments,
         reason=f"{verdict.reason}; outcomes too rare for normal laws, whatever rule names the winner",
         assumes=verdict.assumes.removesuffix(f"; {_NORMAL}"),

