@@ -21,6 +21,7 @@ from adaptinf.texts import visible
 
 _LINE = "\n"
 _HOLDER = "{arm}"
+_FROM_BATCHES = "from batches"
 _FORMATS = ("text", "markdown", "latex", "html", "csv", "json")
 _ASKED = (
     *("treatment", "control", "by", "estimator", "weights"),
@@ -154,7 +155,8 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
         help="probability of each arm, chosen or not; or a pattern of the columns' names such as p_{arm}, or "
-        "what they begin with (default: columns propensity_ARM)",
+        "what they begin with (default: columns propensity_ARM); or 'from batches', within which those of "
+        "the chosen arms stay",
     )
     columns.add_argument(
         "--success",
@@ -182,6 +184,11 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         choices=("drop", "worst", "best"),
         help="what a missing reward means: missing at random given the arm (and context), or anything in the "
         "reward range",
+    )
+    columns.add_argument(
+        "--adaptive",
+        action=argparse.BooleanOptionalAction,
+        help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
     )
     columns.add_argument(
         "--epsilon",
@@ -217,7 +224,7 @@ def _success(text: str) -> str | dict[str, float]:
 def _pairs(text: str) -> dict[str, str] | str:
     """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
     if "=" not in text:
-        return text if _HOLDER in text else text + _HOLDER
+        return text if _HOLDER in text or text == _FROM_BATCHES else text + _HOLDER
     parts = [text] if text.count("=") == 1 else text.split(",")
     pairs = dict(part.split("=", 1) for part in parts)
     if len(pairs) < len(parts):
@@ -338,7 +345,7 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing", "adaptive")
     named = {name: getattr(arguments, name) for name in plain}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:

@@ -49,11 +49,12 @@ class AdaptiveLog(LogColumns, Publishable):
         default it is taken from the columns of all arms where there are any.
     propensities : mapping of arm to str, or str, optional
         Column with the probability of each arm, chosen or not, in [0, 1], or their names with ``{arm}`` for
-        the arm, such as ``"p_{arm}"``. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal
-        `propensity` within a millionth of it. By default the columns named
-        ``propensity_<arm>``, where the frame has them; without ``arms=`` such a column also adds an arm that
-        nobody chose. Such columns are refused where none belongs to an arm, except for a single one beside
-        `propensity`.
+        the arm, such as ``"p_{arm}"``; or ``"from batches"``, which fills in every arm's from `propensity`
+        where it stays within a batch: an arm without rounds there has what the others leave. Rows must sum
+        to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a millionth of it. By
+        default the columns named ``propensity_<arm>``, where the frame has them; without ``arms=`` such a
+        column also adds an arm that nobody chose. Such columns are refused where none belongs to an arm,
+        except for a single one beside `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
@@ -117,6 +118,8 @@ class AdaptiveLog(LogColumns, Publishable):
         Whether contexts had no part in the choice of arms, those in the log and any others. Say False where
         they had one although the log does not have them. By default they may have had one where the log has
         contexts and does not name a design that ignores them.
+    adaptive : bool, optional
+        Whether assignment reacted to outcomes; False (an A/B test) gives the classical analysis.
 
     Attributes
     ----------
@@ -129,7 +132,7 @@ class AdaptiveLog(LogColumns, Publishable):
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, rounds_per_unit, recommended, context_free, missing
+    released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing
         As above.
 
     Raises
@@ -197,6 +200,7 @@ class AdaptiveLog(LogColumns, Publishable):
         rounds_per_unit: int | None = None,
         recommended: Any = None,
         context_free: bool | None = None,
+        adaptive: bool | None = None,
     ) -> None:
         given = dict(locals())
         checked = check_frame(
@@ -237,6 +241,7 @@ class AdaptiveLog(LogColumns, Publishable):
         guarantee_source: str | None = "stated",
         recommended: Label | None = None,
         context_free: bool | None = None,
+        adaptive: bool | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
@@ -252,7 +257,7 @@ class AdaptiveLog(LogColumns, Publishable):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        released_rounds, rounds_per_unit, recommended, context_free, missing : optional
+        released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
             Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
@@ -288,6 +293,7 @@ class AdaptiveLog(LogColumns, Publishable):
             recommended=recommended,
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
+            adaptive=adaptive,
             missing=missing,
         )
         own = arrays if missing is None else incomplete(arrays)

@@ -36,6 +36,8 @@ class Promises:
     """``"design"`` where the design computed the guarantees, ``"stated"`` where they were typed in."""
     recommended: Label | None
     context_free: bool | None
+    adaptive: bool | None
+    """Whether assignment reacted to outcomes, where that was stated."""
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
@@ -46,6 +48,12 @@ class Promises:
             setattr(self, name, getattr(metadata, name))
         if self.reward_guarantee is None and self.guarantee is not None:
             self.reward_guarantee = self.guarantee.reward_level()
+
+    @property
+    def adaptive_told(self) -> str:
+        """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
+        did = "reacted" if self.adaptive else "did not react"
+        return "" if self.adaptive is None else f"; assignment {did} to outcomes, as stated"
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.inference.winners.law import WinnerLaw
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.parameters import alpha_problems, number_array, refuse
@@ -86,8 +87,7 @@ def winner(
     named, problems = by_name("results", results, (WinnerResults,), "what Winner(log).fit() returned")
     problems += axes_problem("plots.winner", ax, legend) + limits_problem(limits) + alpha_problems(alpha)
     problems += [
-        f"{f'results[{name!r}]' if name else 'results'} is of held-out rounds, whose usual interval needs no "
-        "allowance: plots.forest draws it"
+        f"{f'results[{name!r}]' if name else 'results'} {_alone(one)}: plots.forest draws it"
         for name, one in named.items()
         if not isinstance(one.reference, WinnerLaw)
     ]
@@ -106,6 +106,13 @@ def winner(
     own.set_xlabel(quantity(_asked(named), unit))
     legend_of(own, handles if len(named) > 1 else [], legend, grow=ax is None)
     return own
+
+
+def _alone(one: WinnerResults) -> str:
+    """Why a result has one interval alone."""
+    if isinstance(one.reference, ProjectedLaw):
+        return "is of counts too small for normal laws, and has the projection alone"
+    return "is of held-out rounds, whose usual interval needs no allowance"
 
 
 def _series(one: WinnerResults, name: str, alpha: float, place: int) -> Series:

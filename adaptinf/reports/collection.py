@@ -85,6 +85,9 @@ def design_told(log: AdaptiveLog | Sums) -> str:
 def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
+    if traits is None and log.adaptive is not None:
+        did = "reacted" if log.adaptive else "did not react"
+        return f"assignment {did} to outcomes, as stated; contexts are taken to have moved the choice"
     if traits is None:
         return "not stated: rewards and contexts are taken to have moved the choice"
     adapts = "rewards move later choices" if traits.adapts else "rewards do not move later choices"

@@ -67,6 +67,7 @@ def aggregate(
     adaptive_rounds: int | None = None,
     released_rounds: int | None = None,
     context_free: bool | None = None,
+    adaptive: bool | None = None,
 ) -> Any:
     """Add up a log's rows by batch and arm, in the engine that holds them.
 
@@ -106,7 +107,7 @@ def aggregate(
     progress : bool
         Show a line with the time that the query has taken.
     arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
-    adaptive_rounds, released_rounds, context_free : optional
+    adaptive_rounds, released_rounds, context_free, adaptive : optional
         As for `Sums`.
 
     Returns
@@ -159,8 +160,7 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    found = Findings()
-    rows = opened(table)
+    found, rows = Findings(), opened(table)
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     columns = columns_of(rows, given, declared, found)
     found.raise_if_any("the table")

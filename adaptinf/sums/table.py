@@ -78,7 +78,7 @@ class Sums(WithFurther, Grouped, Promises):
     date_format : str, optional
         Format of dates that are text, where it is ambiguous.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, context_free : optional
+    released_rounds, context_free, adaptive : optional
         As for `AdaptiveLog`.
 
     Attributes
@@ -176,6 +176,7 @@ class Sums(WithFurther, Grouped, Promises):
         adaptive_rounds: int | None = None,
         released_rounds: int | None = None,
         context_free: bool | None = None,
+        adaptive: bool | None = None,
     ) -> None:
         given = dict(locals())
         check("Sums", centre=(centre, FINITE))
@@ -382,7 +383,7 @@ class Sums(WithFurther, Grouped, Promises):
         groups += ", ...)" if len(self.groups) > 8 else ")"
         lines = [
             f"Sums: {self.n_rounds:,} rounds in {self.n_batches:,} batches, {self.n_arms} arms ({arms})",
-            f"  design: {'unknown' if self.design is None else self.design.name}",
+            f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
             *([f"  groups: {groups}"] if self.group_names else []),

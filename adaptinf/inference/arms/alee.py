@@ -24,6 +24,7 @@ from adaptinf.inference.arms.lengths import typical_arms
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED, moving_mean_cautions
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
@@ -174,7 +175,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=means.estimate,
         covariance=np.diag(means.std_error(asked.arm_error) ** 2),
         pulls=means.count,
-        successes=question.profile.successes[question.codes],
+        successes=compared(question).successes[question.codes],
         ess=means.ess,
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,
@@ -207,8 +208,14 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     short = fit.arm_error == "self-normalised"
+    usual = (
+        "Welch's interval is valid, and shorter"
+        if question.contrast
+        else "t intervals are valid, and shorter"
+    )
+    classical = usual if question.profile.may_not_adapt else ""
     return [
-        *moving_mean_cautions(stationary=fit.stationary, by_pull=True),
+        *moving_mean_cautions(stationary=fit.stationary, by_pull=True, classical=classical),
         *([f"self-normalised errors: {_UNDERCOVERS}"] * short),
     ]
 

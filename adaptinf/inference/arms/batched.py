@@ -23,6 +23,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.base import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
 _STRETCH = 2**18
+_MOVED_INSIDE = (
+    "the arms' shares move within batches, where their probabilities are taken to stay: a drift that arms "
+    "share biases the difference (batches within which they stay, such as hours, would do without that)"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +129,7 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
             "the law of the statistic"
         )
         raise Refused("batched", reason)
-    return found.only(keep), [f"{what}: left out, as the design does not adapt to rewards."]
+    return found.only(keep), [f"{what}: left out, as {question.profile.why_not_adaptive}."]
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:
@@ -196,7 +201,10 @@ def _assess(question: Question) -> list[Verdict]:
         "within a batch"
     )
     assumes += question.profile.mixing_assumption
-    return [Verdict("batched", "asymptotic", 26.0, call, reason, assumes)]
+    # Where nothing adapted and shares moved, plain samples are of different times.
+    profile = question.profile
+    first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
+    return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, assumes)]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:
@@ -228,8 +236,6 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     ]
     if reference.df is not None:
         notes.append("The law of the statistic is exact for normal rewards.")
-    if math.isnan(estimate):
-        notes.append("In a batch the rewards do not vary: there is no estimate.")
     if question.profile.log.context:
         notes.append(
             "The log has contexts: the estimate is of the arms' difference only if they had no part."
@@ -237,8 +243,12 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     profile, codes = question.profile, question.codes
     labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
-    skewness = profile.squared_skewness / np.maximum(pulls, 1.0)
+    skewness = compared(question).squared_skewness / np.maximum(pulls, 1.0)
     cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    if not profile.adaptive and profile.shares_move_in_batches:
+        cautions += (_MOVED_INSIDE,)
+    if math.isnan(estimate):
+        cautions += ("in a batch the rewards do not vary: there is no estimate",)
     law: Reference = reference
     if np.any(without_interval(uncommon)) and std_error > 0.0:
         std_error, law = math.nan, PartialReference(reference, np.array([True]))

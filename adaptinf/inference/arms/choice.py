@@ -23,6 +23,7 @@ from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.methods import verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
@@ -71,9 +72,10 @@ def arm_verdicts(question: Question) -> list[Verdict]:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)
     log = question.profile.log
     if not question.profile.incomplete:
-        return verdicts(methods, question)
+        return _rated(verdicts(methods, question), question)
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
-        return verdicts(methods, replace(question, profile=profile_of(log.filled(log.reward_range[0]))))
+        filled = replace(question, profile=profile_of(log.filled(log.reward_range[0])))
+        return _rated(verdicts(methods, filled), filled)
     return _from_some(methods, [one for one in methods if one.takes_gaps], question, _GAPS)
 
 
@@ -83,7 +85,23 @@ def _from_some(
     """Verdicts of the methods that can be asked, then of the others, with the reason why not."""
     others = [one.name for one in methods if one not in able]
     refused = [Verdict(name, "not valid", 90.0, {"estimator": name}, reason) for name in others]
-    return [*verdicts(able, question), *refused]
+    return [*_rated(verdicts(able, question), question), *refused]
+
+
+def rare_arms(question: Question) -> int:
+    """How many arms have too few outcomes other than the commonest for a usual interval."""
+    profile, codes = question.profile, question.codes
+    return int(np.count_nonzero((profile.uncommon[codes] < FEWEST) & (profile.pulls[codes] > 0.0)))
+
+
+def _rated(found: list[Verdict], question: Question) -> list[Verdict]:
+    """Verdicts in order, of the valid ones those first that give the most arms an interval."""
+    rare = rare_arms(question)
+    if rare == 0:
+        return found
+    answers = [one.valid and _NAMED[one.arguments["estimator"]].of_counts(question, one) for one in found]
+    rated = [replace(one, unanswered=0 if own else rare) for one, own in zip(found, answers, strict=True)]
+    return sorted(rated, key=lambda verdict: verdict.order)
 
 
 def valid_alternatives(

@@ -223,7 +223,8 @@ def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool)
 
 def is_skewed(question: Question, fit: ArmFit) -> bool:
     """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
-    skewed = np.any(question.profile.squared_skewness * fit.evenness_lost > SKEWED)
+    rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
+    skewed = np.any(rewards.squared_skewness * fit.evenness_lost > SKEWED)
     return bool(skewed) and not question.profile.repeated_units
 
 
@@ -269,11 +270,6 @@ def gaps(fit: ArmFit, test: str) -> list[str]:
             notes.append(f"{arm}: chosen once, so it has no standard error.")
         elif n > 1 and math.isnan(size) and fit.by_unit is None:
             notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
-        if size == 0.0:
-            notes.append(
-                f"{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact "
-                "ones need sample means)."
-            )
     return notes
 
 
@@ -378,7 +374,8 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     notes = [*fit.told, *method.notes(question, fit, kind, correction)]
-    cautions = [*fit.warned, *method.cautions(question, fit)]
+    unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
+    cautions = [*fit.warned, *method.cautions(question, fit), *unvarying]
     if fit.choice.reason:
         data = "log" if question.profile.sums is None else "sums"
         notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")

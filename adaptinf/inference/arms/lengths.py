@@ -26,6 +26,7 @@ from adaptinf.inference.validity.lengths import (
     typical,
     weighted_errors,
 )
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
@@ -46,7 +47,7 @@ def sample_length(question: Question, verdict: Verdict) -> float:
     profile, (_, count) = question.profile, typical_arms(question)
     correction = profile.correction if verdict.corrected else None
     level = LOG_ALPHA if correction is None else correction.level(LOG_ALPHA)
-    if profile.binary and (verdict.label == "exact" or correction is not None):
+    if compared(question).binary and (verdict.label == "exact" or correction is not None):
         lengths = binomial_length(count, profile.pooled_mean, level)
     else:
         with np.errstate(divide="ignore", invalid="ignore"):

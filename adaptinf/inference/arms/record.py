@@ -16,10 +16,21 @@ from adaptinf.inference.arms.fit import (
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
+
+
+def never(question: Question, verdict: Verdict) -> bool:
+    """Of a method that gives arms with too few outcomes no interval."""
+    return False
+
+
+def always(question: Question, verdict: Verdict) -> bool:
+    """Of a method whose intervals do not rest on how rare outcomes are."""
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +44,8 @@ class ArmMethod(MethodRecord[Question]):
     """Why the numbers may be worth less than their label says; sentences without a full stop."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether what a fit gives without correction is valid."""
+    of_counts: Callable[[Question, Verdict], bool] = never
+    """Whether a valid variant has intervals for arms of too few outcomes for usual ones."""
     resolve_test: Callable[..., str] = normal_test
     """Which test a fit takes: "normal", "t", "exact" or "few" (exact tests of few events)."""
     rows: Callable[[Question, ArmFit], Mapping[str, FloatArray]] = residual_rows

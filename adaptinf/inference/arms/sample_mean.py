@@ -18,6 +18,8 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
+from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -32,10 +34,17 @@ _SHORT_RUNS = (
     "difference cover 93.9% at 1,000 rounds and 94.3% at 10,000; audit.stability measures whether counts "
     "have settled"
 )
+_TAKEN = (
+    "The log does not name its design, which is therefore taken to be adaptive (adaptive=False says that "
+    "assignment did not react to outcomes)."
+)
 _PATIENCE = 2.0
 """How many times as long as those of ALEE exact intervals may be and still come first."""
 _USUAL_ALPHA = 0.05
 _CALL = {"estimator": "sample-mean"}
+_MOVED = (
+    "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means"
+)
 
 
 def _assess(question: Question) -> list[Verdict]:
@@ -53,7 +62,9 @@ def _plain(question: Question) -> Verdict:
         return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
-        return _valid(8.0 if _plainly_sampled(profile) else 15.0, reason, f"arm means stay the same{mixed}")
+        warning = _MOVED if profile.shares_move else ""
+        rank = 8.0 if _plainly_sampled(profile) else 15.0
+        return _valid(rank, reason, f"arm means stay the same{mixed}", warning)
     if variation is not None:
         vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
         if variation > STABLE_ENOUGH:
@@ -79,7 +90,7 @@ def _exact(question: Question) -> Verdict:
     profile, name = question.profile, "sample-mean with exact binomial tests"
     call = {**_CALL, "test": "exact"}
     reason, runs = profile.context_refusal, False
-    if not reason and not profile.binary:
+    if not reason and not compared(question).binary:
         reason = "it needs rewards that take two values, such as 0 and 1"
     elif not reason and profile.repeated_units:
         reason, runs = profile.unit_refusal, True
@@ -89,14 +100,22 @@ def _exact(question: Question) -> Verdict:
         return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
     rank = 9.0 if _plainly_sampled(profile) else 16.0
     assumes = f"one success rate an arm{profile.mixing_assumption}"
-    return Verdict(name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes)
+    warning = _MOVED if profile.shares_move else ""
+    return Verdict(
+        name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes, warning
+    )
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
     """Whether nothing can have moved the arms' probabilities, so that scores have nothing to add."""
-    if profile.adaptive or profile.varying_propensities:
+    if profile.adaptive or profile.shares_move:
         return False
     return not profile.log.context or profile.constant_propensities
+
+
+def _of_counts(question: Question, verdict: Verdict) -> bool:
+    """Where rewards take two values and counts are fixed: exact tests are of any number of events."""
+    return compared(question).binary and not question.profile.adaptive and not verdict.corrected
 
 
 def _corrected(question: Question) -> Verdict:
@@ -111,19 +130,19 @@ def _corrected(question: Question) -> Verdict:
         reason = profile.no_correction
     if reason or correction is None:
         return Verdict(name, "not valid", 29.0, _CALL, reason)
-    label = "exact" if profile.binary else "asymptotic"
+    label = "exact" if compared(question).binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         useless = "no interval is of any use"
         return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
     ratio = length_ratio(question, correction)
-    short = ratio <= (_PATIENCE if profile.binary else 1.0)
+    short = ratio <= (_PATIENCE if compared(question).binary else 1.0)
     said = (
         f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
         f"{ratio:.2g} times as long as those of alee"
     )
     said += "" if short else ", which is therefore put first unless exactness is needed"
-    cautions = [] if profile.binary else ["the t approximation may fail so far out in the tail"]
+    cautions = [] if compared(question).binary else ["the t approximation may fail so far out in the tail"]
     if not profile.context_free:
         cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
     mixed = profile.mixing_assumption
@@ -153,8 +172,8 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         estimate=sample.mean,
         covariance=np.diag(sample.std_error**2),
         pulls=sample.count,
-        successes=profile.successes[codes],
-        values=profile.two_values or (0.0, 1.0),
+        successes=compared(question).successes[codes],
+        values=compared(question).two_values or (0.0, 1.0),
         ess=sample.count,
         min_propensity=np.full(len(codes), np.nan),
         naive=profile.adaptive,
@@ -167,7 +186,7 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
 
     Hall's correction of t where rewards are skewed, and adaptivity needs none.
     """
-    binary = question.profile.binary
+    binary = compared(question).binary
     if test == "exact" and not binary:
         reason = "they need rewards that take two values, such as 0 and 1"
         raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
@@ -192,7 +211,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
             "only if the context had no part in the choice."
         )
     if fit.naive and profile.log.design is None:
-        notes.append("The log does not name its design, which is therefore taken to be adaptive.")
+        notes.append(_TAKEN)
     if fit.naive and correction is None and profile.log.guarantee is not None:
         notes.append(f"No corrected columns: {profile.no_correction}.")
     if test == "few":
@@ -206,9 +225,23 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
-    """That errors ignore units with several rounds, and what sums do not tell."""
-    unseen = [] if question.profile.sums is None else from_sums.cautions(question)
-    return [NOT_BY_UNIT] * question.profile.repeated_units + unseen
+    """That errors ignore units with several rounds, that shares moved, and what sums do not tell."""
+    profile = question.profile
+    unseen = [] if profile.sums is None else from_sums.cautions(question)
+    # Arms that nothing moved are taken as plainly sampled on the word of propensities that never change.
+    wrong = profile.propensity_cautions if profile.constant_propensities else ()
+    moved = not profile.adaptive and profile.shares_move
+    return [NOT_BY_UNIT] * profile.repeated_units + [_moved(profile)] * moved + [*wrong, *unseen]
+
+
+def _moved(profile: LogProfile) -> str:
+    """That shares of rounds moved, and what holds all the same."""
+    if profile.knows_propensities and not profile.estimated:
+        return f"{_MOVED} (aipw, by the propensities, does without that)"
+    way = "give batch=, stretches in which they stay, to compare arms within these"
+    if profile.batched and not profile.shares_move_in_batches:
+        way = "Contrast compares arms within batches by estimator='batched'"
+    return f"{_MOVED} (p < {MOVED:g}; {way})"
 
 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
@@ -244,6 +277,7 @@ SAMPLE_MEAN = ArmMethod(
     notes=_notes,
     cautions=_cautions,
     holds=_holds,
+    of_counts=_of_counts,
     resolve_test=_resolve_test,
     implied_by=("exact",),
     no_weights="sample means take",

@@ -40,7 +40,7 @@ from adaptinf.inference.scores.joint import (
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
-from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY, compared
 from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
 from adaptinf.inference.validity.units import FEW_UNITS
 from adaptinf.inference.validity.verdicts import Verdict
@@ -191,14 +191,16 @@ def _later(question: Question, weights: str) -> float:
     """What is added to the rank: without contexts, ALEE needs fewer assumptions and hopes."""
     profile = question.profile
     comparable = not profile.log.context and not profile.context_refusal
-    # Estimated propensities are one more assumption.
-    later = 11.0 if profile.estimated and comparable else 0.0
+    # Estimated propensities are one more assumption, but shares that moved are of no use to plain means.
+    plain = profile.adaptive or not profile.shares_move
+    later = 11.0 if profile.estimated and comparable and plain else 0.0
     if weights in OWN and not question.stationary:
         return later + 16.0
     if weights != "uniform":
         return later if profile.context_free or weights in (COMMON, JOINT) else later + 5.0
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
-    return later + 15.0 if profile.moves and comparable and (rare or profile.heavy_tailed) else later
+    unsafe = rare or compared(question).heavy_tailed
+    return later + 15.0 if profile.moves and comparable and unsafe else later
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
@@ -343,7 +345,8 @@ def joint_pieces(question: Question, model: Outcome | None) -> tuple[Pieces, Tab
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
     """Actions, rewards, and propensities of the chosen and of every arm."""
     own = np.ones(0) if profile.propensity is None else profile.propensity
-    return profile.log.arrays.action, profile.log.arrays.reward, own, profile.propensities
+    every = profile.partial_propensities if profile.propensities is None else profile.propensities
+    return profile.log.arrays.action, profile.log.arrays.reward, own, every
 
 
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
@@ -393,9 +396,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
             "Propensities were estimated: that they are right is an assumption, their error is ignored."
         )
     if not profile.knows_every_propensity:
-        notes.append(
-            "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed."
-        )
+        notes.append(rounds.chosen_alone_note(profile))
     return notes + _weights_notes(question, choice)
 
 

@@ -35,7 +35,8 @@ def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
         return replace(verdict, rank=first.rank, reason=reason, baseline=all(one.baseline for _, one in bad))
     warnings = dict.fromkeys(verdict.warning for verdict in found if verdict.warning)
     label = min((verdict.label for verdict in found), key=_ORDER.index)
-    return replace(first, label=label, warning="; ".join(warnings))
+    unanswered = sum(verdict.unanswered for verdict in found)
+    return replace(first, label=label, warning="; ".join(warnings), unanswered=unanswered)
 
 
 def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:

@@ -35,6 +35,7 @@ from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.tables import said_of
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.rare import without_interval
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
@@ -134,7 +135,8 @@ class Contrasts:
         Parameters
         ----------
         estimator, weights : str, optional
-            As for `Contrast.fit`; by default what is the default for the first pair.
+            As for `Contrast.fit`; by default what is the default for the first pair, or for the first of an
+            arm whose outcomes are so rare that some methods have no interval.
         lift : bool
             Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
             needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a
@@ -163,15 +165,20 @@ class Contrasts:
         sums = profile_of(self.log).sums
         keep = not lift and sums is None
         pairs, influences = list[Results](), list[FloatArray | None]()
-        for treatment in self.treatments:
-            pair = Contrast(self.log, treatment=treatment, control=self.control)
+        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
+        lead = self._rarest()
+        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
+            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
             pair.denominator = self.denominator
             found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
-            if pairs and (found.estimator, found.weights) != (pairs[0].estimator, pairs[0].weights):
-                same = {"estimator": pairs[0].estimator, "weights": pairs[0].weights}
+            first = fitted[lead][0] if fitted else found
+            if (found.estimator, found.weights) != (first.estimator, first.weights):
+                same = {"estimator": first.estimator, "weights": first.weights}
                 found, influence = _fitted(pair, keep, **same, **given)
-            pairs.append(found)
-            influences.append(influence)
+            fitted[place] = found, influence
+        for place in sorted(fitted):
+            pairs.append(fitted[place][0])
+            influences.append(fitted[place][1])
         if lift:
             return self._lifts(pairs, null, {**options, "stationary": stationary})
         estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
@@ -207,6 +214,12 @@ class Contrasts:
             correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator, ratios)
         covariance = joint_covariance(correlation, std_error)
         return self._results(pairs, estimate, std_error, law, covariance, null=null, terms=terms, notes=notes)
+
+    def _rarest(self) -> int:
+        """The pair that settles the method: the first whose treatment's outcomes are too rare for some."""
+        uncommon = profile_of(self.log).uncommon
+        rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
+        return int(np.argmax(rare))
 
     def _codes(self, treatment: Any) -> tuple[int, int]:
         """Positions of the arms of a pair."""

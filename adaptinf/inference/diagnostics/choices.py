@@ -19,6 +19,7 @@ from adaptinf.inference.diagnostics.propensities import (
     largest_log_wealth,
 )
 from adaptinf.inference.diagnostics.results import Check
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
@@ -72,8 +73,11 @@ def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, p
     if reason:
         return [Check(CALIBRATION, "all arms", advice=reason)]
     if every is None:
-        own = log.arrays.propensity
-        return [] if own is None else inverse_checks(log, *inverse_sums(log.arrays.action, own, log.n_arms))
+        own, known = log.arrays.propensity, profile_of(log).partial_propensities
+        if own is None:
+            return []
+        possible = None if known is None else known > 0.0
+        return inverse_checks(log, *inverse_sums(log.arrays.action, own, log.n_arms, possible))
     bins = calibration_bins(log.arrays.action, every)
     return bin_checks(log, bins, lambda found, codes: calibration_joint(every, found, codes), tables)
 

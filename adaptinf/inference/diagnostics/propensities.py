@@ -17,7 +17,7 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.inference.diagnostics.passes import bin_products, bin_sums, wealth_path
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Bounds of the bins of propensities, inside (0, 1)."""
@@ -146,13 +146,20 @@ def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArra
     return chi_square(np.concatenate([part.observed - part.expected for part in bins]), covariance)
 
 
-def inverse_sums(action: IntArray, propensity: FloatArray, n_arms: int) -> tuple[FloatArray, FloatArray]:
+def inverse_sums(
+    action: IntArray, propensity: FloatArray, n_arms: int, possible: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Sums over the rounds of 1{A = a} / e - 1, where only the chosen arms' propensities are known.
 
-    Shapes: action (T,), propensity (T,); returns the sums (K,) and their sums of products (K, K).
+    Shapes: action (T,), propensity (T,), possible (T, K), all by default; returns the sums (K,) and their
+    sums of products (K, K).
 
-    In a round the chosen arm has 1 / e - 1 and every other arm -1.
+    In a round the chosen arm has 1 / e - 1 and every other possible arm -1.
     """
+    if possible is not None:
+        terms = -possible.astype(np.float64)
+        terms[np.arange(len(action)), action] += 1.0 / propensity
+        return terms.sum(axis=0), terms.T @ terms
     gain = 1.0 / propensity - 1.0
     count = np.bincount(action, minlength=n_arms).astype(np.float64)
     total, squares = (

@@ -74,8 +74,9 @@ def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> 
     for policy in policies:
         taken = policy.probabilities > 0.0
         impossible: BoolArray
-        if profile.propensities is not None:
-            impossible = taken & (profile.propensities <= 0.0)
+        known = profile.partial_propensities if profile.propensities is None else profile.propensities
+        if known is not None:
+            impossible = taken & (known <= 0.0)
         elif profile.propensity is not None:
             certain = (profile.propensity >= 1.0)[:, None]
             impossible = taken & certain & (log.arrays.action[:, None] != np.arange(log.n_arms))

@@ -25,7 +25,7 @@ def facts_of(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[
     span = log.reward_range
     bounded = span is not None and all(math.isfinite(end) for end in span)
     facts = [
-        ("Design", profile.design_title or "unknown"),
+        ("Design", f"{profile.design_title or 'unknown'}{log.adaptive_told}"),
         ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
         ("Propensities", known),
         ("Batches", batches_told(log)),

@@ -161,10 +161,16 @@ def recommend(
     rows, always = _rows(log, target, given, decay, variation)
     if stopping == "data-chosen":
         rows = [_at_fixed_rounds(row) for row in rows]
-    rows = sorted([*rows, *always], key=lambda row: (not row.verdict.valid, row.verdict.rank))
+    rows = sorted([*rows, *_beside(rows, always)], key=lambda row: row.verdict.order)
     of_means = target in _BY_ARM and denominator is None
     exact = exact_fact(log) if stopping == "fixed" and of_means else ()
     return Recommendation(target, tuple(rows), (*facts_of(log, stopping, variation), *exact))
+
+
+def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
+    """Sequences as if they answered like the best of the other methods: behind or before these by rank."""
+    least = min((row.verdict.unanswered for row in rows if row.verdict.valid), default=0)
+    return [replace(row, verdict=replace(row.verdict, unanswered=least)) for row in always]
 
 
 def _rows(

@@ -25,7 +25,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind
 from adaptinf.parameters import number_array, refuse
 from adaptinf.texts import absent, did_you_mean, shown
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.scores.missing import SeenRounds
@@ -130,22 +130,46 @@ _ALLOWED = (
 def _regression(
     subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
 ) -> Outcome:
-    """Running ridge on all contexts, or on some of them in units of the rounds so far; codes (k,)."""
+    """Running ridge on all contexts, or on some of them; codes (k,)."""
     penalty = checked_penalty(subject, ridge)
     if covariates is not None and covariates.by_batch:
         return _lines(subject, log, codes, covariates, penalty)
+    return running_regression(subject, log, codes, penalty, covariates)
+
+
+def running_regression(
+    subject: str,
+    log: AdaptiveLog,
+    codes: IntArray,
+    penalty: float,
+    covariates: Covariates | None,
+    stratum: IntArray | None = None,
+) -> Outcome:
+    """Running ridge on all contexts, or on some of them in units of the rounds so far.
+
+    Shapes: codes (k,), stratum (T,), 0 and on, which get intercepts of their own.
+
+    It is fitted before each round on the rewards that are observed and were known by then.
+    """
     names = log.context if covariates is None else covariates.names
     x = context_matrix(subject, log, names)
     if covariates is not None:
         x[:, 1:] = running_standardised(x[:, 1:])
-    # About the first reward, so that the penalty pulls towards it and not towards 0.
-    reward = log.arrays.reward
-    origin = float(reward[0]) if len(reward) else 0.0
-    values = origin + running_ridge(log.arrays.action, reward - origin, x, codes, penalty)
+    if stratum is not None and stratum.any():
+        own = stratum[:, None] == np.arange(1, int(stratum.max()) + 1)
+        x = np.ascontiguousarray(np.hstack([x, own.astype(np.float64)]))
+    arrays = log.arrays
+    order, known = arrivals(log.n_rounds, arrays.observed, arrays.known)
+    # About the first reward that was known, so that the penalty pulls towards it and not towards 0.
+    origin = float(arrays.recorded[order[0]]) if len(order) else 0.0
+    values = origin + running_ridge(
+        arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
+    )
     scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
+    by_then = "" if arrays.known is None else " that were known by then"
     note = (
-        f"Outcome model: ridge regression of the arm's earlier rewards on {', '.join(names)}{scaled}, "
-        f"penalty {penalty:g} (fixed in advance); the first round has no weight."
+        f"Outcome model: ridge regression of the arm's earlier rewards{by_then} on {', '.join(names)}"
+        f"{scaled}, penalty {penalty:g} (fixed in advance); the first round has no weight."
     )
     return Outcome(values, note, 1)
 
@@ -224,17 +248,36 @@ def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None =
     return np.ascontiguousarray(np.column_stack(columns))
 
 
-def running_ridge(
-    action: IntArray, reward: FloatArray, context: FloatArray, codes: IntArray, penalty: float
-) -> FloatArray:
-    """Predictions of every arm's ridge regression on its rewards before each round.
+def arrivals(n_rounds: int, observed: BoolArray | None, known: IntArray | None) -> tuple[IntArray, IntArray]:
+    """Rounds with a reward in the order in which it became known, shape (n,), and how many before each, (T,).
 
-    Shapes: action (T,), reward (T,), context (T, d), codes (k,); returns (T, k).
+    Shapes: observed (T,), all by default; known (T,), the row from which on a reward counts, the next by
+    default.
+    """
+    rows = np.arange(n_rounds) if observed is None else np.flatnonzero(observed)
+    arrival = rows + 1 if known is None else known[rows]
+    order = np.argsort(arrival, kind="stable")
+    return rows[order], np.searchsorted(arrival[order], np.arange(n_rounds), side="right").astype(np.int64)
+
+
+def running_ridge(
+    action: IntArray,
+    reward: FloatArray,
+    context: FloatArray,
+    codes: IntArray,
+    penalty: float,
+    arrived: tuple[IntArray, IntArray] | None = None,
+) -> FloatArray:
+    """Predictions of every arm's ridge regression on its rewards that are known before each round.
+
+    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`;
+    returns (T, k).
 
     The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
     """
     from adaptinf.inference.scores.outcome_kernels import ridge_pass  # Numba is loaded when it is needed
 
+    order, known = arrivals(len(action), None, None) if arrived is None else arrived
     dimension = context.shape[1]
     inverse = np.zeros((len(codes), dimension, dimension))
     inverse[:] = np.eye(dimension) / penalty
@@ -244,6 +287,8 @@ def running_ridge(
         np.ascontiguousarray(reward, dtype=np.float64),
         np.ascontiguousarray(context, dtype=np.float64),
         codes,
+        order,
+        known,
         inverse,
         np.zeros((len(codes), dimension)),
         np.zeros(dimension),

@@ -280,6 +280,8 @@ def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> No
         assert arrays.propensity is not None
         others = arrays.action[:, None] != codes[None, :]
         impossible = used & others & (arrays.propensity >= 1.0)[:, None]
+        if profile.partial_propensities is not None:
+            impossible = used & (profile.partial_propensities[:, codes] <= 0.0)
     if np.any(impossible):
         rounds = np.flatnonzero(impossible.any(axis=1))
         arm = log.arms[codes[int(np.argmax(impossible[rounds[0]]))]]

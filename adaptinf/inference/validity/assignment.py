@@ -1,9 +1,9 @@
-"""Does a context column visibly decide which arm is chosen? Stratified tests of arms against contexts.
+"""Does a context column visibly decide which arm is chosen, or time move the arms' shares? Tests of arms.
 
 References
 ----------
 Landis, Heyman, Koch (1978), "Average partial association in three-way contingency tables" (the general
-association statistic of Cochran, Mantel and Haenszel).
+association statistic of Cochran, Mantel and Haenszel). Mood (1940), "The distribution theory of runs".
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
 _BINS = 8
 _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
+MOVED = 1e-3
+"""P-value below which the arms' shares of the rounds are taken to have moved."""
+_LEAST_EXPECTED = 5.0
+"""Rounds of the rarest arm to expect in a stretch, for a chi-squared law."""
 
 
 def deciding_context(
@@ -48,14 +52,85 @@ def deciding_context(
     return found
 
 
-def strata(rounds: int, batch: IntArray | None) -> IntArray:
-    """Stretches of at least 50 rounds, at most 2,000 of them, that divide no batch; shape (T,)."""
-    size = max(_STRATUM, math.ceil(rounds / _MOST_STRATA))
+def strata(rounds: int, batch: IntArray | None, least: int = _STRATUM) -> IntArray:
+    """Stretches of at least so many rounds, at most 2,000 of them, that divide no batch; shape (T,)."""
+    size = max(least, math.ceil(rounds / _MOST_STRATA))
     if batch is None:
         return np.arange(rounds) // size
     first = batch - int(batch.min(initial=0))
-    ends = np.cumsum(np.bincount(first))
-    return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)[first]
+    return _stretches(np.bincount(first), size)[first]
+
+
+def _stretches(rounds: IntArray | FloatArray, size: int) -> IntArray:
+    """Batches as stretches of at least so many rounds, the last of which may be shorter; rounds (B,)."""
+    ends = np.cumsum(rounds)
+    return np.asarray(np.unique((ends - 1) // size, return_inverse=True)[1], dtype=np.int64)
+
+
+def shares_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
+    """P-value of arms drawn with the same probabilities in all stretches of rounds, whole batches if given.
+
+    Shapes: action, batch (T,). Rare arms count as one.
+    """
+    arm, arms = _joined(action, np.bincount(action, minlength=n_arms))
+    least = _least_rounds(np.bincount(arm, minlength=arms))
+    stratum = strata(len(action), batch, least)
+    table = np.bincount(stratum * arms + arm, minlength=(int(stratum.max(initial=0)) + 1) * arms)
+    return _homogeneity(table.reshape(-1, arms).astype(np.float64))
+
+
+def shares_pvalue_of_counts(pulls: FloatArray) -> float:
+    """The same of B batches in their order, from the rounds of each arm in each; pulls (B, K)."""
+    place, arms = _joined(np.arange(pulls.shape[1]), pulls.sum(axis=0).astype(np.int64))
+    counts = np.zeros((len(pulls), arms))
+    np.add.at(counts.T, place, pulls.T)
+    stretch = _stretches(pulls.sum(axis=1), _least_rounds(counts.sum(axis=0)))
+    table = np.zeros((int(stretch.max(initial=0)) + 1, arms))
+    np.add.at(table, stretch, counts)
+    return _homogeneity(table)
+
+
+def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
+    """P-value of too few runs of one arm within batches, all rounds in one where there are none.
+
+    Shapes: action, batch, from 0 (T,).
+
+    Arms drawn with the same probabilities come in all orders alike, given their numbers: of N rounds with n_k
+    of arm k the mean number of runs is (N (N + 1) - S2) / N, S_j the sum of n_k^j, and its variance is (S2
+    (S2 + N (N + 1)) - 2 N S3 - N^3) / (N^2 (N - 1)). Shares that move, as by the hour, make fewer of them;
+    arms that take turns, or come in balanced blocks, make more.
+    """
+    place = np.zeros_like(action) if batch is None else batch - int(batch.min(initial=0))
+    cell, cells = pd.factorize(place * n_arms + action)
+    counts = np.bincount(cell, minlength=len(cells)).astype(np.float64)
+    owner = np.asarray(cells, dtype=np.int64) // n_arms
+    n, squares, cubes = (np.bincount(owner, weights=counts**power) for power in (1, 2, 3))
+    several = n > 1.0
+    n, squares, cubes = n[several], squares[several], cubes[several]
+    same = place[1:] == place[:-1]
+    runs = float(np.count_nonzero(same & (action[1:] != action[:-1])) + len(n))
+    mean = float(((n * (n + 1.0) - squares) / n).sum())
+    spread = (squares * (squares + n * (n + 1.0)) - 2.0 * n * cubes - n**3) / (n**2 * (n - 1.0))
+    variance = float(np.maximum(spread, 0.0).sum())
+    return float(special.ndtr((runs - mean) / math.sqrt(variance))) if variance > 0.0 else 1.0
+
+
+def _least_rounds(totals: IntArray | FloatArray) -> int:
+    """Rounds of a stretch in which even the rarest arm is expected often enough; totals (K,)."""
+    drawn = totals[totals > 0]
+    rarest = float(drawn.min() / drawn.sum()) if len(drawn) else 1.0
+    return max(_STRATUM, math.ceil(_LEAST_EXPECTED / rarest))
+
+
+def _homogeneity(table: FloatArray) -> float:
+    """Pearson's chi-squared p-value of equal shares in all rows; table (S, K)."""
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    df = (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1)
+    if df < 1:
+        return 1.0
+    expected = rows[:, None] * columns / rows.sum()
+    gap = np.where(expected > 0.0, (table - expected) ** 2 / np.where(expected > 0.0, expected, 1.0), 0.0)
+    return float(special.chdtrc(df, gap.sum()))
 
 
 def context_levels(values: Any) -> tuple[IntArray, int]:

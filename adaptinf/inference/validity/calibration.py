@@ -1,8 +1,12 @@
-"""Are logged propensities those with which arms were chosen? A check that is quick enough for every fit.
+"""The propensities of a log: what is known of them, and whether arms were chosen by them.
 
 Where e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
 rounds that are picked by the past and the context are martingales with predictable variance the sum of
 e (1 - e), whatever the design. Rounds are picked by the propensity itself, by time and by contexts.
+
+Where the chosen arms' propensities p are known alone, so is the sum of 1{A = k} / p - 1 over the rounds in
+which arm k was possible, whose variance the sum of 1{A = k} (1 - p) / p^2 estimates without bias. An arm that
+came late, and counts as possible before, is far below 0. Both are quick enough for every fit.
 
 References
 ----------
@@ -11,12 +15,16 @@ Brown (1971), "Martingale central limit theorems".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from adaptinf.inference.validity.assignment import context_levels
+from adaptinf.inference.validity.unit_facts import UnitFacts
+from adaptinf.log.validation.batches import full_batches, propensities_as_far_as_known
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -25,7 +33,16 @@ if TYPE_CHECKING:
 
 ALARM = 1e-4
 """P-value, times the number of arms and of ways to pick rounds, below which propensities are doubted."""
+DOUBTED = 1e-3
+"""P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
 _LEAST_VARIANCE = 25.0
+_LEAST_ROUNDS, _SHOWN = 20, 5
+_SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+CONTRADICTED = (
+    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
+    "can hardly be those of the choices, and what divides by them is not to be trusted"
+)
 _PIECES, _STRETCHES, _CONTEXTS = 20, 8, 10
 _BLOCK, _MOST = 4096, 2_000_000
 
@@ -133,3 +150,174 @@ def calibration_caution(found: str) -> tuple[str, ...]:
         "divides by them is not to be trusted (look for propensities logged after the choice, averages in "
         "their place, or rounds that were lost; diagnose shows where)",
     )
+
+
+def chosen_alone_caution(
+    action: IntArray, propensity: FloatArray, possible: IntArray, arms: Sequence[Any]
+) -> tuple[str, ...]:
+    """The caution that arms were not chosen as often as their own propensities say; none where nothing shows.
+
+    Shapes: action, propensity of the chosen arm (T,), possible (K,), rounds in which each arm may have been
+    chosen.
+    """
+    z = frequency_statistics(action, propensity, possible)
+    usable = np.isfinite(z)
+    p = 2.0 * special.ndtr(-np.abs(np.where(usable, z, 0.0))) * max(1, int(usable.sum()))
+    found = [f"{arms[code]} (z = {z[code]:.1f})" for code in np.flatnonzero(usable & (p < DOUBTED)).tolist()]
+    if not found:
+        return ()
+    named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    return (
+        f"{named}: not chosen as often as the chosen arms' propensities say, of rounds in which it counts as "
+        "possible: look for rounds in which it was not (batch= or every arm's propensities tell), or "
+        "propensities that are not those of the choices; what divides by them is not to be trusted",
+    )
+
+
+def frequency_statistics(action: IntArray, propensity: FloatArray, possible: IntArray) -> FloatArray:
+    """Standardised sums of 1{A = k} / p - 1, NaN of arms of fewer than 20 rounds or always sure.
+
+    Shapes: action, propensity of the chosen arm (T,), possible (K,); returns (K,).
+    """
+    size = len(possible)
+    pulls = np.bincount(action, minlength=size)
+    inverse = np.bincount(action, weights=1.0 / propensity, minlength=size)
+    variance = np.bincount(action, weights=(1.0 - propensity) / propensity**2, minlength=size)
+    usable = (pulls >= _LEAST_ROUNDS) & (variance > 0.0)
+    return np.where(usable, (inverse - possible) / np.sqrt(np.where(usable, variance, 1.0)), np.nan)
+
+
+class PropensityFacts(UnitFacts):
+    """The facts of a log's propensities; each is computed when it is first asked for."""
+
+    @cached_property
+    def propensity(self) -> FloatArray | None:
+        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
+        known = self.log.arrays.propensity
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
+
+    @cached_property
+    def propensities(self) -> FloatArray | None:
+        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
+        known = self.log.arrays.propensities
+        return known[self._first_rounds] if known is not None and self.drawn_once else known
+
+    @cached_property
+    def partial_propensities(self) -> FloatArray | None:
+        """Propensities of every arm as far as the chosen arms' tell; None where they rule no arm out; (T, K).
+
+        0 for arms without rounds in a batch whose chosen arms leave no room to others, the logged one of the
+        chosen arm, and 1 for arms that may have been possible.
+        """
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        if self.estimated or self.propensity is None or arrays.batch is None or self.knows_every_propensity:
+            return None
+        return propensities_as_far_as_known(arrays.batch, arrays.action, self.propensity, n_arms)
+
+    @cached_property
+    def pulls(self) -> FloatArray:
+        """Number of rounds that chose each arm, shape (K,)."""
+        return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def inverse_squares(self) -> FloatArray:
+        """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        return self._inverse_powers(2)
+
+    @cached_property
+    def inverse_cubes(self) -> FloatArray:
+        """Sum of 1/e^3 over the rounds that chose each arm, e its propensity; shape (K,)."""
+        return self._inverse_powers(3)
+
+    def _inverse_powers(self, power: int) -> FloatArray:
+        own = self.log.arrays.propensity
+        assert own is not None
+        weights = own ** -float(power)
+        return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
+
+    @cached_property
+    def knows_every_propensity(self) -> bool:
+        """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
+        return self.log.arrays.propensities is not None
+
+    @cached_property
+    def estimated(self) -> bool:
+        """Whether the propensities are estimates."""
+        return self.log.propensity_status == "estimated"
+
+    @cached_property
+    def constant_propensities(self) -> bool:
+        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known.
+
+        Those of the chosen arms alone tell it where each arm's never changes and all of them add up to 1.
+        A log that states that assignment reacted to outcomes contradicts them.
+        """
+        return self._never_move and not self.log.adaptive
+
+    @cached_property
+    def _never_move(self) -> bool:
+        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
+        if self.estimated or self.varying_propensities or self.propensity is None:
+            return False
+        action = self.log.arrays.action
+        return self.knows_every_propensity or bool(
+            full_batches(np.zeros_like(action), action, self.propensity, self.log.n_arms).all()
+        )
+
+    @cached_property
+    def varying_propensities(self) -> bool:
+        """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
+        if self.estimated or self.propensity is None:
+            return False
+        if self.propensities is not None:
+            away = (
+                max(column.max() - column[0], column[0] - column.min())
+                for column in self.propensities.T
+                if column.size
+            )
+            return any(bool(gap > _SAME) for gap in away)
+        chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
+        return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
+
+    @cached_property
+    def propensity_cautions(self) -> tuple[str, ...]:
+        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
+        if self.propensity is None or self.estimated:
+            return ()
+        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
+        found = calibration_caution(miscalibration(self.log, draws))
+        if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
+            possible = self.log.n_rounds - self.impossible
+            found += chosen_alone_caution(self.log.arrays.action, self.propensity, possible, self.log.arms)
+        return (*found, CONTRADICTED) if self.log.adaptive and self._never_move else found
+
+    @cached_property
+    def impossible(self) -> IntArray:
+        """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
+        n_arms = self.log.n_arms
+        if self.propensities is not None:
+            return _rounds_without(self.propensities)
+        if self.propensity is None:
+            return np.zeros(n_arms, dtype=np.int64)
+        if self.partial_propensities is not None:
+            return _rounds_without(self.partial_propensities)
+        sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
+        return np.asarray(sure.sum() - sure, dtype=np.int64)
+
+    @cached_property
+    def smallest_propensity(self) -> FloatArray:
+        """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
+        n_arms, every = self.log.n_arms, self.propensities
+        if every is not None and not self.impossible.any():
+            return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
+        if every is not None:
+            return np.array([column[column > 0.0].min(initial=1.0) for column in every.T])
+        least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
+        return np.full(n_arms, least)
+
+
+def _rounds_without(propensities: FloatArray) -> IntArray:
+    """Rounds in which each arm has propensity 0, without an array of the size of `propensities`; (K,)."""
+    if propensities.size == 0 or propensities.min() > 0.0:
+        return np.zeros(propensities.shape[1], dtype=np.int64)
+    return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

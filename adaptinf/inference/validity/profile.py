@@ -11,13 +11,18 @@ import numpy as np
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
-from adaptinf.inference.validity.assignment import VISIBLE, deciding_context
-from adaptinf.inference.validity.calibration import calibration_caution, miscalibration
+from adaptinf.inference.validity.assignment import (
+    MOVED,
+    VISIBLE,
+    deciding_context,
+    runs_pvalue,
+    shares_pvalue,
+)
+from adaptinf.inference.validity.calibration import PropensityFacts
 from adaptinf.inference.validity.reward_facts import RewardFacts
-from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray
 
 SMALL = 0.05
 """Propensities below it make asymptotic intervals doubtful at moderate numbers of rounds."""
@@ -37,7 +42,7 @@ _IN_PLACE_OF_MEANS = {
 }
 
 
-class LogProfile(UnitFacts, RewardFacts):
+class LogProfile(PropensityFacts, RewardFacts):
     """The facts of one log; each is computed when it is first asked for."""
 
     sums: Sums | None = None
@@ -70,10 +75,12 @@ class LogProfile(UnitFacts, RewardFacts):
 
     @cached_property
     def adaptive(self) -> bool:
-        """Whether rewards may have changed later actions: unless the log says that none could.
+        """Whether rewards may have changed later actions: as stated, else unless the log says none could.
 
         It says so by exact propensities of every arm that are the same in all rounds, too.
         """
+        if self.log.adaptive is not None:
+            return self.log.adaptive
         fixed = self.constant_propensities or (self.traits is not None and not self.traits.adapts)
         return not fixed and self.log.adaptive_rounds != 0
 
@@ -82,7 +89,43 @@ class LogProfile(UnitFacts, RewardFacts):
         """Why rewards cannot have moved actions, where they cannot."""
         if self.constant_propensities:
             return "every arm's propensity is the same in all rounds, so that nothing adapted"
+        if self.log.adaptive is False:
+            return "assignment did not react to outcomes, as you state (adaptive=False)"
         return "the design does not adapt to rewards"
+
+    @cached_property
+    def may_not_adapt(self) -> bool:
+        """Whether the user may state that nothing adapted: nobody has said anything of it yet."""
+        silent = self.log.adaptive is None and self.log.adaptive_rounds is None
+        return silent and self.traits is None and not self.knows_propensities
+
+    @cached_property
+    def shares_move(self) -> bool:
+        """Whether the arms' shares of the rounds move: by their propensities, visibly where there are none.
+
+        Then a drift that arms share is not the same in their plain means, although nothing adapts.
+        """
+        known = self.knows_propensities and not self.estimated
+        if known or self.repeated_units:
+            return self.varying_propensities
+        return min(self._shares_pvalue, self._runs_pvalue) < MOVED / 2.0
+
+    @cached_property
+    def shares_move_in_batches(self) -> bool:
+        """Whether that is so within batches, where batched least squares takes them to stay."""
+        return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
+
+    @cached_property
+    def _shares_pvalue(self) -> float:
+        """P-value of the arms' shares being the same in all batches, or stretches of rounds."""
+        arrays = self.log.arrays
+        return shares_pvalue(arrays.action, self.log.n_arms, arrays.batch)
+
+    @cached_property
+    def _runs_pvalue(self) -> float:
+        """P-value of arms that are drawn alike within batches, or in all rounds, by their runs."""
+        arrays = self.log.arrays
+        return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
     @cached_property
     def stability(self) -> Stability | None:
@@ -225,18 +268,6 @@ class LogProfile(UnitFacts, RewardFacts):
 
     # Propensities
 
-    @cached_property
-    def propensity(self) -> FloatArray | None:
-        """Of the chosen arm at the draw that it came from; None where the log has none; shape (T,)."""
-        known = self.log.arrays.propensity
-        return known[self._first_rounds] if known is not None and self.drawn_once else known
-
-    @cached_property
-    def propensities(self) -> FloatArray | None:
-        """Of every arm at the draw of the chosen one; None where the log has none; shape (T, K)."""
-        known = self.log.arrays.propensities
-        return known[self._first_rounds] if known is not None and self.drawn_once else known
-
     @property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
@@ -247,70 +278,10 @@ class LogProfile(UnitFacts, RewardFacts):
         """Whether rounds fall into batches."""
         return self.log.arrays.batch is not None
 
-    @cached_property
-    def pulls(self) -> FloatArray:
-        """Number of rounds that chose each arm, shape (K,)."""
-        return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
-
-    @cached_property
-    def inverse_squares(self) -> FloatArray:
-        """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
-        return self._inverse_powers(2)
-
-    @cached_property
-    def inverse_cubes(self) -> FloatArray:
-        """Sum of 1/e^3 over the rounds that chose each arm, e its propensity; shape (K,)."""
-        return self._inverse_powers(3)
-
-    def _inverse_powers(self, power: int) -> FloatArray:
-        own = self.log.arrays.propensity
-        assert own is not None
-        weights = own ** -float(power)
-        return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
-
-    @cached_property
-    def knows_every_propensity(self) -> bool:
-        """Whether every arm's propensity is known at every round, not the chosen arm's alone."""
-        return self.log.arrays.propensities is not None
-
     @property
     def may_weigh_rounds(self) -> bool:
         """Whether there are rounds whose weights could be made from every arm's propensities."""
         return self.sums is None and self.knows_every_propensity
-
-    @cached_property
-    def estimated(self) -> bool:
-        """Whether the propensities are estimates."""
-        return self.log.propensity_status == "estimated"
-
-    @cached_property
-    def constant_propensities(self) -> bool:
-        """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
-        known = self.log.arrays.propensities is not None and not self.estimated
-        return known and not self.varying_propensities
-
-    @cached_property
-    def varying_propensities(self) -> bool:
-        """Whether the log has propensities, not estimated ones, with which some arm's probability moves."""
-        if self.estimated or self.propensity is None:
-            return False
-        if self.propensities is not None:
-            away = (
-                max(column.max() - column[0], column[0] - column.min())
-                for column in self.propensities.T
-                if column.size
-            )
-            return any(bool(gap > _SAME) for gap in away)
-        chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
-        return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
-
-    @cached_property
-    def propensity_cautions(self) -> tuple[str, ...]:
-        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
-        if self.log.arrays.propensity is None or self.estimated:
-            return ()
-        draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
-        return calibration_caution(miscalibration(self.log, draws))
 
     @cached_property
     def moves(self) -> bool:
@@ -321,28 +292,6 @@ class LogProfile(UnitFacts, RewardFacts):
     def context_may_move(self) -> bool:
         """Whether every arm's propensity is known, moves, and may do so with contexts: weights may not."""
         return self.knows_every_propensity and self.moves and not self.context_free
-
-    @cached_property
-    def impossible(self) -> IntArray:
-        """Number of rounds in which each arm could not be chosen, as far as the log tells; shape (K,)."""
-        n_arms = self.log.n_arms
-        if self.propensities is not None:
-            return _rounds_without(self.propensities)
-        if self.propensity is None:
-            return np.zeros(n_arms, dtype=np.int64)
-        sure = np.bincount(self.log.arrays.action[self.propensity >= 1.0], minlength=n_arms)
-        return np.asarray(sure.sum() - sure, dtype=np.int64)
-
-    @cached_property
-    def smallest_propensity(self) -> FloatArray:
-        """Smallest positive propensity of each arm, of the chosen arm where no other is known; shape (K,)."""
-        n_arms, every = self.log.n_arms, self.propensities
-        if every is not None and not self.impossible.any():
-            return np.asarray(every.min(axis=0, initial=1.0), dtype=np.float64)
-        if every is not None:
-            return np.array([column[column > 0.0].min(initial=1.0) for column in every.T])
-        least = 1.0 if self.propensity is None else float(self.propensity.min(initial=1.0))
-        return np.full(n_arms, least)
 
     # Guarantee
 
@@ -376,13 +325,15 @@ def profile_of(log: AdaptiveLog | Sums) -> LogProfile:
     return profile
 
 
+def compared(question: Any) -> RewardFacts:
+    """The rewards together that settle what is read of their shape: all, or those of a contrast's arms.
+
+    `question` has a profile, codes (k,), and says whether it is of a contrast.
+    """
+    profile: LogProfile = question.profile
+    return profile.of_arms(question.codes) if question.contrast else profile
+
+
 def is_binary(reward: FloatArray) -> bool:
     """Whether all rewards are 0 or 1; reward (T,)."""
     return bool(np.all((reward == 0.0) | (reward == 1.0)))
-
-
-def _rounds_without(propensities: FloatArray) -> IntArray:
-    """Rounds in which each arm has propensity 0, without an array of the size of `propensities`; (K,)."""
-    if propensities.size == 0 or propensities.min() > 0.0:
-        return np.zeros(propensities.shape[1], dtype=np.int64)
-    return np.array([np.count_nonzero(column <= 0.0) for column in propensities.T], dtype=np.int64)

@@ -26,6 +26,27 @@ class RewardFacts:
 
     log: AdaptiveLog
 
+    @cached_property
+    def _some(self) -> dict[tuple[int, ...], RewardFacts]:
+        return {}
+
+    def of_arms(self, codes: IntArray) -> RewardFacts:
+        """The facts of the rewards of some arms together, which are kept; codes (k,)."""
+        arms = tuple(sorted(codes.tolist()))
+        if len(arms) == self.log.n_arms:
+            return self
+        if arms not in self._some:
+            self._some[arms] = self._with_arms(arms)
+        return self._some[arms]
+
+    def _with_arms(self, arms: tuple[int, ...]) -> RewardFacts:
+        return _RewardsOfArms(self, arms)
+
+    @cached_property
+    def varied(self) -> bool:
+        """Whether rewards take more than one value."""
+        return bool(self.rewards.size and np.any(self.rewards != self.rewards[0]))
+
     def all_at(self, low: float, high: float) -> bool:
         """Whether every reward is one of two values, between which all lie."""
         reward = self.log.arrays.reward
@@ -106,3 +127,24 @@ class RewardFacts:
     def pooled_std(self) -> float:
         """Standard deviation of all rewards, whatever their arm."""
         return float(self.rewards.std()) if len(self.rewards) else math.nan
+
+
+class _Rewards(RewardFacts):
+    """The facts of some rewards; reward, action (n,)."""
+
+    def __init__(self, log: AdaptiveLog, reward: FloatArray, action: IntArray) -> None:
+        self.log, self.rewards, self.rewarded_actions = log, reward, action
+
+
+class _RewardsOfArms(RewardFacts):
+    """The facts of the rewards of some arms; where these take one value alone, all tell what another is."""
+
+    def __init__(self, whole: RewardFacts, arms: tuple[int, ...]) -> None:
+        self.log = whole.log
+        keep = np.zeros(whole.log.n_arms, dtype=bool)
+        keep[list(arms)] = True
+        rows = keep[whole.rewarded_actions]
+        own = _Rewards(whole.log, whole.rewards[rows], whole.rewarded_actions[rows])
+        of_values = own if own.varied else whole
+        self.two_values, self.successes = of_values.two_values, of_values.successes
+        self.squared_skewness, self.heavy_tailed = own.squared_skewness, own.heavy_tailed

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from adaptinf.inference.validity.assignment import VISIBLE, association_of_counts
-from adaptinf.inference.validity.calibration import calibration_caution, miscalibrated_sums
+from adaptinf.inference.validity.assignment import (
+    VISIBLE,
+    association_of_counts,
+    shares_pvalue_of_counts,
+)
+from adaptinf.inference.validity.calibration import CONTRADICTED, calibration_caution, miscalibrated_sums
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation.arms import SUM_TOLERANCE
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells, other_value
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -107,6 +113,25 @@ class SumsProfile(LogProfile):
         """Counts, sums, squares and cubes about 0, shape (4, B, K)."""
         return np.asarray(self.cells.about(0.0).moments[0], dtype=np.float64)
 
+    @cached_property
+    def varied(self) -> bool:
+        """Whether rewards take more than one value."""
+        return self.pooled_std > 0.0
+
+    def _with_arms(self, arms: tuple[int, ...]) -> LogProfile:
+        """The profile of the cells of some arms, of whose rewards alone it is asked."""
+        if not self.pulls[list(arms)].any():
+            return self
+        part = SumsProfile(self.sums)
+        outside = np.ones(self.log.n_arms, dtype=bool)
+        outside[list(arms)] = False
+        moments, nonzero = self.cells.moments.copy(), self.cells.nonzero.copy()
+        moments[..., outside], nonzero[:, outside] = 0.0, 0.0
+        part.cells = replace(self.cells, moments=moments, nonzero=nonzero)
+        if not part.varied:
+            part.two_values, part.successes = self.two_values, self.successes
+        return part
+
     # Units and contexts
 
     @cached_property
@@ -173,6 +198,11 @@ class SumsProfile(LogProfile):
         return True
 
     @property
+    def partial_propensities(self) -> None:
+        """None: what the chosen arms' propensities rule out is read from rows."""
+        return None
+
+    @property
     def batched(self) -> bool:
         """Whether rounds fall into batches: always."""
         return True
@@ -212,24 +242,58 @@ class SumsProfile(LogProfile):
     @cached_property
     def constant_propensities(self) -> bool:
         """Whether every arm's propensity is known to be the same in all rounds; estimates are not known."""
-        return self.knows_every_propensity and not self.estimated and not self.varying_propensities
+        return self._never_move and not self.log.adaptive
+
+    @cached_property
+    def _never_move(self) -> bool:
+        """Whether propensities, unless they are estimates, leave every arm the same in all rounds."""
+        if self.estimated or self.varying_propensities:
+            return False
+        full = abs(float(np.nansum(self._chosen_smallest[0])) - 1.0) <= SUM_TOLERANCE
+        return self.knows_every_propensity or full
+
+    @cached_property
+    def _chosen_smallest(self) -> FloatArray:
+        """Smallest and largest of the batches' least propensities with which each arm was chosen; (2, K)."""
+        least = np.where(self.cells.pulls > 0.0, self.cells.smallest, np.nan)
+        some = np.isfinite(least).any(axis=0)
+        low, high = (np.where(some, part, np.nan) for part in (_least(least), -_least(-least)))
+        return np.array([low, high])
 
     @cached_property
     def varying_propensities(self) -> bool:
-        """Whether the propensities, unless they are estimates, move."""
+        """Whether the propensities, unless they are estimates, move.
+
+        Those of the chosen arms alone are one where the inverses of a batch add up to n over the smallest.
+        """
         if self.estimated:
             return False
-        if not self.knows_every_propensity or np.any(self.moving_batches):
+        if not self.knows_every_propensity:
+            n, cells = self.cells.pulls, self.cells
+            inverse = np.where(n > 0.0, cells.moments[1, 0] * np.where(n > 0.0, cells.smallest, 0.0), 0.0)
+            low, high = self._chosen_smallest
+            return bool(np.any(n - inverse > _SAME * n) or np.nanmax(high - low) > _SAME)
+        if np.any(self.moving_batches):
             return True
         return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))
 
     @cached_property
     def propensity_cautions(self) -> tuple[str, ...]:
         """What speaks against dividing by the propensities: that arms were not chosen by them."""
-        if self.estimated or not self.knows_every_propensity:
+        if self.estimated:
             return ()
-        found = miscalibrated_sums(self.cells)
-        return calibration_caution(found)
+        found = miscalibrated_sums(self.cells) if self.knows_every_propensity else ""
+        told = calibration_caution(found)
+        return (*told, CONTRADICTED) if self.log.adaptive and self._never_move else told
+
+    @cached_property
+    def _shares_pvalue(self) -> float:
+        return shares_pvalue_of_counts(self.cells.pulls)
+
+    @cached_property
+    def _runs_pvalue(self) -> float:
+        """1: sums do not keep the order of rounds within batches."""
+        return 1.0
 
     @cached_property
     def impossible(self) -> IntArray:
@@ -241,6 +305,11 @@ class SumsProfile(LogProfile):
         """Smallest positive propensity of each arm, shape (K,)."""
         usable = np.where(self.cells.possible, self.cells.smallest, 1.0)
         return np.asarray(np.minimum(usable.min(axis=0), 1.0), dtype=np.float64)
+
+
+def _least(values: FloatArray) -> FloatArray:
+    """Least values of columns, infinite without any; values (B, K), NaN where there is none."""
+    return np.asarray(np.where(np.isnan(values), math.inf, values).min(axis=0), dtype=np.float64)
 
 
 def _squared_skewness(powers: FloatArray) -> float:

@@ -27,8 +27,15 @@ class Verdict:
     """Whether the corrected columns are what is valid."""
     length: float = math.nan
     """Expected length of its 95% intervals, where it is known; it looks at no arm's own rewards."""
+    unanswered: int = 0
+    """Arms that it gives no interval, as their outcomes are too rare for it."""
     opening: str = ""
     """First note under the table of a fit that was taken for this reason; empty for the method's own."""
+
+    @property
+    def order(self) -> tuple[bool, int, float]:
+        """Its place among others: valid ones first, then those that give most arms an interval, by rank."""
+        return not self.valid, self.unanswered if self.valid else 0, self.rank
 
     @property
     def valid(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.methods import MethodRecord
@@ -25,6 +26,7 @@ _FEWEST = 2
 _LATER = 40.0
 """Added to the ranks of the ways that stand behind the hybrid interval."""
 _NAMED_BEFORE = "its correction is for means of arms that were named beforehand, not for the best of them"
+_TOO_RARE = "an arm's outcomes are too rare for an estimate that counts as normal"
 _TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is known to be the best"
 
 
@@ -55,6 +57,8 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
     reason = never if verdict.valid else verdict.reason
     if not reason and verdict.corrected:
         reason = _NAMED_BEFORE
+    if not reason and verdict.unanswered:
+        reason = _TOO_RARE
     if reason:
         runs = verdict.baseline and not never
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
@@ -67,16 +71,35 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
     found = []
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
+        if _of_counts(question, verdict):
+            found.append(_projected(verdict, arguments))
+            continue
         why = "; given which arm won, within a projection at a tenth of alpha" * verdict.valid
         named = f"hybrid interval, {verdict.name}"
         found.append(replace(verdict, name=named, arguments=arguments, reason=verdict.reason + why))
     return found
 
 
+def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
+    """Whether intervals by counts take the place of normal laws, as an arm's outcomes are too rare."""
+    return verdict.valid and verdict.unanswered < rare_arms(question.arms)
+
+
+def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
+    """The verdict on the projection of intervals by counts, which needs no normal estimates."""
+    return replace(
+        verdict,
+        name=f"projection of intervals by counts, {verdict.name}",
+        arguments=arguments,
+        reason=f"{verdict.reason}; outcomes too rare for normal laws, whatever rule names the winner",
+        assumes=verdict.assumes.removesuffix(f"; {_NORMAL}"),
+    )
+
+
 def _behind(question: WinnerQuestion, name: str, place: float, arguments: dict[str, Any]) -> Verdict:
     """Another way with the first estimator, less the length, which is not known beforehand."""
     every = [_of_means(question, verdict) for verdict in question.means]
-    first = min(every, key=lambda verdict: (not verdict.valid, verdict.rank))
+    first = min(every, key=lambda verdict: verdict.order)
     return replace(
         first,
         name=f"{name}, {first.name}",
@@ -88,12 +111,16 @@ def _behind(question: WinnerQuestion, name: str, place: float, arguments: dict[s
 
 def _conditional(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "conditional interval", 0.0, {"method": "conditional"})
+    if _of_counts(question, found):
+        return [replace(found, label="not valid", reason=_TOO_RARE, assumes="", warning="")]
     why, warning = "; it has its level given which arm won", "very long where another arm is close"
     return [replace(found, reason=found.reason + why, warning=warning)] if found.valid else [found]
 
 
 def _projection(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "projection", 1.0, {"method": "projection"})
+    if _of_counts(question, found):  # as the first one
+        return []
     why = "; simultaneous for all arms, whatever rule names the winner"
     return [replace(found, reason=found.reason + why)] if found.valid else [found]
 

@@ -15,6 +15,7 @@ from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.winners import exact
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.held_out import last_rounds
 from adaptinf.inference.winners.law import TIED, WinnerLaw
@@ -100,7 +101,8 @@ class Winner:
             As for `ArmMeans.fit`; its default by default, by which arms share their weights unless
             ``stationary=True`` says that no arm's mean drifts.
         method : {"hybrid", "conditional", "projection"}
-            How the interval takes account of the choice, as for `winner_interval`.
+            How the interval takes account of the choice, as for `winner_interval`. Where an arm has fewer
+            than 5 successes or failures, and the means have exact intervals, it is the projection of these.
         held_out : int, str or array_like of bool, shape (T,), optional
             Rounds that have no part in choosing the winner, and alone estimate it: the number of the last
             batches, or a column or mask of the last rounds. The interval is then the ordinary one of
@@ -127,7 +129,12 @@ class Winner:
         codes = arm_codes("Winner", self._means.log, self.arms)
         if reason := refusal(Question(profile_of(self._means.log), codes)):
             raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
-        means = _whole(self._means.fit(estimator, weights, **options), self.arms)
+        means = self._means.fit(estimator, weights, **options)
+        if exact.serves(profile_of(self._means.log), codes, means):
+            contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+            of_counts = exact.projected_law(self._means.log, means, contest, self.arms)
+            return _results(means, of_counts, contest, self.arms)
+        means = _whole(means, self.arms)
         assert means.covariance is not None
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         if problems := variance_problems(means.covariance, contest):
@@ -172,7 +179,9 @@ def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
     return ("winner" if contest.against is None else f"winner - {arms[contest.against]}",)
 
 
-def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]) -> WinnerResults:
+def _results(
+    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+) -> WinnerResults:
     """The winner's row, with what the fit of all arms says of itself."""
     won, other = contest.won, contest.against
     arm, against = arms[won], None if other is None else arms[other]
@@ -188,7 +197,7 @@ def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[An
         reference=law,
         estimator=means.estimator,
         facts=means.facts,
-        validity="not valid" if means.validity == "not valid" else "asymptotic",
+        validity="not valid" if means.validity == "not valid" else "exact" if law.exact else "asymptotic",
         weights=means.weights,
         null=means.null,
         details={name: np.min(values, keepdims=True) for name, values in details.items()},
@@ -200,8 +209,12 @@ def _results(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[An
     )
 
 
-def _notes(means: Results, law: WinnerLaw, contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
+def _notes(
+    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+) -> tuple[str, ...]:
     """Which arm it is, and how its interval was made."""
+    if isinstance(law, exact.ProjectedLaw):
+        return (f"Arm {arms[contest.won]!r} has the highest of {contest.size} estimates.", exact.NOTE)
     won, other = contest.won, contest.against
     own = float(contest.direction @ means.estimate)
     if other is None:

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
 from adaptinf.inference.winners.best import compared_with_best, difference_errors
+from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.parameters import check_alpha
 
 
@@ -140,6 +141,11 @@ class WinnerResults(Results):
         means = self.means
         if means.validity == "not valid":
             raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
+        if isinstance(self.reference, ProjectedLaw):
+            reason = "outcomes of an arm are too rare for estimates that count as normal"
+            raise InvalidForLog(
+                "best_arms", reason, ["the exact intervals of means", "arms=[...], the others"]
+            )
         sigma = np.asarray(means.covariance)
         if not (difference_errors(sigma) > 1e-7 * math.sqrt(float(np.diagonal(sigma).max()))).all():
             ways = ["Winner(arms=[...]), without one of them"]

@@ -139,6 +139,7 @@ def _check_metadata(metadata: Any) -> None:
             reward_guarantee=(metadata["reward_guarantee"], _PLAIN),
             reward_range=(metadata["reward_range"], _PAIR),
             context_free=(metadata["context_free"], FLAG),
+            adaptive=(metadata["adaptive"], FLAG),
         ),
     )
 

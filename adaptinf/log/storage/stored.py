@@ -26,6 +26,7 @@ PLAIN_FIELDS = (
     "guarantee_source",
     "recommended",
     "context_free",
+    "adaptive",
     "missing",
 )
 METADATA_FIELDS = (
@@ -39,7 +40,7 @@ METADATA_FIELDS = (
     "design",
     "traits",
 )
-LATER_FIELDS = ("missing", "outcomes")
+LATER_FIELDS = ("missing", "outcomes", "adaptive")
 """Fields that files of earlier versions do not have."""
 
 

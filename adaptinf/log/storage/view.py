@@ -220,7 +220,7 @@ class LogColumns(Promises):
         arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
         return (
             f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
-            f"  design: {'unknown' if self.design is None else self.design.name}",
+            f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
         )
 
     @property

@@ -20,6 +20,7 @@ from adaptinf.log.validation.arms import (
     find_arm_columns,
     order_arms,
 )
+from adaptinf.log.validation.batches import FROM_BATCHES, filled_from_batches
 from adaptinf.log.validation.columns import (
     Column,
     Label,
@@ -92,7 +93,8 @@ def check_frame(
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found, outcomes), found)
     check.as_written = as_written
     check.put_in_order(sort, check_date_format(date_format, found))
-    check.find_arms(propensities, declared)
+    check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
+    check.find_arms(None if check.from_batches else propensities, declared)
     given_range = implied_range(success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
     check.success = success
@@ -141,6 +143,7 @@ class _FrameCheck:
         self.gaps = False
         self.success: object = None
         self.formats: dict[str, str | None] = {}
+        self.from_batches = False
 
     def put_in_order(self, sort: object, date_format: str | None) -> None:
         """Take the rows in the order of their rounds, else batches, where the user says so."""
@@ -183,7 +186,8 @@ class _FrameCheck:
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
         del labels  # of every row
         reward = self.single("reward", self.check_rewards, reward_range)
-        chosen, table = self.propensities(action)
+        batch = self.single("batch", rows.check_batches, self.formats.get("batch"))
+        chosen, table = self.propensities(action, batch)
         check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
         context = {name: self.read(name) for name in self.roles.context}
@@ -193,7 +197,7 @@ class _FrameCheck:
             "reward": reward,
             "propensity": chosen,
             "propensities": table,
-            "batch": self.single("batch", rows.check_batches, self.formats.get("batch")),
+            "batch": batch,
             "phase": phase,
             "phases": phases,
             "randomised": self.single("randomised", rows.check_randomised),
@@ -236,6 +240,8 @@ class _FrameCheck:
         """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
         if known is None:
             return given.adaptive_rounds
+        if given.adaptive is False and given.adaptive_rounds is None:
+            return None
         most = int(np.count_nonzero(known < len(known)))
         if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
             self.found.add(
@@ -246,9 +252,15 @@ class _FrameCheck:
             )
         return most if given.adaptive_rounds is None else given.adaptive_rounds
 
-    def propensities(self, action: IntArray | None) -> tuple[FloatArray | None, FloatArray | None]:
+    def propensities(
+        self, action: IntArray | None, batch: IntArray | None
+    ) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
         chosen: FloatArray | None = self.single("propensity", rows.check_propensity)
+        if self.from_batches:
+            settled = action is not None and not self.found.problems
+            filled = (batch, action, chosen, len(self.arms), self.found)
+            return chosen, filled_from_batches(*filled) if settled else None  # type: ignore[arg-type]
         position = {label_key(arm): place for place, arm in enumerate(self.arms)}
         table, complete = np.empty((len(self.frame), len(self.arms))), set()
         for arm, name in self.arm_columns.pairs:

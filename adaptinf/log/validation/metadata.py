@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import UNITS, PrivacyGuarantee
-from adaptinf.log.traits import traits_problems
+from adaptinf.log.traits import DesignTraits, traits_problems
 from adaptinf.log.validation.columns import Label, label_key, plain_label
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.records import DesignRecord
@@ -40,6 +40,7 @@ class Metadata:
     recommended: Any = None
     propensity_status: Any = None
     context_free: Any = None
+    adaptive: Any = None
     missing: Any = None
 
 
@@ -63,17 +64,20 @@ def check_metadata(
         found.add("bad-guarantee", f"reward_guarantee must have unit 'reward', got {reward_guarantee.unit!r}")
     if given.noise is not None and not (isinstance(given.noise, str) and given.noise in _BACKENDS):
         found.add("bad-noise", f"noise must be 'simulation', 'release' or None, got {given.noise!r}")
+    design = _check_design(given.design, found)
+    counts = _check_counts(given, n_rounds, units, found)
     return Metadata(
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
-        design=_check_design(given.design, found),
+        design=design,
         noise=given.noise,
         releases=_check_releases(given.releases, found),
-        **_check_counts(given, n_rounds, units, found),
+        **counts,
         guarantee_source=_check_source(given, found),
         recommended=_check_recommended(given.recommended, arms, found),
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
         context_free=_check_truth("context_free", given.context_free, found),
+        adaptive=_check_adaptive(given.adaptive, design, counts["adaptive_rounds"], found),
         missing=given.missing,
     )
 
@@ -110,6 +114,31 @@ def _check_truth(name: str, given: object, found: Findings) -> bool | None:
         return None if given is None else bool(given)
     found.add("bad-truth-value", f"{name} must be True, False or None, got {given!r}")
     return None
+
+
+def _check_adaptive(
+    given: object, design: DesignRecord | None, rounds: int | None, found: Findings
+) -> bool | None:
+    """Whether assignment reacted to outcomes, as far as it is stated; what else is said must agree."""
+    stated = _check_truth("adaptive", given, found)
+    if stated is None:
+        return None
+    said = f"adaptive={stated} says that assignment {'reacted' if stated else 'did not react'} to outcomes"
+    traits = None if design is None else design.traits
+    if design is not None and isinstance(traits, DesignTraits) and traits.adapts is not stated:
+        does = "does not adapt" if stated else "adapts"
+        found.add(
+            "contradicted-adaptive",
+            f"{said}, and design={design.name} states that it {does} (traits.adapts): leave out the one that "
+            "is wrong",
+        )
+    if rounds is not None and (rounds > 0) is not stated:
+        found.add(
+            "contradicted-adaptive",
+            f"{said}, and adaptive_rounds={rounds} that {rounds} rewards could change a later choice: leave "
+            "out the one that is wrong",
+        )
+    return stated
 
 
 def _check_design(given: object, found: Findings) -> DesignRecord | None:

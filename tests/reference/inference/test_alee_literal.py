@@ -103,7 +103,7 @@ def test_one_arm_constant_rewards_and_one_round() -> None:
     constant = ArmMeans(AdaptiveLog.from_arrays(same, arms=("a",))).fit("alee")
     assert constant.params["a"] == 0.1
     assert constant.bse["a"] == 0.0
-    assert "its rewards do not vary" in " ".join(constant.notes)
+    assert "its rewards do not vary" in " ".join(constant.cautions)
 
 
 def test_wrong_uses() -> None:

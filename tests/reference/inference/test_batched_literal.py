@@ -164,7 +164,7 @@ class TestRefusals:
         arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.full(4, 0.3), batch=batch)
         result = Contrast(AdaptiveLog.from_arrays(arrays, arms=(0, 1)), treatment=1, control=0).fit("batched")
         assert result.pvalues.isna().all()
-        assert "the rewards do not vary" in " ".join(result.notes)
+        assert "the rewards do not vary" in " ".join(result.cautions)
         found = batch_contrasts(batch, arrays.action, arrays.reward, 1, 0)
         assert found.scale[0] == 0.0
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from adaptinf.cli.entry import main
@@ -105,3 +107,28 @@ def test_what_is_refused_says_what_to_say(run: Run, path: str, options: list[str
     code, out, err = run("validate", path, *ROLES, *options)
     assert (code, out) == (2, "")
     assert told in err
+
+
+@pytest.mark.parametrize(
+    ("flag", "estimator"), [("--no-adaptive", "sample-mean"), ("--adaptive", "alee"), (None, "alee")]
+)
+def test_whether_assignment_reacted(run: Run, tmp_path: Path, flag: str | None, estimator: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"arm": rng.choice(["a", "b"], 200), "y": rng.normal(size=200)})
+    rows.to_csv(tmp_path / "ab.csv", index=False)
+    named = ["--action", "arm", "--reward", "y", *([] if flag is None else [flag])]
+    given = [str(tmp_path / "ab.csv"), *named, "--treatment", "b", "--control", "a", "--format", "json"]
+    found = json.loads(run("analyze", *given)[1])
+    assert found["estimator"] == estimator
+    assert any("say adaptive=False" in told for told in found["notes"]) is (flag is None)
+
+
+def test_propensities_from_batches(run: Run, tmp_path: Path) -> None:
+    arms = list("AB" * 20 + "ABCC" * 10)
+    rows = pd.DataFrame({"arm": arms, "y": np.arange(80.0) % 7, "day": np.repeat([0, 1], 40)})
+    rows["p"] = np.where(rows["day"] == 0, 0.5, np.where(rows["arm"] == "C", 0.5, 0.25))
+    rows.to_csv(tmp_path / "late.csv", index=False)
+    named = ["--action", "arm", "--reward", "y", "--propensity", "p", "--batch", "day"]
+    code, out, _ = run("validate", str(tmp_path / "late.csv"), *named, "--propensities", "from batches")
+    assert code == 0
+    assert "propensities: exact, every arm" in out

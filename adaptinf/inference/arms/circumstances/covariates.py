@@ -22,10 +22,9 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
-from adaptinf.inference.arms.circumstances.deviations import running_means_alone
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, context_matrix
-from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.sums import Sums
@@ -92,7 +91,7 @@ def _refuse_one_batch(subject: str, n_batches: int) -> None:
 
 def covariates_refusal(profile: LogProfile) -> str:
     """Why no regression on earlier rewards serves; empty where one does."""
-    return TOLD_BY_UNITS if profile.one_draw_a_unit else running_means_alone(profile)
+    return TOLD_BY_UNITS if profile.one_draw_a_unit else ""
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
@@ -117,7 +116,10 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
 
 def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
     """Share of the variance of all rewards, whatever their arm, that a regression on columns explains."""
-    x, reward = context_matrix("recommend", log, names)[:, 1:], log.arrays.reward
+    profile = profile_of(log)
+    x, reward = context_matrix("recommend", log, names)[:, 1:], profile.rewards
+    if log.arrays.observed is not None:
+        x = x[log.arrays.observed]
     away, spread = x - x.mean(axis=0), reward - reward.mean()
     total = float(spread @ spread)
     if not total > 0.0:

@@ -38,9 +38,11 @@ from adaptinf.inference.scores.outcome_models import (
     RUNNING_MEAN,
     Covariates,
     Outcome,
+    checked_penalty,
     outcome_model,
+    running_regression,
 )
-from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
@@ -60,29 +62,31 @@ _USUAL_ALPHA = 0.05
 # Missing at random, and late
 
 
-def running_means_alone(profile: LogProfile) -> str:
-    """Why no outcome model but running means serves; empty where others do."""
-    if profile.incomplete:
-        return "the error of the share observed is only harmless beside running means of arm and stratum"
-    if profile.log.arrays.known is not None and not profile.repeated_units:
-        return "it would be fitted on rewards before they were known"
-    return ""
+_SHARE_ERROR = "the error of the share observed is only harmless beside means that run with it"
+_TOO_EARLY = "it would be fitted on rewards before they were known"
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
-    """Running means of rewards that are observed and were known, with the probabilities to observe one."""
+    """Predictions from rewards that are observed and were known, with the probabilities to observe one.
+
+    Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
+    stratum of the shares observed, so that their residuals are 0 on average there, as with its mean.
+    """
     profile, codes = question.profile, question.codes
     log = profile.log
     named = asked.outcome if isinstance(asked.outcome, str) else None
+    covariates = asked.outcome if isinstance(asked.outcome, Covariates) else None
+    regression = named == "running-ridge" or (covariates is not None and not covariates.by_batch)
     running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
-    fitted = named in ("running-ridge", BATCH_MEAN) or isinstance(asked.outcome, Covariates)
-    if not running and not profile.incomplete and not fitted:
+    fitted = named == BATCH_MEAN or covariates is not None
+    if not running and not regression and (profile.incomplete or fitted):
+        reason = _SHARE_ERROR if profile.incomplete else _TOO_EARLY
+        raise Refused("an outcome model other than running means and regressions", reason)
+    if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
-    if not running:
-        raise Refused("an outcome model other than the running mean", running_means_alone(profile))
     if profile.incomplete and profile.repeated_units:
         raise Refused("aipw with missing rewards", INCOMPLETE)
-    if profile.repeated_units:
+    if profile.repeated_units:  # rounds of units are scored by the means of others
         return RUNNING_MEAN
     arrays, observed = log.arrays, log.arrays.observed
     most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
@@ -99,16 +103,24 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         ready = (past.count > 0.0) & started
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
-    note = _outcome_note(log, used, left_out, ready)
+    values, model = past.mean, ""
+    if regression:
+        penalty = checked_penalty(asked.subject, asked.ridge)
+        found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
+        assert isinstance(found.values, np.ndarray)
+        values, model = found.values, found.note.partition(";")[0]
+    note = _outcome_note(log, used, left_out, ready, model)
     cautions = missing_cautions(question)
-    return Outcome(past.mean, note, 0, SeenRounds(seen, probability, ready), cautions)
+    return Outcome(values, note, 0, SeenRounds(seen, probability, ready), cautions)
 
 
-def _outcome_note(log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str], ready: Any) -> str:
-    """What is assumed of missing and late rewards; ready (T, k)."""
+def _outcome_note(
+    log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str], ready: Any, model: str
+) -> str:
+    """What is assumed of missing and late rewards, after the outcome model; ready (T, k)."""
     known = " that were known by then" if log.arrays.known is not None else ""
     within = f" in the stratum of {', '.join(used)}" if used else ""
-    model = f"Outcome model: the arm's mean over earlier rewards{known}{within}"
+    model = model or f"Outcome model: the arm's mean over earlier rewards{known}{within}"
     if log.arrays.observed is None:
         return f"{model}; rounds before any was known have no weight."
     waiting = int(np.max(np.count_nonzero(~ready, axis=0)))
@@ -161,7 +173,7 @@ def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) 
 def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
     """Estimates of the arms' means."""
     scored, reward, propensity = _scored(question, model, options)
-    every = question.profile.log.arrays.propensities
+    every = _every(question)
     return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
 
 
@@ -174,9 +186,15 @@ def _scored(
     assert seen is not None
     assert isinstance(model.values, np.ndarray)
     reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
-    scored = arm_scores(arrays.action, reward, arrays.propensity, arrays.propensities, codes, **options)
+    scored = arm_scores(arrays.action, reward, arrays.propensity, _every(question), codes, **options)
     found = seen_scores(scored, reward, arrays.propensity, model.values, seen)
     return found, reward, arrays.propensity * seen.probability
+
+
+def _every(question: Question) -> FloatArray | None:
+    """Every arm's propensity, as far as it is known, shape (T, K)."""
+    known = question.profile.log.arrays.propensities
+    return question.profile.partial_propensities if known is None else known
 
 
 # Bounds

@@ -7,7 +7,7 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
-from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.arms.record import ArmMethod, always
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.pair_effects import PairEffect, pair_effect
 from adaptinf.inference.validity.methods import refusal
@@ -67,5 +67,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     )
 
 
-RELEASED = ArmMethod(name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True)
+RELEASED = ArmMethod(
+    name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True, of_counts=always
+)
 """From the log's private releases alone."""

@@ -15,6 +15,7 @@ from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events
+from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.rare import CORRECTED, rare_cautions, rare_notes, without_interval
 from adaptinf.typing import FloatArray
 
@@ -77,6 +78,18 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     return found
 
 
+def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
+    """Cautions on arms whose rewards do not vary, which therefore tell no standard error."""
+    arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
+    if test not in ("exact", "few"):
+        why = "its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
+        return [f"{arm}: {why}sample means)" for arm in arms]
+    why = (
+        "its rewards do not vary: differences from it have no standard error, and their interval is by counts"
+    )
+    return [f"{arm}: {why}" for arm in arms if question.contrast]
+
+
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Squared skewness of the arms' estimates, by that of all rewards together; shape (k,).
 
@@ -87,7 +100,7 @@ def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
     the chosen arm's. An arm's own rewards have no part in it: where their skewness looks small by chance, so
     does their variance.
     """
-    return np.asarray(question.profile.squared_skewness * fit.evenness_lost, dtype=np.float64)
+    return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
 
 
 def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
@@ -114,7 +127,7 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     if question.profile.repeated_units:
         reason = "it takes rounds to be independent, and units have several"
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
-    if math.isnan(question.profile.squared_skewness):
+    if math.isnan(compared(question).squared_skewness):
         reason = "the sums do not tell how skewed rewards are: it needs sum_cubes="
         raise InvalidForLog("Hall's interval", reason, ["test='t'"])
     if fit.skewness is not None:

@@ -125,6 +125,16 @@ def _gap_cautions(question: Question, possible: BoolArray, *, levels: bool) -> l
     ]
 
 
+def chosen_alone_note(profile: LogProfile) -> str:
+    """What is assumed where the chosen arms' propensities are known alone."""
+    ruled_out = (
+        "an arm without rounds in a batch counts as impossible there if the propensities of the others add "
+        "up to 1; elsewhere "
+    )
+    where = "" if profile.partial_propensities is None else ruled_out
+    return f"The log has the chosen arm's propensity alone: {where}that each arm could be chosen is assumed."
+
+
 def _possible(question: Question) -> BoolArray:
     """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
     profile = question.profile
@@ -133,7 +143,8 @@ def _possible(question: Question) -> BoolArray:
         joint = possible.all(axis=1, keepdims=True)
         return np.broadcast_to(joint, possible.shape) if question.contrast else possible
     chosen = indicators(profile.log.arrays.action, question.codes)
-    every = None if profile.propensities is None else profile.propensities[:, question.codes]
+    known = profile.partial_propensities if profile.propensities is None else profile.propensities
+    every = None if known is None else known[:, question.codes]
     own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
     return possible_rounds(chosen, own, every, jointly=question.contrast)
 

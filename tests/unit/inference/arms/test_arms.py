@@ -111,7 +111,7 @@ class TestRareArms:
         assert np.isfinite(contrast.estimate[0])
         assert np.isnan(contrast.std_error[0])
         assert np.isnan(contrast.pvalues.iloc[0])
-        assert "of differences from it neither" in notes(contrast)
+        assert "of differences from it neither" in " ".join(contrast.cautions)
 
 
 class TestDefault:
@@ -541,7 +541,7 @@ class TestMissing:
         assert result.bse["a"] == 0.0
         assert np.isnan(result.pvalues["a"])
         assert result.conf_int().loc["a"].isna().all()
-        assert "a: its rewards do not vary" in notes(result)
+        assert "a: its rewards do not vary" in " ".join(result.cautions)
         exact = ArmMeans(log).fit(test="exact", null=0.5)
         assert exact.pvalues["a"] == pytest.approx(0.25, rel=1e-12)
-        assert "do not vary" not in notes(exact)
+        assert "do not vary" not in " ".join(exact.cautions)

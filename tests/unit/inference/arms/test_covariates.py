@@ -122,6 +122,113 @@ def test_what_takes_no_covariate() -> None:
         ai.ArmMeans(log_of(rows, propensities=None)).fit(covariate="prior")
     with pytest.raises(InvalidForLog, match="rows"):
         ai.ArmMeans(ai.Sums.of_log(log_of(rows.assign(week=0), batch="week"))).fit(covariate="prior")
-    late = log_of(rows.assign(known=np.arange(ROUNDS) + 30), outcome_round="known")
+    late = rows.assign(known=np.arange(ROUNDS) + 30, week=np.arange(ROUNDS) // 100)
     with pytest.raises(InvalidForLog, match="fitted on rewards before they were known"):
-        ai.ArmMeans(late).fit(covariate="prior")
+        ai.ArmMeans(log_of(late, outcome_round="known", batch="week")).fit(
+            covariate="prior", outcome="batch-mean"
+        )
+
+
+# Late and missing outcomes
+
+
+def incomplete(seed: int, rounds: int = 300, *, late: bool, missing: bool) -> pd.DataFrame:
+    """Outcomes up to 60 rounds late, and missing by arm and city, whose levels differ."""
+    rng = np.random.default_rng(seed)
+    rows = frame(seed).head(rounds)
+    rows["y"] += rows["city"].map({"x": 0.0, "y": 1.0, "z": 3.0})
+    if late:
+        rows["known"] = np.arange(1, rounds + 1) + rng.integers(0, 60, rounds)
+    if missing:
+        chance = np.where(rows["arm"] == "b", 0.3, 0.1) + 0.3 * (rows["city"] == "z")
+        rows.loc[rng.random(rounds) < chance, "y"] = np.nan
+    return rows
+
+
+def incomplete_log(rows: pd.DataFrame) -> ai.AdaptiveLog:
+    options: dict[str, Any] = {"outcome_round": "known"} if "known" in rows else {}
+    return log_of(rows, **options, missing="drop" if rows["y"].isna().any() else None)
+
+
+def literal_ridge(rows: pd.DataFrame, arm: str, strata: np.ndarray | None) -> np.ndarray:
+    """For each round a ridge regression from scratch on the arm's rewards that were there by then."""
+    rounds, y, arms = len(rows), rows["y"].to_numpy(), rows["arm"].to_numpy()
+    x = np.column_stack([np.ones(rounds), running_standardised(rows[["prior"]].to_numpy())])
+    if strata is not None:
+        x = np.column_stack([x, strata == 1, strata == 2])
+    known = rows["known"].to_numpy() if "known" in rows else np.arange(1, rounds + 1)
+    there = np.flatnonzero(~np.isnan(y))
+    origin = y[min(there, key=lambda s: (known[s], s))]
+    found = np.empty(rounds)
+    for t in range(rounds):
+        past = there[(known[there] <= t) & (arms[there] == arm)]
+        gram = x[past].T @ x[past] + np.eye(x.shape[1])
+        found[t] = origin + x[t] @ np.linalg.solve(gram, x[past].T @ (y[past] - origin))
+    return found
+
+
+@pytest.mark.parametrize(("late", "missing"), [(True, False), (False, True), (True, True)])
+def test_predictions_know_what_was_known(late: bool, missing: bool) -> None:
+    """Against regressions from scratch: scores of all rounds, and weights from the first known reward on."""
+    rows = incomplete(1, late=late, missing=missing)
+    strata = np.unique(rows["city"], return_inverse=True)[1] if missing else None
+    result = ai.ArmMeans(incomplete_log(rows)).fit(covariate="prior", weights="uniform", keep_scores=True)
+    assert result.scores is not None
+    y, known = rows["y"].to_numpy(), rows["known"].to_numpy() if late else np.arange(1, len(rows) + 1)
+    for place, arm in enumerate("ab"):
+        m, chosen = literal_ridge(rows, arm, strata), (rows["arm"] == arm).to_numpy()
+        there = chosen & ~np.isnan(y)
+        share = np.ones(len(rows))
+        if strata is not None:
+            for t in range(len(rows)):
+                for mine in (chosen[:t], chosen[:t] & (strata[:t] == strata[t])):
+                    if (mine & there[:t]).any():
+                        share[t] = (mine & there[:t]).sum() / mine.sum()
+        wanted = m + np.where(there, (np.nan_to_num(y) - m) / (rows[f"p_{arm}"] * share), 0.0)
+        own = there if missing else ~np.isnan(y)
+        first = np.array([np.any(own & (known <= t)) for t in range(len(rows))])
+        np.testing.assert_array_equal(result.scores["weights"][:, place] > 0.0, first)
+        np.testing.assert_allclose(result.scores["scores"][first, place], wanted[first], rtol=1e-9)
+    assert ("that were known by then on prior" in " ".join(result.notes)) is late
+    assert 0.1 < result.details["variance_ratio"].min() < 0.8
+
+
+@pytest.mark.parametrize(("late", "missing"), [(True, False), (True, True)])
+def test_they_cover_what_is_late_and_missing(late: bool, missing: bool) -> None:
+    """150 logs whose outcomes are missing by arm and city."""
+    covered, ratios = 0, []
+    for seed in range(150):
+        log = incomplete_log(incomplete(seed + 50, 800, late=late, missing=missing))
+        result = ai.Contrast(log, treatment="b", control="a").fit(covariate="prior")
+        low, high = result.conf_int().to_numpy()[0]
+        covered += low <= 0.3 <= high
+        ratios.append(result.details["variance_ratio"][0])
+    assert abs(covered / 150 - 0.95) < 4.0 * np.sqrt(0.05 * 0.95 / 150)
+    assert np.mean(ratios) < 0.45
+
+
+def test_running_ridge_of_all_contexts_is_as_late() -> None:
+    rows = incomplete(3, late=True, missing=False).drop(columns="city")
+    log = log_of(rows, outcome_round="known", context="prior")
+    found = ai.ArmMeans(log).fit("aipw", outcome="running-ridge", keep_scores=True)
+    later = rows.assign(y=rows["y"].where(rows["known"] <= 100, 1e3))
+    moved = ai.ArmMeans(log_of(later, outcome_round="known", context="prior")).fit(
+        "aipw", outcome="running-ridge", keep_scores=True
+    )
+    assert found.scores is not None
+    assert moved.scores is not None
+    unmoved = np.isin(np.arange(300), np.flatnonzero(rows["known"] <= 100)) & (np.arange(300) <= 100)
+    np.testing.assert_allclose(found.scores["scores"][unmoved], moved.scores["scores"][unmoved], rtol=1e-9)
+
+
+def test_bounds_and_recommendations_take_covariates() -> None:
+    rows = incomplete(4, late=False, missing=True)
+    log = incomplete_log(rows)
+    best = ai.recommend(log, "contrast", covariate="prior").best
+    assert best.verdict.name == "aipw with combined weights, adjusted"
+    assert best.run().details["variance_ratio"][0] < 0.6
+    ends = log_of(rows, missing="worst", reward_range=(-20.0, 20.0))
+    found = ai.Contrast(ends, treatment="b", control="a").fit(covariate="prior")
+    plain = ai.Contrast(ends, treatment="b", control="a").fit(estimator="aipw")
+    assert np.isfinite(found.conf_int().to_numpy()).all()
+    assert abs(found.estimate[0] - plain.estimate[0]) < 4.0 * plain.std_error[0]

@@ -143,10 +143,10 @@ def test_other_estimators_refuse(estimator: str) -> None:
 
 
 def test_outcome_models_that_would_not_settle_are_refused() -> None:
-    log = log_of(frame_of(7, 100), context=["group"])
-    with pytest.raises(InvalidForLog, match="running means of arm and stratum"):
-        ArmMeans(log).fit(outcome="running-ridge")
-    with pytest.raises(InvalidForLog, match="running means of arm and stratum"):
+    log = log_of(frame_of(7, 100).assign(batch=np.arange(100) // 20), context=["group"], batch="batch")
+    with pytest.raises(InvalidForLog, match="harmless beside means that run with it"):
+        ArmMeans(log).fit(outcome="batch-mean")
+    with pytest.raises(InvalidForLog, match="harmless beside means that run with it"):
         ArmMeans(log).fit(outcome=np.zeros((100, 2)))
 
 
@@ -310,10 +310,10 @@ def test_late_rewards_do_not_move_earlier_predictions() -> None:
             wanted = m + (y[t] - m) / e * (arms[t] == arm)
             assert found.scores["scores"][t, k] == pytest.approx(wanted, abs=1e-9), (t, arm)
             assert found.scores["weights"][t, k] == (1.0 if known else 0.0)
+    frame["batch"] = np.arange(200) // 20
+    batched = AdaptiveLog(frame, action="arm", reward="y", outcome_round="known", batch="batch")
     with pytest.raises(InvalidForLog, match="before they were known"):
-        ArmMeans(AdaptiveLog(frame, action="arm", reward="y", outcome_round="known", context="group")).fit(
-            outcome="running-ridge"
-        )
+        ArmMeans(batched).fit(outcome="batch-mean")
 
 
 def test_rounds_of_an_incomplete_log_with_late_rewards() -> None:

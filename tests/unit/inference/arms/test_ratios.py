@@ -130,7 +130,7 @@ def test_rewards_in_proportion_have_no_error() -> None:
     rows["revenue"] = 0.3 * rows["orders"]
     result = ai.ArmMeans(log_of(rows), denominator=rows["orders"]).fit("sample-mean")
     np.testing.assert_allclose(result.estimate, 0.3, rtol=1e-12)
-    assert any("its rewards do not vary" in note for note in result.notes)
+    assert any("its rewards do not vary" in told for told in result.cautions)
 
 
 def test_no_ratio_to_a_mean_near_zero() -> None:

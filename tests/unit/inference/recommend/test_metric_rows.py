@@ -99,7 +99,7 @@ def test_what_is_refused_and_why() -> None:
     gaps.loc[3, "y"] = np.nan
     missing = ai.recommend(log_of(gaps, missing="drop"), covariate="prior")
     reasons = missing.frame.set_index("method")["reason"]
-    assert "running means of arm and stratum" in reasons["aipw with uniform weights, adjusted"]
+    assert "what prior explains of the rewards is taken out" in reasons["aipw with uniform weights, adjusted"]
     checked(missing)
     ratios = ai.recommend(log_of(gaps, missing="drop"), denominator="orders")
     assert {one.verdict.reason for one in ratios.methods} == {"rewards are missing"}

@@ -189,7 +189,7 @@ def test_pvalues_are_chi_squared(greedy: AdaptiveLog) -> None:
 def test_the_check_is_done_once_a_log(greedy: AdaptiveLog, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(
-        "adaptinf.inference.validity.profile.miscalibration", lambda log, draws: calls.append(log) or ""
+        "adaptinf.inference.validity.calibration.miscalibration", lambda log, draws: calls.append(log) or ""
     )
     log = relogged(greedy, greedy.arrays.propensities)
     ArmMeans(log).fit("aipw")

@@ -1,0 +1,90 @@
+"""The winner where outcomes are too rare for normal laws: its part of exact intervals that hold for all arms.
+
+References
+----------
+Clopper, Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the binomial".
+Dunn (1961), "Multiple comparisons among means" (Bonferroni's inequality).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.inference.arms import Contrast
+from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.results import Results
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.rare import FEWEST, without_interval
+from adaptinf.inference.winners.contest import Contest
+from adaptinf.log import AdaptiveLog
+from adaptinf.sums import Sums
+from adaptinf.typing import FloatArray, IntArray
+
+NOTE = (
+    f"Fewer than {FEWEST} outcomes of an arm are not the commonest, so that no estimate counts as normal: "
+    "the interval is the projection, the winner's part of intervals for all arms by Bonferroni's inequality, "
+    "each by the law of its counts. The estimate shown takes no notice of the choice."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedLaw:
+    """The law of one term at the level at which those of a family hold at once: a `Reference` of one term.
+
+    `median` and `scale` are the estimate and its standard error, as they are called of other laws of winners.
+    """
+
+    law: Reference
+    place: int
+    family: int
+    median: float
+    scale: float
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+        return f"simultaneous {self.law.name}"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+        return self.law.exact
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return self.law.statistic
+
+    normal, uses_std_error = False, False
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Log of the p-value times the size of the family, shape (1,)."""
+        single = self.law.log_pvalues(null)[self.place]
+        return np.minimum(0.0, np.atleast_1d(single) + math.log(self.family))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        every = self.law.interval(log_alpha - math.log(self.family))
+        return np.asarray(every[self.place][None, :], dtype=np.float64)
+
+
+def serves(profile: LogProfile, codes: IntArray, means: Results) -> bool:
+    """Whether outcomes are so rare that estimates are not normal, and exact means are at hand; codes (k,)."""
+    rare = without_interval(profile.uncommon[codes])
+    return bool(rare.any()) and means.reference.exact and means.validity != "not valid"
+
+
+def projected_law(
+    log: AdaptiveLog | Sums, means: Results, contest: Contest, arms: tuple[Any, ...]
+) -> ProjectedLaw:
+    """The law of the winner's mean, or of its difference from another arm's by the method of the means."""
+    found, place = means, contest.won
+    if contest.against is not None:
+        pair = Contrast(log, treatment=arms[contest.won], control=arms[contest.against])
+        found, place = pair.fit(means.estimator), 0
+    own = float(found.estimate[place]), float(found.std_error[place])
+    return ProjectedLaw(found.reference, place, contest.family, *own)
