@@ -18,13 +18,12 @@ from adaptinf.log.validation.columns import (
     plain_label,
     read_labels,
 )
+from adaptinf.log.validation.faults import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
 from adaptinf.texts import did_you_mean, listed
 from adaptinf.typing import FloatArray, IntArray
 
-SUM_TOLERANCE = 1e-6
-MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
 _HOLDER = "{arm}"
 _SHOWN = 8
@@ -291,7 +290,7 @@ def check_propensity_rows(
         amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
     found.add_rows(
         "propensities-sum",
-        f"rows of {', '.join(map(repr, names))} do not sum to 1 (tolerance {SUM_TOLERANCE:g}); every arm "
+        f"rows of {', '.join(map(repr, names))} {FAULTS['propensities-sum']}; every arm "
         "needs its column, and propensities= or arms= says which columns count",
         amiss,
     )
@@ -299,16 +298,9 @@ def check_propensity_rows(
         return chosen
     own = _of_chosen(table, action)
     if chosen is None:
-        found.add_rows(
-            "chosen-propensity-zero", "the chosen arm has a propensity of 0 in its column", own == 0
-        )
+        found.add_rows("chosen-propensity-zero", FAULTS["chosen-propensity-zero"], own == 0)
         return own
     with np.errstate(invalid="ignore"):
         differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
-    found.add_rows(
-        "propensity-mismatch",
-        f"the propensity of the chosen arm differs from the arm's own column "
-        f"(relative tolerance {MATCH_TOLERANCE:g})",
-        differs,
-    )
+    found.add_rows("propensity-mismatch", FAULTS["propensity-mismatch"], differs)
     return chosen
