@@ -202,21 +202,19 @@ def _check_shares(
     )
 
 
-def check_centre(
-    centre: float, powers: FloatArray, least: float, most: float, found: Findings
-) -> None:
+def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
     """Refuse a centre so far from rewards that the squares of what is left keep no digits.
 
-    `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least` and
-    `most` are the rewards' ends. Rewards that are all alike lose nothing.
+    `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
+    and `most` are the rewards' ends. Rewards that are all alike lose nothing.
     """
     count, first, squares = powers
     away = first / count
     if most > least and away * away > _FAR**2 * (squares / count - away * away):
         found.add(
             "far-centre",
-            f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about it "
-            "keep too few digits: leave it out, or give a value among them",
+            f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about "
+            "it keep too few digits: leave it out, or give a value among them",
         )
 
 

@@ -110,9 +110,9 @@ def aggregate(
         by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
         go together.
     every : {"hour", "day", "week", "month"}, optional
-        Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are cut
-        in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as they
-        are written. Without propensities the same query sees whether arms' shares move within a period.
+        Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are
+        cut in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as
+        they are written. Without propensities the same query sees whether arms' shares move within a period.
     timezone : str, optional
         Name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock instants are cut
         instead; stamps without a zone are refused then. `Sums.batches` are when periods began, in UTC. An
@@ -189,15 +189,16 @@ def aggregate(
     check_zone(timezone, every)
     found = Findings()
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
+    source = opened(table)
     with naming_failures():
-        source = opened(table)
         columns = columns_of(source.rows, given, declared, found)
         found.raise_if_any("the table")
         assert columns is not None
         check_files(source.files, columns.names, found)
+        found.raise_if_any("the table")
         rows = readied(source.rows, columns.names)
         schema = rows.collect_schema()
-        check_types(schema, columns, found)
+        check_types(rows, columns, found)
         check_times(schema[columns.batch], columns.batch, every, timezone, found)
         found.raise_if_any("the table")
         about = _centres(rows, columns, centre)
@@ -219,7 +220,9 @@ def aggregate(
             if read is not None and centre is not None:
                 powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
                 check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
-            totals = None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
+            totals = (
+                None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
+            )
     if read is not None and timezone is not None:
         read = read[0].at(partial(instants_of, zone=timezone)), read[1]
     if read is not None and not (shares or propensity_status == "estimated"):

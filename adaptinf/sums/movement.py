@@ -2,8 +2,8 @@
 
 References
 ----------
-Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table" (the
-exact moments given the margins, so that small counts do no harm).
+Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
+(the exact moments given the margins, so that small counts do no harm).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _HOURS = 24
 def moving_pvalue(frame: pd.DataFrame) -> float:
     """P-value of equal shares in all pieces of a batch (and group), over batches.
 
-    Pieces are ten minutes of an hour, hours of a day, and of a week or month its days and the hours of the day,
-    of which the smaller p-value counts twice.
+    Pieces are ten minutes of an hour, hours of a day, and of a week or month its days and the hours of all
+    of these, of which the smaller p-value counts twice.
     """
     whole = frame[frame[[BATCH, ARM]].notna().all(axis=1)]
     pieces = whole[WITHIN].to_numpy(dtype=np.int64)
     kinds = [pieces] if pieces.max(initial=0) < _HOURS else [pieces // _HOURS, pieces % _HOURS]
-    stratum = whole.groupby(_keys(whole, BATCH), dropna=False).ngroup().to_numpy(dtype=np.int64)
-    arm = pd.factorize(whole[ARM])[0].astype(np.int64)
+    stratum = np.asarray(whole.groupby(_keys(whole, BATCH), dropna=False).ngroup(), dtype=np.int64)
+    arm = np.asarray(pd.factorize(whole[ARM])[0], dtype=np.int64)
     count = whole[COUNT].to_numpy(dtype=np.float64)
     return min(1.0, len(kinds) * min(homogeneity_pvalue(stratum, kind, arm, count) for kind in kinds))
 
@@ -38,7 +38,11 @@ def together(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of a batch and arm (and group) as one, whatever their pieces."""
     keys = _keys(frame, BATCH, ARM)
     ways = {
-        str(name): "min" if str(name).startswith("least") else "max" if str(name).startswith("most") else "sum"
+        str(name): "min"
+        if str(name).startswith("least")
+        else "max"
+        if str(name).startswith("most")
+        else "sum"
         for name in frame.columns
         if name not in (*keys, WITHIN)
     }
@@ -84,6 +88,6 @@ def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count
 def _margin(sums: pd.Series[float], size: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Number of a margin's entries by stratum, and the sum of the table's total over them; size (S,)."""
     stratum = sums.index.get_level_values("stratum")
-    entries = sums.groupby(stratum).size().to_numpy(dtype=np.float64)
-    inverse = (1.0 / sums).groupby(stratum).sum().to_numpy(dtype=np.float64)
+    entries = np.asarray(sums.groupby(stratum).size(), dtype=np.float64)
+    inverse = np.asarray((1.0 / sums).groupby(stratum).sum(), dtype=np.float64)
     return entries, size * inverse

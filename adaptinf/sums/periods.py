@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -24,7 +23,7 @@ from adaptinf.sums.sources import lazily
 
 PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
 """What times are cut to; weeks are days that are moved back to their Monday."""
-WITHIN = "within"
+WITHIN = "__within"
 """Column of the pieces of a period, by which it is seen whether arms' shares move within it."""
 UTC = "UTC"
 _TIMES = (nw.Datetime, nw.Date)
@@ -53,11 +52,11 @@ def check_zone(timezone: object, every: str | None) -> None:
     refuse("aggregate", problems)
 
 
-def check_times(kind: nw.dtypes.DType, name: str, every: str | None, zone: str | None, found: Findings) -> None:
+def check_times(
+    kind: nw.dtypes.DType, name: str, every: str | None, zone: str | None, found: Findings
+) -> None:
     """What a column of a type cannot be cut to; objects of pandas are looked at when they are cut."""
-    if every is None:
-        return
-    if isinstance(kind, nw.Object):
+    if every is None or isinstance(kind, nw.Object):
         return
     if not isinstance(kind, _TIMES):
         found.add("bad-batch", not_times(name, str(kind)))
@@ -68,8 +67,8 @@ def check_times(kind: nw.dtypes.DType, name: str, every: str | None, zone: str |
 def not_times(name: str, kind: str) -> str:
     """That a column cannot be cut to periods."""
     return (
-        f"every= cuts dates and times, and column {name!r} is of type {kind}: leave every= out where it holds "
-        "batches, or make times of it (pandas.to_datetime, CAST AS TIMESTAMP)"
+        f"every= cuts dates and times, and column {name!r} is of type {kind}: leave every= out where it "
+        "holds batches, or make times of it (pandas.to_datetime, CAST AS TIMESTAMP)"
     )
 
 
@@ -84,13 +83,12 @@ def not_instants(name: str, zone: str) -> str:
 def in_periods(
     rows: nw.LazyFrame[Any], batch: str, every: str | None, zone: str | None
 ) -> tuple[nw.LazyFrame[Any], nw.Expr, nw.Expr | None]:
-    """Rows, their batches, and the pieces of these: times of a column cut to periods, or the column itself."""
+    """Rows, their batches and the pieces of these: times cut to periods, or a column as it is."""
     if every is None:
         return rows, nw.col(batch), None
     kind = rows.implementation
     if kind in (nw.Implementation.PANDAS, nw.Implementation.PYARROW, nw.Implementation.DASK):
-        cut = partial(_cut, batch=batch, every=every, zone=zone)
-        return lazily(_replaced(rows.to_native(), cut)), nw.col(batch), nw.col(WITHIN)
+        return lazily(_replaced(rows.to_native(), batch, every, zone)), nw.col(batch), nw.col(WITHIN)
     if getattr(rows.collect_schema()[batch], "time_zone", None) is not None:
         rows = lazily(_CLOCKS.get(kind, _clock_of_narwhals)(rows, batch, zone or UTC))
     time = nw.col(batch)
@@ -111,49 +109,33 @@ def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
     return np.asarray(local.tz_convert(UTC).tz_localize(None))
 
 
-def _replaced(native: Any, cut: Callable[[pd.Series[Any]], pd.DataFrame]) -> Any:
-    """A frame of pandas or Dask, or a table of Arrow, whose times are cut."""
-    name = cut.keywords["batch"]  # type: ignore[attr-defined]
+def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
+    """A frame of pandas or Dask, or a table of Arrow, whose times are cut, with a column of their pieces."""
     if isinstance(native, pd.DataFrame):
-        found = cut(native[name])
-        return native.assign(**{column: found[column].to_numpy() for column in found})
+        return native.assign(**_cut(native[batch], batch, every, zone))
     if hasattr(native, "map_partitions"):
-
-        def replaced(part: pd.DataFrame) -> pd.DataFrame:
-            return pd.DataFrame(_replaced(part, cut))
-
-        return native.map_partitions(replaced, meta=replaced(native._meta))
-    found = cut(native.column(name).to_pandas(types_mapper=pd.ArrowDtype))
-    for column in found:
-        values = np.asarray(found[column])
-        if column in native.column_names:
-            native = native.set_column(native.column_names.index(column), column, [values])
-        else:
-            native = native.append_column(column, [values])
-    return native
+        how = batch, every, zone
+        return native.map_partitions(_replaced, *how, meta=_replaced(native._meta, *how))
+    cut = _cut(native.column(batch).to_pandas(types_mapper=pd.ArrowDtype), batch, every, zone)
+    place = native.column_names.index(batch)
+    return native.set_column(place, batch, [cut[batch]]).append_column(WITHIN, [cut[WITHIN]])
 
 
-def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> pd.DataFrame:
-    """Starts and pieces of the periods of times."""
+def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dict[str, NDArray[Any]]:
+    """Starts of the periods of times, and the pieces of these, shape (T,) each."""
     clock = _clock(times, batch, zone)
-    day = clock.astype("datetime64[D]")
-    # Day 0, of 1970, was a Thursday.
-    weekday = (day.astype(np.int64) + 3) % 7
-    start = {
-        "hour": lambda: clock.astype("datetime64[h]"),
-        "day": lambda: day,
-        "week": lambda: day - weekday.astype("timedelta64[D]"),
-        "month": lambda: clock.astype("datetime64[M]"),
-    }[every]()
-    hour = (clock - day).astype("timedelta64[h]").astype(np.int64)
-    within = {
-        "hour": lambda: (clock - clock.astype("datetime64[h]")).astype("timedelta64[m]").astype(np.int64) // 10,
-        "day": lambda: hour,
-        "week": lambda: 24 * (weekday + 1) + hour,
-        "month": lambda: 24 * ((day - clock.astype("datetime64[M]")).astype(np.int64) + 1) + hour,
-    }[every]()
-    within[np.isnat(clock)] = 0
-    return pd.DataFrame({batch: start.astype("datetime64[us]"), WITHIN: within})
+    hours, days, months = (clock.astype(f"datetime64[{unit}]") for unit in "hDM")
+    weekday = (days.astype(np.int64) + 3) % 7  # day 0, of 1970, was a Thursday
+    hour = (hours - days).astype(np.int64)
+    if every == "hour":
+        start, within = hours, (clock - hours).astype("timedelta64[m]").astype(np.int64) // 10
+    elif every == "day":
+        start, within = days, hour
+    elif every == "week":
+        start, within = days - weekday.astype("timedelta64[D]"), 24 * (weekday + 1) + hour
+    else:
+        start, within = months, 24 * ((days - months).astype(np.int64) + 1) + hour
+    return {batch: start.astype("datetime64[us]"), WITHIN: np.where(np.isnat(clock), 0, within)}
 
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:

@@ -14,7 +14,14 @@ import narwhals as nw
 
 from adaptinf.log.validation.arms import PARSERS, find_arm_columns
 from adaptinf.log.validation.columns import Label
-from adaptinf.log.validation.faults import EXACT, FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE, out_of_range, outside
+from adaptinf.log.validation.faults import (
+    EXACT,
+    FAULTS,
+    MATCH_TOLERANCE,
+    SUM_TOLERANCE,
+    out_of_range,
+    outside,
+)
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
@@ -22,7 +29,7 @@ from adaptinf.sums.further.columns import further_columns
 from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further, further_triples
 from adaptinf.sums.groups import group_names
 from adaptinf.sums.periods import WITHIN
-from adaptinf.sums.sources import readied
+from adaptinf.sums.sources import as_number, is_long, no_labels, readied
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
@@ -35,7 +42,6 @@ REWARD, PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
 _FURTHER, _SHARE = "__further_", "__share_"
 _WHOLE = "__whole"
 """Ending of a column of long whole numbers as they were before they became floats."""
-_LONG = (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
 _NO_LABELS = (nw.List, nw.Array, nw.Struct, nw.Binary, nw.Duration, nw.Time)
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
 """What a log calls further columns."""
@@ -116,14 +122,15 @@ def columns_of(
     )
 
 
-def check_types(schema: Schema, columns: Columns, found: Findings) -> None:
+def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
     """Columns of types that hold no label, no batch, or no number at all."""
+    schema = rows.collect_schema()
     labels = {columns.action: "action", columns.batch: "batch", **dict.fromkeys(columns.groups, "context")}
     labels |= {} if columns.unit is None else {columns.unit: "unit"}
     for name, role in labels.items():
         kind = schema[name]
         times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
-        if isinstance(kind, _NO_LABELS) or times:
+        if isinstance(kind, _NO_LABELS) or times or (role != "batch" and no_labels(rows, name)):
             found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
     for name, role in columns.numbers.values():
         kind = schema[name]
@@ -182,7 +189,11 @@ def _arm_columns(
 
 def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
     """The label, of the type of the arms, that a column's name ends in."""
-    for own, is_own in ((int, kind.is_integer()), (float, kind.is_float()), (bool, kind == nw.Boolean)):
+    for own, is_own in (
+        (int, kind.is_integer()),
+        (float, kind.is_float() or kind.is_decimal()),
+        (bool, kind == nw.Boolean),
+    ):
         pattern, parse = PARSERS[own]
         if is_own and re.fullmatch(pattern, text):
             return parse(text)
@@ -232,8 +243,8 @@ def cell_query(
 def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
     """Arms and numbers of rows; long whole numbers as they are, beside the floats that they become."""
     numbers = {own: name for own, (name, _) in columns.numbers.items()}
-    found = [nw.col(name).cast(nw.Float64()).alias(own) for own, name in numbers.items()]
-    long = {f"{own}{_WHOLE}": name for own, name in numbers.items() if isinstance(schema[name], _LONG)}
+    found = [as_number(name, schema).alias(own) for own, name in numbers.items()]
+    long = {f"{own}{_WHOLE}": name for own, name in numbers.items() if is_long(schema[name])}
     if columns.propensity is None:
         found.append(_own_propensity(columns, schema).alias(PROPENSITY))
     return [
@@ -267,7 +278,7 @@ def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
     found: Any = None
     for arm, name in columns.every.items():
         chosen = label_of(columns.action, schema) == nw.lit(arm)
-        known = nw.when(chosen).then(nw.col(name).cast(nw.Float64()))
+        known = nw.when(chosen).then(as_number(name, schema))
         found = known if found is None else known.otherwise(found)
     return found  # type: ignore[no-any-return]
 
@@ -359,8 +370,8 @@ def faults_of(
 
     for own, (name, role) in columns.numbers.items():
         number, kind, what = nw.col(own), schema[name], f"{role} column {name!r}"
-        known = ~_missing(number)
-        add(f"missing-{role}", f"{what} {FAULTS['missing']}", _missing(number))
+        whole, known = nw.col(f"{own}{_WHOLE}"), ~_missing(number)
+        add(f"missing-{role}", f"{what} {FAULTS['missing']}", whole.is_null() if is_long(kind) else ~known)
         if role == "propensity":
             chosen = own == PROPENSITY
             low = number <= 0.0 if chosen else number < 0.0
@@ -370,17 +381,13 @@ def faults_of(
             add(f"infinite-{role}", f"{what} {FAULTS['infinite']}", _infinite(number))
             large = _finite(number) & (number.abs() >= float(EXACT))
             add(f"rounded-{role}", f"{what} of type {kind} {FAULTS['rounded']}", large)
-        if isinstance(kind, _LONG):
-            whole = nw.col(f"{own}{_WHOLE}")
-            large = whole > EXACT
-            if not isinstance(kind, (nw.UInt64, nw.UInt128)):
-                large = large | (whole < -EXACT)
-            add(f"inexact-{role}", f"{what} {FAULTS['inexact']}", large)
+        if is_long(kind):
+            add(f"inexact-{role}", f"{what} {FAULTS['inexact']}", ~whole.is_null() & number.is_null())
     reward = nw.col(REWARD)
     if reward_range is not None:
-        low, high = reward_range
-        beyond = _finite(reward) & ((reward < low) | (reward > high))
-        add("reward-out-of-range", out_of_range(low, high), beyond)
+        lowest, highest = reward_range
+        beyond = _finite(reward) & ((reward < lowest) | (reward > highest))
+        add("reward-out-of-range", out_of_range(lowest, highest), beyond)
     for place, role in enumerate(columns.further.roles):
         below = nw.col(f"{_FURTHER}{place}")
         if role == DENOMINATOR:

@@ -202,10 +202,8 @@ def read_arms(
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
     """Positions of the rows' arms, shape (R,), and all arms; `having` are those with a column of their own."""
     labels = check_actions(column, name, role, False, found)
-    if found.problems:
-        return None
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, found)
-    if len(arms) < 2:
+    if len(arms) < 2 and not found.problems:
         found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
     return None if found.problems else (codes, arms)

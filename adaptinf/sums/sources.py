@@ -25,13 +25,14 @@ from adaptinf.errors import (
     Problem,
 )
 from adaptinf.files import as_path
-from adaptinf.log.validation.columns import read_series
+from adaptinf.log.validation.columns import read_labels, read_series
 from adaptinf.log.validation.faults import EXACT
 from adaptinf.log.validation.findings import Findings
 from adaptinf.texts import listed
 
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
+_NANOSECONDS = "TIMESTAMPTZ_NS"
 _HEAD = 1_000
 """Rows whose means are the centres, where none is given."""
 
@@ -87,7 +88,8 @@ def _relation(path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
         except duckdb.Error as error:
             raise FileError(file, "read", f"it is cut off, empty or damaged ({_first_line(error)})") from None
         types[file] = dict(zip(part.columns, map(str, part.types), strict=True))
-    return read(files, union_by_name=True), types
+    with naming_failures():
+        return read(files, union_by_name=True), types
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
@@ -98,7 +100,9 @@ def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], fo
             continue
         without = [file for file, kind in kinds.items() if not kind]
         if without:
-            found.add("missing-column", f"there is no column {name!r} in {listed(without)}, as in other files")
+            found.add(
+                "missing-column", f"there is no column {name!r} in {listed(without)}, as in other files"
+            )
             continue
         usual = next(iter(kinds.values()))
         other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
@@ -120,15 +124,43 @@ def _kind(type_name: str | None) -> str:
 
 
 def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Columns of frames in memory by the types that a log would read; of other engines as they are."""
-    if rows.implementation is nw.Implementation.PANDAS:
-        return lazily(_plain(rows.to_native()[list(names)]))
-    if rows.implementation is nw.Implementation.DASK:
-        native = rows.to_native()[list(names)]
-        return lazily(native.map_partitions(_plain, meta=_plain(native._meta)))
-    if rows.implementation is nw.Implementation.PYARROW:
-        return lazily(_plain_arrow(rows.to_native().select(list(names))))
+    """Columns by the types that a log would read; what an engine has of its own stays as it is."""
+    native, kind = rows.to_native(), rows.implementation
+    if kind is nw.Implementation.PANDAS:
+        return lazily(_plain(native[list(names)]))
+    if kind is nw.Implementation.DASK:
+        return lazily(native[list(names)].map_partitions(_plain, meta=_plain(native._meta[list(names)])))
+    if kind is nw.Implementation.PYARROW:
+        return lazily(_plain_arrow(native.select(list(names))))
+    if kind in (nw.Implementation.DUCKDB, nw.Implementation.IBIS):
+        return _with_instants(rows, names)
     return rows
+
+
+def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Rows of DuckDB, or of ibis on it, whose instants of nanoseconds, which narwhals knows not, are of others."""
+    native, schema = rows.to_native(), rows.collect_schema()
+    unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
+    if rows.implementation is nw.Implementation.IBIS:
+        own = native.schema()
+        fine = [name for name in unknown if _NANOSECONDS in str(own[name])]
+        return lazily(native.mutate(**{name: native[name].cast("timestamp('UTC', 6)") for name in fine}))
+    types = dict(zip(native.columns, map(str, native.types), strict=True))
+    fine = [name for name in unknown if types[name] == _NANOSECONDS]
+    if not fine:
+        return rows
+    import duckdb
+
+    cast = [duckdb.ColumnExpression(name).cast("TIMESTAMPTZ").alias(name) for name in fine]
+    return lazily(native.select(duckdb.StarExpression(exclude=fine), *cast))
+
+
+def no_labels(rows: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether a column of pandas holds objects that are no labels: those of other engines have a type."""
+    if rows.implementation is not nw.Implementation.PANDAS:
+        return False
+    column = rows.to_native()[name]
+    return column.dtype == object and bool(read_labels(read_series(column)).bad.any())
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -138,19 +170,24 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _plain_series(series: pd.Series[Any]) -> Any:
     dtype = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biufM" and dtype != np.float16:
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
     column = read_series(series)
     values, missing = column.values, column.missing
-    if values.dtype.kind == "b" and (missing.any() or not isinstance(dtype, np.dtype)):
+    extension = not isinstance(dtype, np.dtype)
+    if values.dtype.kind == "b" and (extension or missing.any()):
         return pd.arrays.BooleanArray(values.astype(bool), missing)
-    if values.dtype.kind in "iu" and not isinstance(dtype, np.dtype):
+    if values.dtype.kind in "iu" and extension:
         return pd.arrays.IntegerArray(values.copy(), missing)
     if values.dtype.kind == "f":
         return np.where(missing, np.nan, values.astype(np.float64))
-    if values.dtype.kind != "O":
+    if values.dtype.kind == "O" and str(dtype).partition("[")[0] in (
+        "category",
+        "dictionary<values",
+        "string_view",
+    ):
         return values
-    return values if isinstance(dtype, pd.CategoricalDtype) else series
+    return series  # times with their zone, text, and objects
 
 
 def _plain_arrow(table: Any) -> Any:
@@ -229,9 +266,26 @@ def _refresh(line: Any, done: threading.Event) -> None:
 
 
 def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
-    """Means of columns over the first entries that can be summed that the engine returns, 0 without any."""
-    wanted = [nw.col(name).cast(nw.Float64()).alias(f"value_{place}") for place, name in enumerate(names)]
+    """Means of columns over the first entries that can be summed and the engine returns, 0 without any."""
+    schema = rows.collect_schema()
+    wanted = [as_number(name, schema).alias(f"value_{place}") for place, name in enumerate(names)]
     head = collected(rows.select(*wanted).head(_HEAD))
     columns = [np.asarray(head[f"value_{place}"], dtype=np.float64) for place in range(len(names))]
     known = [column[np.abs(column) < EXACT] for column in columns]
     return [float(column.mean()) if len(column) else 0.0 for column in known]
+
+
+def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
+    """A column as floats, missing where it holds whole numbers that floats have not."""
+    column, kind = nw.col(name), schema[name]
+    if is_long(kind):
+        exact = column <= nw.lit(EXACT, dtype=kind)
+        if not isinstance(kind, (nw.UInt64, nw.UInt128)):
+            exact = exact & (column >= -EXACT)
+        column = nw.when(exact).then(column)  # Arrow casts no others
+    return column.cast(nw.Float64())
+
+
+def is_long(kind: nw.dtypes.DType) -> bool:
+    """Whether a type has whole numbers that floats have not."""
+    return isinstance(kind, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128))

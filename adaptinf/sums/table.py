@@ -227,8 +227,7 @@ class Sums(WithFurther, Grouped, Promises):
         found.raise_if_any("the table of sums")
         assert read is not None
         named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
-        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit)
-        self.share_movement = moved
+        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit, moved=moved)
         if shares:
             self.propensity_status = "estimated"
 
@@ -242,6 +241,7 @@ class Sums(WithFurther, Grouped, Promises):
         *,
         shares: bool,
         by_unit: UnitTotals | None = None,
+        moved: float | None = None,
     ) -> None:
         self._parts, self.arms, self.group_names = parts, arms, parts.names
         self.cells, self.batches = parts.whole(shares=shares)
@@ -250,7 +250,7 @@ class Sums(WithFurther, Grouped, Promises):
         self._promise(metadata)
         self.units, self.by_unit = None, by_unit
         self.n_units = None if by_unit is None else by_unit.count
-        self.share_movement: float | None = None
+        self.share_movement = moved
         self.kept: dict[str, Any] = {}
 
     @classmethod
@@ -326,8 +326,8 @@ class Sums(WithFurther, Grouped, Promises):
         gone = () if parts.names else self.group_names
         context = tuple(name for name in self.context if name not in gone)
         sums = type(self).__new__(type(self))
-        sums._fill(parts, self.arms, self.reward_range, metadata, context, shares=self.shares)
-        sums.share_movement = self.share_movement
+        about = self.reward_range, metadata, context
+        sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
         return sums
 
     @property
@@ -383,8 +383,8 @@ class Sums(WithFurther, Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        sums._fill(stored.parts, stored.arms, *told, shares=also["shares"], by_unit=stored.by_unit)
-        sums.share_movement = also["share_movement"]
+        kept = {"shares": also["shares"], "moved": also["share_movement"]}
+        sums._fill(stored.parts, stored.arms, *told, **kept, by_unit=stored.by_unit)
         return sums
 
     def _rounds_by_arm(self) -> FloatArray:

@@ -238,7 +238,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
     skewness = profile.squared_skewness / np.maximum(pulls, 1.0)
-    cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    cautions = (*rare_cautions(labels, uncommon, skewness, corrected=False), *profile.share_cautions)
     law: Reference = reference
     if np.any(without_interval(uncommon)) and std_error > 0.0:
         std_error, law = math.nan, PartialReference(reference, np.array([True]))

@@ -208,7 +208,7 @@ def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | 
 def _cautions(question: Question, fit: ArmFit) -> list[str]:
     """That errors ignore units with several rounds, and what sums do not tell."""
     unseen = [] if question.profile.sums is None else from_sums.cautions(question)
-    return [NOT_BY_UNIT] * question.profile.repeated_units + unseen
+    return [NOT_BY_UNIT] * question.profile.repeated_units + unseen + [*question.profile.share_cautions]
 
 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:

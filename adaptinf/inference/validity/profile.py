@@ -312,6 +312,11 @@ class LogProfile(UnitFacts, RewardFacts):
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         return calibration_caution(miscalibration(self.log, draws))
 
+    @property
+    def share_cautions(self) -> tuple[str, ...]:
+        """That arms' shares, which stand in for propensities, move within batches."""
+        return ()
+
     @cached_property
     def moves(self) -> bool:
         """Whether propensities may move with the data: an adaptive log, unless they are known never to."""

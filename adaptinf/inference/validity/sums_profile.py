@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from adaptinf.inference.validity.assignment import VISIBLE, association_of_counts
+from adaptinf.inference.validity.assignment import MOVED, VISIBLE, association_of_counts
 from adaptinf.inference.validity.calibration import calibration_caution, miscalibrated_sums
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
@@ -16,6 +16,8 @@ from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells, other_value
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+_SMALLEST = 1e-99
+"""P-value below which it is not told any closer."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 
@@ -227,9 +229,23 @@ class SumsProfile(LogProfile):
     def propensity_cautions(self) -> tuple[str, ...]:
         """What speaks against dividing by the propensities: that arms were not chosen by them."""
         if self.estimated or not self.knows_every_propensity:
-            return ()
+            return self.share_cautions
         found = miscalibrated_sums(self.cells)
         return calibration_caution(found)
+
+    @property
+    def share_cautions(self) -> tuple[str, ...]:
+        """That arms' shares, which stand in for propensities, move within batches, as `aggregate` saw."""
+        p = self.sums.share_movement
+        if p is None or p >= MOVED:
+            return ()
+        told = f"p = {p:.1g}" if p > _SMALLEST else f"p < {_SMALLEST:g}"
+        return (
+            f"within batches the arms' shares move ({told} for equal shares throughout a batch), and they "
+            "stand in for propensities: where rewards move at the same times, as by the hour of the day, "
+            "arms that are alike differ; give propensities, or cut times to shorter batches (every='hour'). "
+            "Several rows of one person that come together move shares, too",
+        )
 
     @cached_property
     def impossible(self) -> IntArray:

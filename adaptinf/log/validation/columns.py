@@ -62,17 +62,20 @@ def read_column(frame: Any, position: int) -> Column:
 def read_series(series: pd.Series[Any]) -> Column:
     """Read a column of pandas; the arrays may share memory with it."""
     column = _read_pandas(series)
-    return _decimals(column) if column.values.dtype.kind == "O" else column
+    return _unwrapped(column) if column.values.dtype.kind == "O" else column
 
 
-def _decimals(column: Column) -> Column:
-    """Decimals as the floats next to them; any other objects as they are."""
+def _unwrapped(column: Column) -> Column:
+    """Decimals as the floats next to them, and truth values; any other objects as they are."""
     present = column.values[~column.missing]
-    if not len(present) or not isinstance(present[0], Decimal) or set(map(type, present)) != {Decimal}:
+    kind = type(present[0]) if len(present) else None
+    if kind not in (Decimal, bool, np.bool_) or set(map(type, present)) != {kind}:
         return column
-    numbers = np.full(len(column.values), np.nan)
-    numbers[~column.missing] = [float(value) for value in present]
-    return Column(numbers, column.missing, column.dtype)
+    values = (
+        np.full(len(column.values), np.nan) if kind is Decimal else np.zeros(len(column.values), dtype=bool)
+    )
+    values[~column.missing] = [float(value) for value in present] if kind is Decimal else present.astype(bool)
+    return Column(values, column.missing, column.dtype)
 
 
 def _read_pandas(series: pd.Series[Any]) -> Column:
@@ -147,7 +150,7 @@ def _read_polars(series: Any) -> Column:
         values = series.to_numpy()
     else:
         values = _object_array(series.to_list())
-        return _decimals(Column(values, missing, name))
+        return _unwrapped(Column(values, missing, name))
     return Column(values, missing, name)
 
 

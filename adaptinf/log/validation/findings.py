@@ -39,7 +39,7 @@ class Findings:
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 
     def counted(self, counts: FloatArray) -> Findings:
-        """Findings whose rows are of a table that counts others: of these they tell the number; counts (R,)."""
+        """Findings in a table whose rows each count others: of these they tell the number; counts (R,)."""
         return _Counted(self, counts)
 
     def raise_if_any(self, source: str = "the log") -> None:
@@ -49,7 +49,7 @@ class Findings:
 
 
 class _Counted(Findings):
-    """Findings of rows each of which stands for several; the problems are those of the findings that it serves."""
+    """Findings of rows that each stand for several, among the problems of others."""
 
     def __init__(self, findings: Findings, counts: FloatArray) -> None:
         super().__init__()

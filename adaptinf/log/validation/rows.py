@@ -74,16 +74,18 @@ def check_rewards(
     if values is None:
         return None
     if column.values.dtype.kind == "f" and not as_written:
-        found.add_rows(
-            "rounded-reward",
-            f"reward column {name!r} of type {column.dtype} {FAULTS['rounded']}",
-            (np.abs(values) >= EXACT) & np.isfinite(values),
-        )
+        check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
     if reward_range is not None:
         low, high = reward_range
         beyond = np.isfinite(values) & ((values < low) | (values > high))
         found.add_rows("reward-out-of-range", out_of_range(low, high), beyond)
     return values
+
+
+def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
+    """Rewards so large that floats have no longer every whole number, nor squares and cubes a use; (T,)."""
+    large = (np.abs(values) >= EXACT) & np.isfinite(values)
+    found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
 
 
 def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
@@ -152,7 +154,9 @@ def batch_labels(
         column = dates
     dated = column.values.dtype.kind == "M"
     if dated:
-        times = column.values.astype("datetime64[ns]" if "ns" in str(column.values.dtype) else "datetime64[us]")
+        times = column.values.astype(
+            "datetime64[ns]" if "ns" in str(column.values.dtype) else "datetime64[us]"
+        )
         column = Column(times.view(np.int64), column.missing, str(times.dtype))
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
