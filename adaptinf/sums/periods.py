@@ -142,7 +142,7 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
     """What a zone's clock reads at instants, and naive stamps as they are, shape (T,)."""
     found = Findings()
     dtype = times.dtype
-    kind = pd.api.types.infer_dtype(times, skipna=True) if dtype == object else ""
+    kind = pd.api.types.infer_dtype(times, skipna=True) if dtype.kind == "O" else ""
     zoned = getattr(dtype, "tz", None) is not None
     if isinstance(dtype, pd.ArrowDtype):
         zoned = getattr(dtype.pyarrow_dtype, "tz", None) is not None

@@ -200,7 +200,7 @@ def read_arms(
     found: Findings,
     having: Sequence[Label] = (),
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
-    """Positions of the rows' arms, shape (R,), and all arms; `having` are those with a column of their own."""
+    """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, found)

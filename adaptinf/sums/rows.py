@@ -15,8 +15,8 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.by_unit.from_rows import totals_of_rows
 from adaptinf.sums.by_unit.totals import UnitTotals, drawn_before, unit_problem
-from adaptinf.sums.checks import check_centre
 from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
+from adaptinf.sums.checks import check_centre
 from adaptinf.sums.further.columns import with_columns
 from adaptinf.sums.further.products import COVARIATE, Further
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of

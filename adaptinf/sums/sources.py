@@ -138,7 +138,7 @@ def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows of DuckDB, or of ibis on it, whose instants of nanoseconds, which narwhals knows not, are of others."""
+    """Rows of DuckDB, or of ibis on it, with instants of a type that narwhals knows in place of nanoseconds."""
     native, schema = rows.to_native(), rows.collect_schema()
     unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
     if rows.implementation is nw.Implementation.IBIS:

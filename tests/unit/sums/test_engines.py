@@ -98,10 +98,10 @@ def test_times_are_cut_to_periods(engine: str) -> None:
 def test_faults_are_counted_in_the_query(engine: str) -> None:
     frame = rows_of(2)
     for column, value, message in [
-        ("y", None, "rewards are missing in 3 rows, such as in batch 0"),
-        ("y", float("inf"), "infinite or not a number in 3 rows"),
-        ("propensity_2", -0.1, "outside .0, 1. in 3 rows"),
-        ("propensity_0", 0.0, "of the chosen arm are missing or outside .0, 1. in 3 rows"),
+        ("y", None, "'y' has no value .NaN or None. in 3 rows, such as in batch 0"),
+        ("y", float("inf"), "'y' is infinite in 3 rows"),
+        ("propensity_2", -0.1, "has values outside .0, 1. in 3 rows"),
+        ("propensity_0", 0.0, "the chosen arm has a propensity of 0 in its column in 3 rows"),
     ]:
         wrong = frame.copy()
         wrong.loc[frame.index[frame["arm"] == 0][:3], column] = value
