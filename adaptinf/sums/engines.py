@@ -28,6 +28,7 @@ from adaptinf.sums.query import (
     ARM,
     BATCH,
     COUNT,
+    FAULTY,
     GROUP,
     HIGHEST,
     LEAST,
@@ -37,6 +38,7 @@ from adaptinf.sums.query import (
     check_types,
     column_of_fault,
     columns_of,
+    fault_query,
     faults_of,
     highest_power,
 )
@@ -199,12 +201,13 @@ def aggregate(
         rows = readied(source.rows, columns.names)
         schema = rows.collect_schema()
         check_types(rows, columns, found)
-        check_times(schema[columns.batch], columns.batch, every, timezone, found)
+        check_times(rows, columns.batch, every, timezone, found)
         found.raise_if_any("the table")
         about = _centres(rows, columns, centre)
         cut, period, within = in_periods(rows, columns.batch, every, timezone)
         shares = columns.propensity is None and not columns.every
-        query = cell_query(cut, period, within if shares else None, columns, about, span)
+        pieces = within if shares else None
+        query = cell_query(cut, period, pieces, columns, about, span, ends=centre is not None)
         if not collect:
             if unit is None:
                 return query.to_native()
@@ -215,8 +218,10 @@ def aggregate(
             moved = None
             if WITHIN in frame:
                 moved, frame = moving_pvalue(frame), together(frame)
-            told = {code: message for code, (message, _) in faults_of(columns, schema, span).items()}
-            read = _read(frame, columns, about, declared, told, found)
+            if frame[FAULTY].sum():
+                counts = collected(fault_query(cut, period, columns, span))
+                _tell_faults(counts, faults_of(columns, schema, span), found)
+            read = _read(frame, columns, about, declared, found)
             if read is not None and centre is not None:
                 powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
                 check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
@@ -258,24 +263,27 @@ def _unit_totals(
     return totals_of(collected(query), read, found)
 
 
+def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
+    """Faults with the number of their rows, and where one is; counts by batch and arm."""
+    for code, (message, _) in faults.items():
+        each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
+        if each.sum():
+            row, total = int(np.argmax(each > 0.0)), int(each.sum())
+            where = f"such as in batch {counts[BATCH].iloc[row]} of arm {counts[ARM].iloc[row]}"
+            found.add(code, f"{message} in {total:,} row{'s' * (total > 1)}, {where}")
+
+
 def _read(
     frame: pd.DataFrame,
     columns: Columns,
     centres: Sequence[float],
     declared: Sequence[Label] | None,
-    told: Mapping[str, str],
     found: Findings,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
-    """Parts and arms of what the query returned; None with problems, among them faults that it counted."""
+    """Parts and arms of what the query returned; None with problems."""
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
-    for code, message in told.items():
-        counts = np.asarray(frame[column_of_fault(code)], dtype=np.float64)
-        if counts.sum():
-            row, total = int(np.argmax(counts > 0.0)), int(counts.sum())
-            where = f"such as in batch {frame[BATCH].iloc[row]} of arm {frame[ARM].iloc[row]}"
-            found.add(code, f"{message} in {total:,} row{'s' * (total > 1)}, {where}")
     place = {name: position for position, name in enumerate(frame.columns)}
     of_cells = found.counted(np.asarray(frame[COUNT], dtype=np.float64))
     what = f"batch column {columns.batch!r}"

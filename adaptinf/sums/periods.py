@@ -53,11 +53,12 @@ def check_zone(timezone: object, every: str | None) -> None:
 
 
 def check_times(
-    kind: nw.dtypes.DType, name: str, every: str | None, zone: str | None, found: Findings
+    rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
 ) -> None:
-    """What a column of a type cannot be cut to; objects of pandas are looked at when they are cut."""
-    if every is None or isinstance(kind, nw.Object):
+    """What a column's type cannot be cut to; that of pandas' own is looked at when it is cut."""
+    if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
         return
+    kind = rows.collect_schema()[name]
     if not isinstance(kind, _TIMES):
         found.add("bad-batch", not_times(name, str(kind)))
     elif zone is not None and getattr(kind, "time_zone", None) is None:
@@ -140,26 +141,20 @@ def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dic
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
     """What a zone's clock reads at instants, and naive stamps as they are, shape (T,)."""
-    found = Findings()
-    dtype = times.dtype
-    kind = pd.api.types.infer_dtype(times, skipna=True) if dtype.kind == "O" else ""
-    zoned = getattr(dtype, "tz", None) is not None
-    if isinstance(dtype, pd.ArrowDtype):
-        zoned = getattr(dtype.pyarrow_dtype, "tz", None) is not None
-    elif kind in ("date", "datetime", "datetime64"):
-        # Of objects some may have an offset, and others none: which makes no sense.
+    found, dtype = Findings(), times.dtype
+    zoned = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
+    if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
         aware = {getattr(time, "tzinfo", None) is not None for time in times[times.notna()]}
         if len(aware) > 1:
             found.add("bad-batch", f"column {name!r} has times with an offset beside times without")
-        else:
-            zoned = True in aware
-            times = pd.to_datetime(times, utc=True)
-    elif kind not in ("", "empty"):
-        found.add("bad-batch", not_times(name, kind))
-    if zone is not None and not zoned and not found.problems:
+        zoned, times = True in aware, pd.to_datetime(times, utc=True)
+    clock = read_series(times).values  # in UTC where there is a zone
+    if clock.dtype.kind != "M" and len(clock):
+        found.add("bad-batch", not_times(name, str(dtype)))
+    elif zone is not None and not zoned and not found.problems:
         found.add("bad-timezone", not_instants(name, zone))
     found.raise_if_any("the table")
-    clock = read_series(times).values.astype("datetime64[us]")  # in UTC where there was a zone
+    clock = clock.astype("datetime64[us]")
     if zone is not None and zone != UTC:
         local = pd.DatetimeIndex(clock).tz_localize(UTC).tz_convert(zone)
         clock = np.asarray(local.tz_localize(None))

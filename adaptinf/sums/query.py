@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import add, and_, or_
 from typing import Any
 
 import narwhals as nw
@@ -34,7 +34,7 @@ from adaptinf.sums.sources import as_number, is_long, no_labels, readied
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
 BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
-LEAST, MOST = "least__reward", "most__reward"
+LEAST, MOST, FAULTY = "least__reward", "most__reward", "faulty"
 _ROLES = ("action", "reward", "batch", "propensity", "unit")
 _OPTIONAL = ("propensity", "unit")
 _PREFIX = "propensity_"
@@ -207,26 +207,20 @@ def cell_query(
     columns: Columns,
     centres: Sequence[float],
     reward_range: tuple[float, float] | None,
+    ends: bool,
 ) -> nw.LazyFrame[Any]:
-    """Sums by batch and arm with the counts of faults, lazily; of rewards and columns less their centres.
+    """Sums by batch and arm of rewards and columns less their centres, and counts of faulty rows, lazily.
 
-    `within` are pieces of batches, by which rows are told apart too.
+    `within` are pieces of batches, by which rows are told apart too; `ends` asks for the ends of rewards.
     """
-    schema = rows.collect_schema()
-    keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
-    keys |= {} if within is None else {WITHIN: within}
-    named = rows.select(
-        _plain(batch, schema[columns.batch]).alias(BATCH),
-        *named_rows(columns, schema),
-        **keys,
-    )
-    faults = {code: _counted(flag) for code, (_, flag) in faults_of(columns, schema, reward_range).items()}
-    counted = named.with_columns(**{column_of_fault(code): flag for code, flag in faults.items()})
-    summed = _summands(columns, centres[0]) | _products(columns, centres) | _over_all(len(columns.every))
+    named, keys = _named(rows, batch, within, columns)
     usable = [REWARD, *(f"{_FURTHER}{place}" for place in range(len(columns.further.names)))]
-    clean = counted.with_columns(
-        *(_usable(nw.col(name)).alias(name) for name in usable), _inverse(nw.col(PROPENSITY)).alias(_WEIGHT)
+    clean = named.with_columns(
+        *(_usable(nw.col(name)).alias(name) for name in usable),
+        _inverse(nw.col(PROPENSITY)).alias(_WEIGHT),
+        nw.when(_fine(columns, reward_range)).then(nw.lit(0.0)).otherwise(nw.lit(1.0)).alias(FAULTY),
     )
+    summed = _summands(columns, centres[0]) | _products(columns, centres) | _over_all(len(columns.every))
     wide = clean.with_columns(**summed)
     least = [f"{_SHARE}{place}" for place in range(len(columns.every))] or [PROPENSITY]
     with warnings.catch_warnings():
@@ -234,10 +228,38 @@ def cell_query(
         warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
         return wide.group_by(BATCH, ARM, *keys).agg(
             nw.len().alias(COUNT),
-            *(nw.col(name).sum().alias(name) for name in (*summed, *map(column_of_fault, faults))),
-            *(nw.col(name).min().alias(f"least{name}") for name in (*least, REWARD)),
-            nw.col(REWARD).max().alias(MOST),
+            *(nw.col(name).sum().alias(name) for name in (*summed, FAULTY)),
+            *(nw.col(name).min().alias(f"least{name}") for name in least),
+            *([nw.col(REWARD).min().alias(LEAST), nw.col(REWARD).max().alias(MOST)] if ends else []),
         )
+
+
+def fault_query(
+    rows: nw.LazyFrame[Any],
+    batch: nw.Expr,
+    columns: Columns,
+    reward_range: tuple[float, float] | None,
+) -> nw.LazyFrame[Any]:
+    """Numbers of rows with each fault, by batch and arm: where `cell_query` counted faulty rows."""
+    named, _ = _named(rows, batch, None, columns)
+    faults = faults_of(columns, rows.collect_schema(), reward_range)
+    counted = named.with_columns(
+        **{column_of_fault(code): _counted(flag) for code, (_, flag) in faults.items()}
+    )
+    return counted.group_by(BATCH, ARM).agg(
+        *(nw.col(column_of_fault(code)).sum().alias(column_of_fault(code)) for code in faults)
+    )
+
+
+def _named(
+    rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
+) -> tuple[nw.LazyFrame[Any], list[str]]:
+    """Rows with the columns that are read, and the names of those of groups and pieces of batches."""
+    schema = rows.collect_schema()
+    keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
+    keys |= {} if within is None else {WITHIN: within}
+    own = _plain(batch, schema[columns.batch]).alias(BATCH)
+    return rows.select(own, *named_rows(columns, schema), **keys), list(keys)
 
 
 def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
@@ -284,8 +306,8 @@ def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
 
 
 def _usable(number: nw.Expr) -> Any:
-    """A number whose powers can be summed, missing where it is none: a fault has been counted then."""
-    return nw.when(_finite(number) & (number.abs() < float(EXACT))).then(number)
+    """A number whose powers can be summed, missing where it is too large, which is a fault."""
+    return nw.when(number.abs() < float(EXACT)).then(number)
 
 
 def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
@@ -358,6 +380,31 @@ def _over_all(n_arms: int) -> dict[str, nw.Expr]:
     return found
 
 
+def _fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:
+    """Whether a row has none of the faults, in as few steps as it takes: it is nearly always so."""
+    reward, own = nw.col(REWARD), nw.col(PROPENSITY)
+    fine = _finite(reward) & (reward.abs() < float(EXACT))
+    if reward_range is not None:
+        fine = fine & (reward >= reward_range[0]) & (reward <= reward_range[1])
+    for place, role in enumerate(columns.further.roles):
+        further = nw.col(f"{_FURTHER}{place}")
+        fine = fine & _finite(further) & (further.abs() < float(EXACT))
+        fine = fine & (further >= 0.0) if role == DENOMINATOR else fine
+    shares = [nw.col(f"{_SHARE}{place}") for place in range(len(columns.every))]
+    if shares:
+        total = sum(shares[1:], shares[0])
+        fine = fine & _finite(total) & ((total - 1.0).abs() <= SUM_TOLERANCE)
+        fine = reduce(and_, [(share >= 0.0) & (share <= 1.0) for share in shares], fine)
+    if shares or columns.propensity is not None:
+        fine = fine & (own > 0.0)
+    if columns.propensity is not None:
+        fine = fine & _finite(own) & (own <= 1.0)
+        for arm, share in zip(columns.every, shares, strict=True):
+            near = (share - own).abs() <= MATCH_TOLERANCE * share
+            fine = fine & ((nw.col(ARM) != nw.lit(arm)) | near)
+    return fine
+
+
 def faults_of(
     columns: Columns, schema: Schema, reward_range: tuple[float, float] | None
 ) -> dict[str, tuple[str, nw.Expr]]:
@@ -401,7 +448,7 @@ def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
     shares = {arm: nw.col(f"{_SHARE}{place}") for place, arm in enumerate(columns.every)}
     if not shares:
         return {}
-    total, known = sum(shares.values(), nw.lit(0.0)), ~reduce(or_, map(_missing, shares.values()))
+    total, known = reduce(add, shares.values()), ~reduce(or_, map(_missing, shares.values()))
     names = ", ".join(map(repr, columns.every.values()))
     off = known & ((total - 1.0).abs() > SUM_TOLERANCE)
     found = {"propensities-sum": (f"rows of {names} {FAULTS['propensities-sum']}", off)}

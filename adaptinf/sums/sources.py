@@ -95,14 +95,12 @@ def _relation(path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
     """Files that lack a column of others, or hold text or times in it where others hold numbers."""
     for name in names:
-        kinds = {file: _kind(types.get(name)) for file, types in files.items()}
+        kinds = {Path(file).name: _kind(types.get(name)) for file, types in files.items()}
         if len(set(kinds.values())) < 2:
             continue
         without = [file for file, kind in kinds.items() if not kind]
         if without:
-            found.add(
-                "missing-column", f"there is no column {name!r} in {listed(without)}, as in other files"
-            )
+            found.add("missing-column", f"no column {name!r} in {listed(without)}, which other files have")
             continue
         usual = next(iter(kinds.values()))
         other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
@@ -138,7 +136,7 @@ def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Rows of DuckDB, or of ibis on it, with instants of a type that narwhals knows in place of nanoseconds."""
+    """Rows of DuckDB, or of ibis on it, whose instants of nanoseconds are of a type that narwhals knows."""
     native, schema = rows.to_native(), rows.collect_schema()
     unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
     if rows.implementation is nw.Implementation.IBIS:

@@ -22,7 +22,7 @@ SHARES = np.repeat([0.5, 0.4, 0.3, 0.35, 0.6, 0.45], ROWS)
 class Table:
     """One table: its columns, what `aggregate` is told, and the codes that it is refused by, if it is.
 
-    `parts` are the tables of several files, where they differ; `sources` those that can hold the table at all.
+    `parts` are the tables of several files, where they differ; `sources` those that can hold the table.
     """
 
     name: str
@@ -249,15 +249,10 @@ def _propensities() -> list[Table]:
     ]
 
 
-def _stamps(unit: str, zone: str | None, start: str = "2024-03-30T18:00", step: str = "5h") -> pa.Array:
+def _stamps(unit: str, zone: str | None, start: str = "2024-03-30T18:00") -> pa.Array:
     """25 rows each five hours."""
-    hours = int(step[:-1])
-    times = np.datetime64(start, unit) + (np.arange(DAYS * ROWS) // 25 * hours).astype("timedelta64[h]")
-    return (
-        pa.array(times.astype(f"datetime64[{unit}]"), pa.timestamp(unit)).cast(pa.timestamp(unit, zone))
-        if zone is None
-        else pa.array(times.astype(f"datetime64[{unit}]").astype(np.int64), pa.timestamp(unit, zone))
-    )
+    times = np.datetime64(start, unit) + (np.arange(DAYS * ROWS) // 25 * 5).astype("timedelta64[h]")
+    return pa.array(times.astype(f"datetime64[{unit}]").astype(np.int64), pa.timestamp(unit, zone))
 
 
 def _batches() -> list[Table]:
@@ -317,6 +312,7 @@ def _periods() -> list[Table]:
         "days before 1970": (_stamps("us", None, "1969-12-29T18:30"), {"every": "day"}),
         "weeks of dates": (_stamps("s", None).cast(pa.date32()), {"every": "week"}),
         "hours of Kolkata, in UTC": (_stamps("us", "Asia/Kolkata"), {"every": "hour"}),
+        "days of New York, in UTC": (_stamps("us", "America/New_York"), {"every": "day"}),
         "days of UTC": (_stamps("us", "UTC"), {"every": "day"}),
         "days of Kathmandu, in UTC": (_stamps("us", "Asia/Kathmandu"), {"every": "day"}),
         "weeks of Kathmandu, in UTC": (_stamps("us", "Asia/Kathmandu"), {"every": "week"}),
@@ -437,7 +433,7 @@ def _files() -> list[Table]:
     ]
 
 
-# --- what must come of a table, by plain Python -----------------------------------------------------------------
+# --- what must come of a table, by plain Python -------------------------------------------------------------
 
 
 def expected(table: Table) -> dict[tuple[Any, ...], tuple[float, ...]]:

@@ -1,7 +1,7 @@
 """Tables in odd types and with odd entries from nine sources and as a log: makes docs/evidence/engines.md.
 
-What must come of a table is worked out by plain Python from its rows: sums, or the codes that it is refused by.
-Every source has to give these sums to 1e-12, or be refused by the same codes, in three time zones.
+What must come of a table is worked out by plain Python from its rows: sums, or the codes that it is refused
+by. Every source has to give these sums to 1e-12, or be refused by the same codes, in three time zones.
 """
 
 from __future__ import annotations
@@ -226,25 +226,30 @@ def page(found: dict[str, dict[str, dict[str, tuple[str, str]]]], tables: list[T
         due = f"refused: {', '.join(table.refused)}" if table.refused else "sums"
         rows.append(f"| {table.name} | {due} | {' | '.join(cells)} |")
     summed = sum(not table.refused for table in tables)
-    listed = "\n".join(odd)
+    answers = counts[SAME] + counts[OTHER] + counts[RAW]
+    size = engine_tables.DAYS * engine_tables.ROWS
+    listed = (
+        "\n".join(["", "## What a source cannot hold, or gives differently", "", *odd, ""]) if odd else ""
+    )
     return f"""# One table, one answer, whatever engine holds it
 
 Command: `{COMMAND}`. Seed: {engine_tables.SEED}. Date: {evidence.stamp()}.
 
-{len(tables)} tables of {engine_tables.DAYS * engine_tables.ROWS} rows ({summed} to be summed, {len(tables) - summed} to be refused) from nine
-sources and as the log itself, each in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}. What must come of a table is worked out
-by plain Python from its rows: rounds, sums of rewards, of their squares and mean propensities by batch and arm, which a source
-has to give to {LIMIT:.0e}; or the codes of the problems that it is refused by, all of them and no other.
+{len(tables)} tables of {size} rows, {summed} to be summed and {len(tables) - summed} to be refused,
+from nine sources and as the log itself, in the time zones {", ".join(ZONES[:-1])} and {ZONES[-1]}.
+What must come of a table is worked out by plain Python from its rows: rounds, sums of rewards and of their
+squares and mean propensities by batch and arm, which a source has to give to {LIMIT:.0e}; or the codes of the
+problems that it is refused by, all of them and no other.
 
-Of {counts[SAME] + counts[OTHER] + counts[RAW]:,} answers {counts[SAME]:,} are the same (`=`), {counts[OTHER]} differ, and {counts[RAW]} are errors of an engine's own.
-Blank: the source cannot hold the table (several files are no frame), or the log has nothing to be asked
-(`every=` cuts times for `aggregate` alone). Files are Parquet, read by DuckDB; the table of ibis is one of DuckDB over
-a file; Dask's partitions are of pandas with Arrow's types.
+Of {answers:,} answers {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]}
+are errors of an engine's own. Blank: the source cannot hold the table (a frame is not several files), or a
+log cannot be asked (`every=` cuts times for `aggregate` alone). Files are Parquet, read by DuckDB; the table of ibis is one of
+DuckDB over a file; Dask's partitions are pandas with Arrow's types.
 
 | table | what must come | {" | ".join(columns)} |
 | --- | --- |{" :-: |" * len(columns)}
 {chr(10).join(rows)}
-{f"{chr(10)}## What differs{chr(10)}{chr(10)}{listed}{chr(10)}" if odd else ""}"""
+{listed}"""
 
 
 def main() -> None:

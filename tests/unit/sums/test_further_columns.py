@@ -145,7 +145,9 @@ def test_plain_queries_have_no_further_columns() -> None:
     assert [name for name in names if name in set(fewer)] == fewer
     assert sum(name.startswith("product_") for name in names) == 24
     assert set(names) - set(fewer) == {
-        name for name in names if name.startswith(("product_", "positive_", "bad_")) or name.endswith("_outcome")
+        name
+        for name in names
+        if name.startswith(("product_", "positive_", "bad_")) or name.endswith("_outcome")
     }
 
 
@@ -157,8 +159,12 @@ def test_rows_that_must_not_count(engine: str) -> None:
     with pytest.raises(LogValidationError) as caught:
         ai.aggregate((MANY | FEW)[engine](frame), **NAMES, **FURTHER)
     told = {problem.code: problem.message for problem in caught.value.problems}
-    assert told["bad-denominator"].startswith("denominator 'orders' is negative in 2 rows, such as in batch 0")
-    assert told["infinite-context"].startswith("context column 'before' is infinite in 1 row, such as in batch")
+    assert told["bad-denominator"].startswith(
+        "denominator 'orders' is negative in 2 rows, such as in batch 0"
+    )
+    assert told["infinite-context"].startswith(
+        "context column 'before' is infinite in 1 row, such as in batch"
+    )
     assert len(told) == 2
 
 
