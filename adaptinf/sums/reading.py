@@ -204,6 +204,6 @@ def read_arms(
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
     codes = code_actions(labels, arms, declared is not None, found)
-    if len(arms) < 2 and not found.problems:
+    if len(arms) < 2:
         found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
     return None if found.problems else (codes, arms)

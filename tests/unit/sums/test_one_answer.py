@@ -275,7 +275,7 @@ import json, sys, pandas as pd, polars as pl, duckdb, adaptinf as ai
 place, found = sys.argv[1], {}
 frame = pd.read_parquet(place)
 frame.to_csv(place + ".csv", index=False)
-for every in ("hour", "day", "week", "month"):
+for every in ("day", "month"):
     for name, table in {"file": place, "csv": place + ".csv", "duckdb": duckdb.read_parquet(place),
                         "pandas": frame, "polars": pl.read_parquet(place)}.items():
         sums = ai.aggregate(table, action="arm", reward="y", batch="day", every=every)
@@ -298,7 +298,7 @@ def test_the_zone_of_the_process_has_no_part(tmp_path: Path) -> None:
         )
         found.append(json.loads(told.stdout))
     assert found[0] == found[1] == found[2]
-    for every in ("hour", "day", "week", "month"):
+    for every in ("day", "month"):
         assert (
             len({str(found[0][f"{every} {name}"]) for name in ("file", "csv", "duckdb", "pandas", "polars")})
             == 1

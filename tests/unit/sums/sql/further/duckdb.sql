@@ -53,16 +53,7 @@ FROM (
     COALESCE(SUM("t3"."inverse_1"), 0) AS "inverse_1",
     COALESCE(SUM("t3"."expected_1"), 0) AS "expected_1",
     COALESCE(SUM("t3"."spread_1"), 0) AS "spread_1",
-    COALESCE(SUM("t3"."missing_reward"), 0) AS "missing_reward",
-    COALESCE(SUM("t3"."infinite_reward"), 0) AS "infinite_reward",
-    COALESCE(SUM("t3"."rounded_reward"), 0) AS "rounded_reward",
-    COALESCE(SUM("t3"."missing_propensity"), 0) AS "missing_propensity",
-    COALESCE(SUM("t3"."propensity_out_of_range"), 0) AS "propensity_out_of_range",
-    COALESCE(SUM("t3"."missing_outcome"), 0) AS "missing_outcome",
-    COALESCE(SUM("t3"."inexact_outcome"), 0) AS "inexact_outcome",
-    COALESCE(SUM("t3"."bad_denominator"), 0) AS "bad_denominator",
-    COALESCE(SUM("t3"."propensities_sum"), 0) AS "propensities_sum",
-    COALESCE(SUM("t3"."chosen_propensity_zero"), 0) AS "chosen_propensity_zero",
+    COALESCE(SUM("t3"."faulty"), 0) AS "faulty",
     MIN("t3"."__share_0") AS "least__share_0",
     MIN("t3"."__share_1") AS "least__share_1",
     MIN("t3"."__reward") AS "least__reward",
@@ -77,17 +68,8 @@ FROM (
       "t2"."__further_0",
       "t2"."__propensity",
       "t2"."__further_0__whole",
-      "t2"."missing_reward",
-      "t2"."infinite_reward",
-      "t2"."rounded_reward",
-      "t2"."missing_propensity",
-      "t2"."propensity_out_of_range",
-      "t2"."missing_outcome",
-      "t2"."inexact_outcome",
-      "t2"."bad_denominator",
-      "t2"."propensities_sum",
-      "t2"."chosen_propensity_zero",
       "t2"."__weight",
+      "t2"."faulty",
       "t2"."__reward" - 10.0 AS "moment_0_1",
       (
         "t2"."__reward" - 10.0
@@ -337,6 +319,21 @@ FROM (
         "t1"."batch",
         "t1"."arm",
         CASE
+          WHEN ABS("t1"."__reward") < 9007199254740992.0
+          THEN "t1"."__reward"
+          ELSE NULL
+        END AS "__reward",
+        "t1"."__share_0",
+        "t1"."__share_1",
+        CASE
+          WHEN ABS("t1"."__further_0") < 9007199254740992.0
+          THEN "t1"."__further_0"
+          ELSE NULL
+        END AS "__further_0",
+        "t1"."__propensity",
+        "t1"."__further_0__whole",
+        CASE WHEN "t1"."__propensity" > 0.0 THEN 1.0 / "t1"."__propensity" ELSE NULL END AS "__weight",
+        CASE
           WHEN (
             (
               "t1"."__reward" - "t1"."__reward"
@@ -345,13 +342,7 @@ FROM (
           AND (
             ABS("t1"."__reward") < 9007199254740992.0
           )
-          THEN "t1"."__reward"
-          ELSE NULL
-        END AS "__reward",
-        "t1"."__share_0",
-        "t1"."__share_1",
-        CASE
-          WHEN (
+          AND (
             (
               "t1"."__further_0" - "t1"."__further_0"
             ) = 0.0
@@ -359,208 +350,43 @@ FROM (
           AND (
             ABS("t1"."__further_0") < 9007199254740992.0
           )
-          THEN "t1"."__further_0"
-          ELSE NULL
-        END AS "__further_0",
-        "t1"."__propensity",
-        "t1"."__further_0__whole",
-        CASE
-          WHEN NOT (
-            NOT (
-              (
-                "t1"."__reward" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__reward" - "t1"."__reward"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__reward") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
+          AND (
+            "t1"."__further_0" >= 0.0
           )
-          THEN 1.0
-          ELSE 0.0
-        END AS "missing_reward",
-        CASE WHEN ABS("t1"."__reward") = CAST('inf' AS DOUBLE) THEN 1.0 ELSE 0.0 END AS "infinite_reward",
-        CASE
-          WHEN (
+          AND (
             (
-              "t1"."__reward" - "t1"."__reward"
+              (
+                "t1"."__share_0" + "t1"."__share_1"
+              ) - (
+                "t1"."__share_0" + "t1"."__share_1"
+              )
             ) = 0.0
           )
           AND (
-            ABS("t1"."__reward") >= 9007199254740992.0
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "rounded_reward",
-        CASE
-          WHEN NOT (
-            NOT (
-              (
-                "t1"."__share_0" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__share_0" - "t1"."__share_0"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__share_0") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
-          )
-          OR NOT (
-            NOT (
-              (
-                "t1"."__share_1" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__share_1" - "t1"."__share_1"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__share_1") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "missing_propensity",
-        CASE
-          WHEN (
-            NOT (
-              (
-                "t1"."__share_0" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__share_0" - "t1"."__share_0"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__share_0") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
-            AND (
-              (
-                "t1"."__share_0" < 0.0
-              ) OR (
-                "t1"."__share_0" > 1.0
-              )
-            )
-          )
-          OR (
-            NOT (
-              (
-                "t1"."__share_1" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__share_1" - "t1"."__share_1"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__share_1") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
-            AND (
-              (
-                "t1"."__share_1" < 0.0
-              ) OR (
-                "t1"."__share_1" > 1.0
-              )
-            )
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "propensity_out_of_range",
-        CASE WHEN "t1"."__further_0__whole" IS NULL THEN 1.0 ELSE 0.0 END AS "missing_outcome",
-        CASE
-          WHEN NOT (
-            "t1"."__further_0__whole" IS NULL
-          ) AND (
-            "t1"."__further_0" IS NULL
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "inexact_outcome",
-        CASE
-          WHEN NOT (
-            (
-              "t1"."__further_0" IS NULL
-            )
-            OR NOT (
-              (
-                (
-                  "t1"."__further_0" - "t1"."__further_0"
-                ) = 0.0
-              )
-              OR (
-                ABS("t1"."__further_0") = CAST('inf' AS DOUBLE)
-              )
-            )
-          )
-          AND (
-            "t1"."__further_0" < 0.0
-          )
-          THEN 1.0
-          ELSE 0.0
-        END AS "bad_denominator",
-        CASE
-          WHEN NOT (
-            (
-              "t1"."__share_0" IS NULL
-            )
-            OR NOT (
-              (
-                (
-                  "t1"."__share_0" - "t1"."__share_0"
-                ) = 0.0
-              )
-              OR (
-                ABS("t1"."__share_0") = CAST('inf' AS DOUBLE)
-              )
-            )
-            OR (
-              (
-                "t1"."__share_1" IS NULL
-              )
-              OR NOT (
-                (
-                  (
-                    "t1"."__share_1" - "t1"."__share_1"
-                  ) = 0.0
-                )
-                OR (
-                  ABS("t1"."__share_1") = CAST('inf' AS DOUBLE)
-                )
-              )
-            )
-          )
-          AND (
             ABS((
-              0.0 + "t1"."__share_0" + "t1"."__share_1"
-            ) - 1.0) > 1e-06
+              "t1"."__share_0" + "t1"."__share_1"
+            ) - 1.0) <= 1e-06
           )
-          THEN 1.0
-          ELSE 0.0
-        END AS "propensities_sum",
-        CASE WHEN "t1"."__propensity" = 0.0 THEN 1.0 ELSE 0.0 END AS "chosen_propensity_zero",
-        CASE WHEN "t1"."__propensity" > 0.0 THEN 1.0 / "t1"."__propensity" ELSE NULL END AS "__weight"
+          AND (
+            (
+              "t1"."__share_0" >= 0.0
+            ) AND (
+              "t1"."__share_0" <= 1.0
+            )
+          )
+          AND (
+            (
+              "t1"."__share_1" >= 0.0
+            ) AND (
+              "t1"."__share_1" <= 1.0
+            )
+          )
+          AND (
+            "t1"."__propensity" > 0.0
+          )
+          THEN 0.0
+          ELSE 1.0
+        END AS "faulty"
       FROM (
         SELECT
           DATE_TRUNC('DAY', "t0"."at") AS "batch",
