@@ -243,8 +243,8 @@ problems that it is refused by, all of them and no other.
 
 Of {answers:,} answers {counts[SAME]:,} are the same (=), {counts[OTHER]} differ, and {counts[RAW]}
 are errors of an engine's own. Blank: the source cannot hold the table (a frame is not several files), or a
-log cannot be asked (`every=` cuts times for `aggregate` alone). Files are Parquet, read by DuckDB; the table of
-ibis is one of DuckDB over a file; Dask's partitions are pandas with Arrow's types.
+log cannot be asked (`every=` cuts times for `aggregate` alone). Files are Parquet, read by DuckDB; the table
+of ibis is one of DuckDB over a file; Dask's partitions are pandas with Arrow's types.
 
 | table | what must come | {" | ".join(columns)} |
 | --- | --- |{" :-: |" * len(columns)}
