@@ -190,6 +190,8 @@ class Design(Recorded, Stepwise, ABC):
         ------
         ParameterError
             Listing everything that does not fit, before anything is drawn.
+        LogValidationError
+            If the environment's rewards are such as a frame is refused for: infinite, or of 2**53 and more.
         """
         return next(self.logs(env, horizon, 1, rng))
 
