@@ -27,15 +27,16 @@ WITHIN = "__within"
 """Column of the pieces of a period, by which it is seen whether arms' shares move within it."""
 UTC = "UTC"
 _TIMES = (nw.Datetime, nw.Date)
-_TO_CLOCK: dict[str, tuple[str, bool]] = {
-    "duckdb": ("timezone", False),
-    "postgres": ("timezone", False),
-    "bigquery": ("datetime", True),
-    "snowflake": ("convert_timezone", False),
-    "databricks": ("convert_timezone", False),
-    "pyspark": ("convert_timezone", False),
+_TO_CLOCK: dict[str, tuple[str, bool, str]] = {
+    "duckdb": ("timezone", False, ""),
+    "postgres": ("timezone", False, ""),
+    "bigquery": ("datetime", True, ""),
+    "snowflake": ("convert_timezone", False, "to_timestamp_ntz"),
+    "databricks": ("convert_timezone", False, ""),
+    "pyspark": ("convert_timezone", False, ""),
 }
-"""The function of ibis's engines that gives the clock of a zone, and whether the instant comes first."""
+"""The function of ibis's engines that gives the clock of a zone, whether the instant comes first, and what
+drops the zone from it where it is kept."""
 
 
 def check_zone(timezone: object, every: str | None) -> None:
@@ -208,16 +209,25 @@ def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
             "aggregate",
             [f"instants cannot be cut in {engine}: give times without a zone, as the clock of one reads"],
         )
-    name, instant_first = _TO_CLOCK[engine]
+    name, instant_first, dropping = _TO_CLOCK[engine]
     time, told = table[batch], ibis.literal(zone)
-    arguments = (time, told) if instant_first else (told, time)
+    clock = _called(name, time, told) if instant_first else _called(name, told, time)
+    return table.mutate(**{batch: _called(dropping, clock) if dropping else clock})
 
-    def clock(first: Any, second: Any) -> Any:
-        """A function of the engine."""
+
+def _called(name: str, *arguments: Any) -> Any:
+    """A function of ibis's engine, which gives a time without a zone."""
+    import ibis
+
+    def one(first: Any) -> Any:
+        """A function of one argument."""
+
+    def two(first: Any, second: Any) -> Any:
+        """A function of two."""
 
     signature = tuple(each.type() for each in arguments), ibis.dtype("timestamp")
-    call = ibis.udf.scalar.builtin(clock, name=name, signature=signature)
-    return table.mutate(**{batch: call(*arguments)})
+    call = ibis.udf.scalar.builtin(one if len(arguments) == 1 else two, name=name, signature=signature)
+    return call(*arguments)
 
 
 def _clock_of_spark(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:

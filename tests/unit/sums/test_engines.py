@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask.dataframe as dd
@@ -23,7 +24,7 @@ from sum_rows import (
 )
 
 import adaptinf as ai
-from adaptinf.errors import LogValidationError
+from adaptinf.errors import LogValidationError, ParameterError
 
 # ibis calls what DuckDB and pandas deprecate.
 pytestmark = [
@@ -127,6 +128,31 @@ def test_the_sql_of_warehouses(dialect: str) -> None:
     """Where this is right and differs, ``python tests/unit/sums/test_engines.py`` writes the files again."""
     for name, query in sql_of(dialect).items():
         assert query == (SNAPSHOTS / name).read_text(encoding="utf-8"), name
+
+
+CLOCKS = {
+    "duckdb": """TIMEZONE('Europe/Berlin', "t1"."at")""",
+    "postgres": """TIMEZONE('Europe/Berlin', "t1"."at")""",
+    "bigquery": "DATETIME(`t1`.`at`, 'Europe/Berlin')",
+    "snowflake": """TO_TIMESTAMP_NTZ(CONVERT_TIMEZONE('Europe/Berlin', "t1"."at"))""",
+    "databricks": "CONVERT_TIMEZONE('Europe/Berlin', `t1`.`at`)",
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_instants_are_read_by_a_clock_in_the_words_of_a_warehouse(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = importlib.import_module(f"ibis.backends.sql.compilers.{dialect}").compiler
+    monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name=dialect))
+    table = ibis.table(WAREHOUSE | {"at": "timestamp('UTC')"}, name="log")
+    roles: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "at", "every": "day", "centre": 10.0}
+    query = ai.aggregate(table, **roles, timezone="Europe/Berlin", collect=False)
+    sql = str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect))
+    assert CLOCKS[dialect] in sql
+    monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name="oracle"))
+    with pytest.raises(ParameterError, match="instants cannot be cut in oracle"):
+        ai.aggregate(table, **roles, collect=False)
 
 
 if __name__ == "__main__":
