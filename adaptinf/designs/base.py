@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.logs import log_of
+from adaptinf.designs.logs import check_run, log_of
 from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.designs.requirements import environment_problems
@@ -190,6 +190,8 @@ class Design(Recorded, Stepwise, ABC):
         ------
         ParameterError
             Listing everything that does not fit, before anything is drawn.
+        LogValidationError
+            If the environment's rewards are such as a frame is refused for: infinite, or of 2**53 and more.
         """
         return next(self.logs(env, horizon, 1, rng))
 
@@ -229,6 +231,7 @@ class Design(Recorded, Stepwise, ABC):
         promised = placed.guarantee(horizon, env.n_arms), placed.reward_guarantee(horizon, env.n_arms)
         refuse(type(self).__name__, env.range_problems(promised[0]))
         for run in iterate_runs(self, env, horizon, start, replications, rng):
+            check_run(run)
             yield placed._log(run, env, horizon, *promised)
 
     def replicate(

@@ -10,6 +10,9 @@ import numpy as np
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.validation.columns import label_array
+from adaptinf.log.validation.faults import FAULTS
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.rows import check_sizes
 from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
@@ -56,6 +59,15 @@ def log_of(
     )
     log.units, log._outcome_rounds = run.units, run.known
     return log
+
+
+def check_run(run: Run) -> None:
+    """Refuse rewards of a run that a frame is refused for."""
+    reward, found = run.record.reward, Findings()
+    what = "the environment's reward"
+    found.add_rows("infinite-reward", f"{what} {FAULTS['infinite']}", np.isinf(reward))
+    check_sizes(reward, what, found)
+    found.raise_if_any("the run")
 
 
 def _adaptive_rounds(design: Any, run: Run) -> int | None:

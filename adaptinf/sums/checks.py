@@ -29,6 +29,8 @@ _CLEAR = 25.0
 """Squared z from which the mean of a cell is known to differ from 0."""
 _UNITS = 20.0
 """Ratio of reward sizes from which they are of two units."""
+_FAR = 1e4
+"""Standard deviations from the mean within which a centre leaves variances eight digits."""
 _SHOWN = 5
 
 
@@ -198,6 +200,22 @@ def _check_shares(
         "(propensity_status='estimated' if they are estimates)",
         wrong,
     )
+
+
+def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
+    """Refuse a centre so far from rewards that the squares of what is left keep no digits.
+
+    `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
+    and `most` are the rewards' ends. Rewards that are all alike lose nothing.
+    """
+    count, first, squares = powers
+    away = first / count
+    if most > least and away * away > _FAR**2 * (squares / count - away * away):
+        found.add(
+            "far-centre",
+            f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about "
+            "it keep too few digits: leave it out, or give a value among them",
+        )
 
 
 def improbable(gap: FloatArray, variance: FloatArray, tests: int) -> BoolArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,24 +19,39 @@ from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
 from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
-from adaptinf.sums.checks import improbable
+from adaptinf.sums.checks import check_centre, improbable
 from adaptinf.sums.further.products import Products, read_sums
 from adaptinf.sums.groups import Parts, read_groups, strata_of
+from adaptinf.sums.movement import moving_pvalue, together
+from adaptinf.sums.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.query import (
     ARM,
     BATCH,
     COUNT,
-    FAULTS,
+    FAULTY,
     GROUP,
     HIGHEST,
+    LEAST,
+    MOST,
     Columns,
     cell_query,
+    check_types,
     column_of_fault,
     columns_of,
+    fault_query,
+    faults_of,
     highest_power,
 )
 from adaptinf.sums.reading import read_arms, read_batches
-from adaptinf.sums.sources import PERIODS, collected, in_periods, opened, usual_values, waiting
+from adaptinf.sums.sources import (
+    check_files,
+    collected,
+    naming_failures,
+    opened,
+    readied,
+    usual_values,
+    waiting,
+)
 from adaptinf.sums.table import Sums
 from adaptinf.typing import FloatArray, IntArray
 
@@ -53,6 +69,7 @@ def aggregate(
     covariate: str | Sequence[str] = (),
     unit: str | None = None,
     every: str | None = None,
+    timezone: str | None = None,
     centre: float | None = None,
     collect: bool = True,
     progress: bool = False,
@@ -96,11 +113,18 @@ def aggregate(
         by unit need. Propensities must be known, and every arm possible in every row. Units and groups do not
         go together.
     every : {"hour", "day", "week", "month"}, optional
-        Truncates the times in `batch`; weeks begin on Monday.
+        Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are
+        cut in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as
+        they are written. Without propensities the same query sees whether arms' shares move within a period.
+    timezone : str, optional
+        Name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock instants are cut
+        instead; stamps without a zone are refused then. `Sums.batches` are when periods began, in UTC. An
+        hour that comes twice, as clocks go back, is one batch.
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
         which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
-        value from before the trial. With a centre given, none is subtracted from denominators and covariates.
+        value from before the trial. One that is too far from the rewards for their squares to keep digits is
+        refused. With a centre given, none is subtracted from denominators and covariates.
     collect : bool
         False returns the query as the engine has it, not run: its plan or SQL can be looked at. With `unit`
         these are two queries, and `arms` or `propensities` must name the arms.
@@ -121,12 +145,17 @@ def aggregate(
         If an argument makes no sense, or the table is none.
     LogValidationError
         With everything that is wrong with the rows: how many there are of each fault, and where one is.
-        Nothing is dropped.
+        Nothing is dropped. Also where an engine stops, or has not enough memory.
+    FileNotFoundError
+        If no file has the name.
+    FileError
+        If a file is cut off, empty or damaged.
     MissingDependencyError
         If files are named and DuckDB is not there.
 
     Notes
     -----
+    What is checked, and what is said of it, is the same as of the rows of a log, whatever holds the table.
     The query is one grouping, whatever the number of rows; what comes back has a row for each batch and arm.
     A denominator or covariate adds sums of its products with rewards, 25 columns (7 without propensities).
     Without `unit` each row counts as independent. With it a row comes back whose length grows with the square
@@ -160,28 +189,53 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    found, rows = Findings(), opened(table)
+    check_zone(timezone, every)
+    found = Findings()
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
-    columns = columns_of(rows, given, declared, found)
-    found.raise_if_any("the table")
-    assert columns is not None
-    about = _centres(rows, columns, centre)
-    query = cell_query(*in_periods(rows, columns.batch, every), columns, about)
-    if not collect:
-        if unit is None:
-            return query.to_native()
-        of_units = unit_query(rows, columns, _known_arms(columns, declared), about[0])
-        return query.to_native(), of_units.to_native()
-    with waiting(progress):
-        frame = collected(query)
-        read = _read(frame, columns, about, declared, found)
-        totals = None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
-    shares = columns.propensity is None and not columns.every
+    source = opened(table)
+    with naming_failures():
+        columns = columns_of(source.rows, given, declared, found)
+        found.raise_if_any("the table")
+        assert columns is not None
+        check_files(source.files, columns.names, found)
+        found.raise_if_any("the table")
+        rows = readied(source.rows, columns.names)
+        schema = rows.collect_schema()
+        check_types(rows, columns, found)
+        check_times(rows, columns.batch, every, timezone, found)
+        found.raise_if_any("the table")
+        about = _centres(rows, columns, centre)
+        cut, period, within = in_periods(rows, columns.batch, every, timezone)
+        shares = columns.propensity is None and not columns.every
+        pieces = within if shares else None
+        query = cell_query(cut, period, pieces, columns, about, span, ends=centre is not None)
+        if not collect:
+            if unit is None:
+                return query.to_native()
+            of_units = unit_query(rows, columns, _known_arms(columns, declared), about[0])
+            return query.to_native(), of_units.to_native()
+        with waiting(progress):
+            frame = collected(query)
+            moved = None
+            if WITHIN in frame:
+                moved, frame = moving_pvalue(frame), together(frame)
+            if frame[FAULTY].sum():
+                counts = collected(fault_query(cut, period, columns, span))
+                _tell_faults(counts, faults_of(columns, schema, span), found)
+            read = _read(frame, columns, about, declared, found)
+            if read is not None and centre is not None:
+                powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
+                check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
+            totals = (
+                None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
+            )
+    if read is not None and timezone is not None:
+        read = read[0].at(partial(instants_of, zone=timezone)), read[1]
     if read is not None and not (shares or propensity_status == "estimated"):
         for cells, _ in read[0].by_group.values():
             _check_shares(cells, found)
     sums = Sums.__new__(Sums)
-    sums._check(read, span, given, found, shares=shares, by_unit=totals)
+    sums._check(read, span, given, found, shares=shares, by_unit=totals, moved=moved)
     return sums
 
 
@@ -210,6 +264,16 @@ def _unit_totals(
     return totals_of(collected(query), read, found)
 
 
+def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
+    """Faults with the number of their rows, and where one is; counts by batch and arm."""
+    for code, (message, _) in faults.items():
+        each = np.asarray(counts[column_of_fault(code)], dtype=np.float64)
+        if each.sum():
+            row, total = int(np.argmax(each > 0.0)), int(each.sum())
+            where = f"such as in batch {counts[BATCH].iloc[row]} of arm {counts[ARM].iloc[row]}"
+            found.add(code, f"{message} in {total:,} row{'s' * (total > 1)}, {where}")
+
+
 def _read(
     frame: pd.DataFrame,
     columns: Columns,
@@ -221,18 +285,15 @@ def _read(
     if len(frame) == 0:
         found.add("empty-frame", "the table has no rows")
         return None
-    for code, told in FAULTS.items():
-        name = column_of_fault(code)
-        counts = np.asarray(frame[name] if name in frame else np.zeros(len(frame)), dtype=np.float64)
-        if counts.sum():
-            row, total = int(np.argmax(counts > 0.0)), int(counts.sum())
-            where = f"such as in batch {frame[BATCH].iloc[row]} of arm {frame[ARM].iloc[row]}"
-            found.add(code, f"{told} in {total:,} row{'s' * (total > 1)}, {where}")
     place = {name: position for position, name in enumerate(frame.columns)}
-    batch = read_batches(read_column(frame, place[BATCH]), "batch", None, found)
-    arm = read_arms(read_column(frame, place[ARM]), "action", declared or list(columns.every) or None, found)
+    of_cells = found.counted(np.asarray(frame[COUNT], dtype=np.float64))
+    what = f"batch column {columns.batch!r}"
+    batch = read_batches(read_column(frame, place[BATCH]), what, None, of_cells)
+    actions = read_column(frame, place[ARM])
+    arm = read_arms(actions, columns.action, "action", declared, of_cells, list(columns.every))
     labels = [read_column(frame, place[f"{GROUP}{one}"]) for one in range(len(columns.groups))]
-    group = read_groups(labels, [f"column {name!r} of by=" for name in columns.groups], len(frame), found)
+    named = [f"context column {name!r}" for name in columns.groups]
+    group = read_groups(labels, named, len(frame), of_cells)
     if found.problems or batch is None or arm is None or group is None:
         return None
     strata = strata_of(batch[0], group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation.columns import Column, Label, read_labels
+from adaptinf.log.validation.faults import FAULTS
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
@@ -89,9 +90,15 @@ def read_groups(
     codes, labels = np.zeros(rows, dtype=np.int64), [list[Label]() for _ in columns]
     for place, (column, what) in enumerate(zip(columns, told, strict=True)):
         read = read_labels(column)
-        found.add_rows("missing-group", f"{what} has no value: name those of no group", read.missing)
+        found.add_rows("missing-context", f"{what} has no value: name those of no group", read.missing)
+        infinite = np.zeros(rows, dtype=bool)
+        if column.values.dtype.kind == "f":
+            infinite = np.isinf(column.values) & ~column.missing
+        found.add_rows("infinite-context", f"{what} {FAULTS['infinite']}", infinite)
         found.add_rows(
-            "bad-group", f"{what} must hold strings, whole numbers, booleans or finite numbers", read.bad
+            "bad-context",
+            f"{what} must hold strings, whole numbers, booleans or finite numbers",
+            read.bad & ~infinite,
         )
         order = _order(read.values)
         labels[place] = [read.values[code] for code in order]
@@ -139,6 +146,10 @@ class Parts:
         for one in others:
             first = merged(first, one, shares=shares, otherwise=_OF_GROUPS)
         return first
+
+    def at(self, moved: Callable[[NDArray[Any]], NDArray[Any]]) -> Parts:
+        """The same, with other names for the batches, in the same order."""
+        return replace(self, by_group={key: (cells, moved(at)) for key, (cells, at) in self.by_group.items()})
 
     def only(self, label: Key) -> Parts:
         """One group, of which its labels are no part."""

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add, and_, or_
 from typing import Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.arms import find_arm_columns
+from adaptinf.log.validation.arms import PARSERS, find_arm_columns
 from adaptinf.log.validation.columns import Label
+from adaptinf.log.validation.faults import (
+    EXACT,
+    FAULTS,
+    MATCH_TOLERANCE,
+    SUM_TOLERANCE,
+    out_of_range,
+    outside,
+)
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.cells import DEGREES
 from adaptinf.sums.further.columns import further_columns
 from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further, further_triples
 from adaptinf.sums.groups import group_names
+from adaptinf.sums.periods import WITHIN
+from adaptinf.sums.sources import as_number, is_long, no_labels, readied
 
 HIGHEST = 3
 """Inverse powers of propensities whose sums go with powers of rewards; of the next the counts alone do."""
-SUM_TOLERANCE = 1e-6
-MATCH_TOLERANCE = 1e-6
 BATCH, ARM, COUNT, GROUP = "batch", "arm", "n", "group_"
+LEAST, MOST, FAULTY = "least__reward", "most__reward", "faulty"
 _ROLES = ("action", "reward", "batch", "propensity", "unit")
 _OPTIONAL = ("propensity", "unit")
 _PREFIX = "propensity_"
-_REWARD, _PROPENSITY, _WEIGHT, _FURTHER = "__reward", "__propensity", "__weight", "__further_"
-FAULTS = {
-    "missing-group": "group columns have no value",
-    "missing-reward": "rewards are missing",
-    "infinite-reward": "rewards are infinite or not a number",
-    "bad-denominator": "denominators are missing, infinite or negative",
-    "bad-covariate": "covariates are missing or infinite",
-    "propensity-out-of-range": "propensities of the chosen arm are missing or outside (0, 1]",
-    "propensities-out-of-range": "propensities of some arm are missing or outside [0, 1]",
-    "propensities-sum": f"propensities do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
-    "propensity-mismatch": "the propensity of the chosen arm differs from the arm's own column",
-}
+REWARD, PROPENSITY, _WEIGHT = "__reward", "__propensity", "__weight"
+_FURTHER, _SHARE = "__further_", "__share_"
+_WHOLE = "__whole"
+"""Ending of a column of long whole numbers as they were before they became floats."""
+_NO_LABELS = (nw.List, nw.Array, nw.Struct, nw.Binary, nw.Duration, nw.Time)
+FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
+"""What a log calls further columns."""
+Schema = Mapping[str, nw.dtypes.DType]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,13 +61,31 @@ class Columns:
     further: Further
     unit: str | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column of the table that is read."""
+        single = (self.action, self.reward, self.batch, self.propensity, self.unit)
+        several = (*self.every.values(), *self.groups, *self.further.names)
+        return tuple(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    @property
+    def numbers(self) -> dict[str, tuple[str, str]]:
+        """Columns of numbers and their roles in a log, by their names in the query."""
+        found = {REWARD: (self.reward, "reward")}
+        if self.propensity is not None:
+            found[PROPENSITY] = (self.propensity, "propensity")
+        for place, name in enumerate(self.every.values()):
+            found[f"{_SHARE}{place}"] = (name, "propensity")
+        for place, (name, role) in enumerate(zip(self.further.names, self.further.roles, strict=True)):
+            found[f"{_FURTHER}{place}"] = (name, FURTHER_ROLES[role])
+        return found
+
 
 def columns_of(
     table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
 ) -> Columns | None:
-    """The columns of the roles, None where some are absent or hold no numbers where these are due."""
-    schema = table.collect_schema()
-    names = list(schema)
+    """The columns of the roles, None where some are absent."""
+    names = list(table.collect_schema())
     for role in _ROLES:
         name = given[role]
         if name is None and role not in _OPTIONAL:
@@ -77,12 +103,9 @@ def columns_of(
     roles = Roles(
         single, (*groups, *further.names), {name: place for place, name in enumerate(names)}, tuple(names)
     )
-    pairs = _arm_columns(given["propensities"], schema[given["action"]], arms, roles, found)
-    for name in (given["reward"], given["propensity"], *pairs.values(), *further.names):
-        kind = None if name is None else schema[name]
-        truth = name == given["reward"] or name in further.names
-        if kind is not None and not (kind.is_numeric() or (truth and kind == nw.Boolean)):
-            found.add("non-numeric", f"column {name!r} must hold numbers, and is of type {kind}")
+    action = given["action"]
+    kind = readied(table, [action]).collect_schema()[action]
+    pairs = _arm_columns(given["propensities"], kind, arms, roles, found)
     if given["unit"] is not None:
         _check_unit(given, bool(pairs), found)
     if found.problems:
@@ -97,6 +120,23 @@ def columns_of(
         further,
         given["unit"],
     )
+
+
+def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
+    """Columns of types that hold no label, no batch, or no number at all."""
+    schema = rows.collect_schema()
+    labels = {columns.action: "action", columns.batch: "batch", **dict.fromkeys(columns.groups, "context")}
+    labels |= {} if columns.unit is None else {columns.unit: "unit"}
+    for name, role in labels.items():
+        kind = schema[name]
+        times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
+        if isinstance(kind, _NO_LABELS) or times or (role != "batch" and no_labels(rows, name)):
+            found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
+    for name, role in columns.numbers.values():
+        kind = schema[name]
+        if not (kind.is_numeric() or (role != "propensity" and isinstance(kind, nw.Boolean))):
+            code = "bad-context" if role == "context" else f"non-numeric-{role}"
+            found.add(code, f"{role} column {name!r} must hold numbers, and is of type {kind}")
 
 
 def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
@@ -142,61 +182,137 @@ def _arm_columns(
             for name in roles.names
             if name not in used and str(name).startswith(before) and str(name).endswith(after)
         ]
-        known = [int(text) if kind.is_integer() and text.isdecimal() else text for text in texts if text]
+        known = [_label_of(text, kind) for text in texts if text]
     every = find_arm_columns(asked, known, arms, roles, found)
     return {arm: str(name) for arm, name in every.pairs}
 
 
+def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
+    """The label, of the type of the arms, that a column's name ends in."""
+    for own, is_own in (
+        (int, kind.is_integer()),
+        (float, kind.is_float() or kind.is_decimal()),
+        (bool, kind == nw.Boolean),
+    ):
+        pattern, parse = PARSERS[own]
+        if is_own and re.fullmatch(pattern, text):
+            return parse(text)
+    return text
+
+
 def cell_query(
-    table: nw.LazyFrame[Any], batch: nw.Expr, columns: Columns, centres: Sequence[float]
+    rows: nw.LazyFrame[Any],
+    batch: nw.Expr,
+    within: nw.Expr | None,
+    columns: Columns,
+    centres: Sequence[float],
+    reward_range: tuple[float, float] | None,
+    ends: bool,
 ) -> nw.LazyFrame[Any]:
-    """Sums by batch and arm with the counts of faults, lazily; of rewards and columns less their centres."""
-    arms = {place: nw.col(name).cast(nw.Float64()) for place, name in enumerate(columns.every.values())}
-    rows = table.select(
-        batch.alias(BATCH),
-        nw.col(columns.action).alias(ARM),
-        *(nw.col(name).alias(f"{GROUP}{place}") for place, name in enumerate(columns.groups)),
-        nw.col(columns.reward).cast(nw.Float64()).alias(_REWARD),
-        own_propensity(columns).alias(_PROPENSITY),
-        *(share.alias(f"__share_{place}") for place, share in arms.items()),
-        *(
-            nw.col(name).cast(nw.Float64()).alias(f"{_FURTHER}{place}")
-            for place, name in enumerate(columns.further.names)
-        ),
+    """Sums by batch and arm of rewards and columns less their centres, and counts of faulty rows, lazily.
+
+    `within` are pieces of batches, by which rows are told apart too; `ends` asks for the ends of rewards.
+    """
+    named, keys = _named(rows, batch, within, columns)
+    usable = [REWARD, *(f"{_FURTHER}{place}" for place in range(len(columns.further.names)))]
+    clean = named.with_columns(
+        *(_usable(nw.col(name)).alias(name) for name in usable),
+        _inverse(nw.col(PROPENSITY)).alias(_WEIGHT),
+        nw.when(_fine(columns, reward_range)).then(nw.lit(0.0)).otherwise(nw.lit(1.0)).alias(FAULTY),
     )
-    rows = rows.with_columns(_inverse(nw.col(_PROPENSITY)).alias(_WEIGHT))
-    summed = _summands(columns, centres[0]) | _products(columns, centres)
-    summed |= _over_all(len(arms)) | _faults(columns)
-    wide = rows.with_columns(**summed)
-    least = [f"__share_{place}" for place in arms] or [_PROPENSITY]
-    keys = [f"{GROUP}{place}" for place in range(len(columns.groups))]
+    summed = _summands(columns, centres[0]) | _products(columns, centres) | _over_all(len(columns.every))
+    wide = clean.with_columns(**summed)
+    least = [f"{_SHARE}{place}" for place in range(len(columns.every))] or [PROPENSITY]
     with warnings.catch_warnings():
         # Of an eager frame of pandas, to which narwhals adds column by column.
         warnings.filterwarnings("ignore", "DataFrame is highly fragmented")
         return wide.group_by(BATCH, ARM, *keys).agg(
             nw.len().alias(COUNT),
-            *(nw.col(name).sum().alias(name) for name in summed),
+            *(nw.col(name).sum().alias(name) for name in (*summed, FAULTY)),
             *(nw.col(name).min().alias(f"least{name}") for name in least),
+            *([nw.col(REWARD).min().alias(LEAST), nw.col(REWARD).max().alias(MOST)] if ends else []),
         )
 
 
-def own_propensity(columns: Columns) -> nw.Expr:
-    """The propensity of the chosen arm: its own column, or that of the arm; 1 where there is none."""
-    if columns.propensity is not None:
-        return nw.col(columns.propensity).cast(nw.Float64())
+def fault_query(
+    rows: nw.LazyFrame[Any],
+    batch: nw.Expr,
+    columns: Columns,
+    reward_range: tuple[float, float] | None,
+) -> nw.LazyFrame[Any]:
+    """Numbers of rows with each fault, by batch and arm: where `cell_query` counted faulty rows."""
+    named, _ = _named(rows, batch, None, columns)
+    faults = faults_of(columns, rows.collect_schema(), reward_range)
+    counted = named.with_columns(
+        **{column_of_fault(code): _counted(flag) for code, (_, flag) in faults.items()}
+    )
+    return counted.group_by(BATCH, ARM).agg(
+        *(nw.col(column_of_fault(code)).sum().alias(column_of_fault(code)) for code in faults)
+    )
+
+
+def _named(
+    rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
+) -> tuple[nw.LazyFrame[Any], list[str]]:
+    """Rows with the columns that are read, and the names of those of groups and pieces of batches."""
+    schema = rows.collect_schema()
+    keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
+    keys |= {} if within is None else {WITHIN: within}
+    own = _plain(batch, schema[columns.batch]).alias(BATCH)
+    return rows.select(own, *named_rows(columns, schema), **keys), list(keys)
+
+
+def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
+    """Arms and numbers of rows; long whole numbers as they are, beside the floats that they become."""
+    numbers = {own: name for own, (name, _) in columns.numbers.items()}
+    found = [as_number(name, schema).alias(own) for own, name in numbers.items()]
+    long = {f"{own}{_WHOLE}": name for own, name in numbers.items() if is_long(schema[name])}
+    if columns.propensity is None:
+        found.append(_own_propensity(columns, schema).alias(PROPENSITY))
+    return [
+        label_of(columns.action, schema).alias(ARM),
+        *found,
+        *(nw.col(name).alias(own) for own, name in long.items()),
+    ]
+
+
+def label_of(name: str, schema: Schema) -> nw.Expr:
+    """A column of labels."""
+    return _plain(nw.col(name), schema[name])
+
+
+def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
+    """Labels or batches of a type: categories are their text, and 0 has no sign."""
+    if isinstance(kind, (nw.Categorical, nw.Enum)):
+        return column.cast(nw.String())
+    if kind.is_float() or kind.is_decimal():
+        number = column.cast(nw.Float64())
+        # To Arrow -0.0 is another group than 0.0, and NaN another than what is missing.
+        known = nw.when(~_missing(number)).then(number)
+        return nw.when(number == 0.0).then(nw.lit(0.0)).otherwise(known)
+    return column
+
+
+def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
+    """The propensity of the chosen arm by the arm's own column; 1 where there is none."""
     if not columns.every:
         return nw.lit(1.0)
-    found: nw.Expr | None = None
+    found: Any = None
     for arm, name in columns.every.items():
-        known = nw.when(nw.col(columns.action) == nw.lit(arm)).then(nw.col(name).cast(nw.Float64()))
+        chosen = label_of(columns.action, schema) == nw.lit(arm)
+        known = nw.when(chosen).then(as_number(name, schema))
         found = known if found is None else known.otherwise(found)
-    assert found is not None
-    return found
+    return found  # type: ignore[no-any-return]
+
+
+def _usable(number: nw.Expr) -> Any:
+    """A number whose powers can be summed, missing where it is too large, which is a fault."""
+    return nw.when(number.abs() < float(EXACT)).then(number)
 
 
 def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
     """Powers of rewards over powers of propensities."""
-    above, weight = _powers(nw.col(_REWARD) - centre), _powers(nw.col(_WEIGHT))
+    above, weight = _powers(nw.col(REWARD) - centre), _powers(nw.col(_WEIGHT))
     highest = highest_power(columns)
     found = {}
     for power in range(highest + 1):
@@ -207,7 +323,7 @@ def _summands(columns: Columns, centre: float) -> dict[str, nw.Expr]:
                 found[f"moment_{power}_{degree}"] = weight[power - 1] if power else above[degree - 1]
     if highest:
         found[f"moment_{highest + 1}_0"] = weight[highest]
-    found["nonzero"] = _counted(nw.col(_REWARD) != 0.0)
+    found["nonzero"] = _counted(nw.col(REWARD) != 0.0)
     return found
 
 
@@ -219,7 +335,7 @@ def highest_power(columns: Columns) -> int:
 def _products(columns: Columns, centres: Sequence[float]) -> dict[str, nw.Expr]:
     """Products of up to three of rewards and further columns over powers of propensities."""
     count = len(columns.further.names)
-    names = (_REWARD, *(f"{_FURTHER}{place}" for place in range(count)))
+    names = (REWARD, *(f"{_FURTHER}{place}" for place in range(count)))
     above = [nw.col(name) - centre for name, centre in zip(names, centres, strict=True)]
     weight, found = _powers(nw.col(_WEIGHT)), dict[str, nw.Expr]()
     for power in range(highest_power(columns) + 1):
@@ -244,11 +360,6 @@ def _counted(flag: nw.Expr) -> nw.Expr:
     return nw.when(flag).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
-def _counted_unless(flag: nw.Expr, otherwise: nw.Expr | None = None) -> nw.Expr:
-    """0 where a flag is set; elsewhere, and where it is missing, 1 or what is given."""
-    return nw.when(flag).then(nw.lit(0.0)).otherwise(nw.lit(1.0) if otherwise is None else otherwise)
-
-
 def _powers(base: nw.Expr) -> list[nw.Expr]:
     """The first powers, by products."""
     found = [base]
@@ -269,49 +380,103 @@ def _over_all(n_arms: int) -> dict[str, nw.Expr]:
     return found
 
 
-def _faults(columns: Columns) -> dict[str, nw.Expr]:
-    """One for each row that must not be counted, by what is wrong with it."""
-    reward, own = nw.col(_REWARD), nw.col(_PROPENSITY)
-    nowhere = nw.lit(False)
-    for place in range(len(columns.groups)):
-        nowhere = nowhere | nw.col(f"{GROUP}{place}").is_null()
-    found = {
-        **({"missing-group": _counted(nowhere)} if columns.groups else {}),
-        "missing-reward": _counted(reward.is_null()),
-        "infinite-reward": _counted_unless(reward.is_finite(), _counted_unless(reward.is_null())),
-        **_further_faults(columns.further),
-        "propensity-out-of-range": _counted_unless((own > 0.0) & (own <= 1.0)),
-    }
-    shares = [nw.col(f"__share_{place}") for place in range(len(columns.every))]
+def _fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:
+    """Whether a row has none of the faults, in as few steps as it takes: it is nearly always so."""
+    reward, own = nw.col(REWARD), nw.col(PROPENSITY)
+    fine = _finite(reward) & (reward.abs() < float(EXACT))
+    if reward_range is not None:
+        fine = fine & (reward >= reward_range[0]) & (reward <= reward_range[1])
+    for place, role in enumerate(columns.further.roles):
+        further = nw.col(f"{_FURTHER}{place}")
+        fine = fine & _finite(further) & (further.abs() < float(EXACT))
+        fine = fine & (further >= 0.0) if role == DENOMINATOR else fine
+    shares = [nw.col(f"{_SHARE}{place}") for place in range(len(columns.every))]
     if shares:
-        total, good = sum(shares[1:], shares[0]), _possible(shares[0])
-        for share in shares[1:]:
-            good = good & _possible(share)
-        found["propensities-out-of-range"] = _counted_unless(good)
-        # Engines evaluate the inner condition where the outer one failed: in hardly any row.
-        found["propensities-sum"] = _counted_unless((total - 1.0).abs() <= SUM_TOLERANCE, _counted(good))
-    if shares and columns.propensity is not None:
-        differs = nw.lit(False)
-        for place, arm in enumerate(columns.every):
-            gap = (shares[place] - own).abs() > MATCH_TOLERANCE * shares[place]
-            differs = differs | ((nw.col(ARM) == nw.lit(arm)) & gap).fill_null(False)
-        found["propensity-mismatch"] = _counted(differs)
-    return {column_of_fault(code): counted for code, counted in found.items()}
+        total = sum(shares[1:], shares[0])
+        fine = fine & _finite(total) & ((total - 1.0).abs() <= SUM_TOLERANCE)
+        fine = reduce(and_, [(share >= 0.0) & (share <= 1.0) for share in shares], fine)
+    if shares or columns.propensity is not None:
+        fine = fine & (own > 0.0)
+    if columns.propensity is not None:
+        fine = fine & _finite(own) & (own <= 1.0)
+        for arm, share in zip(columns.every, shares, strict=True):
+            near = (share - own).abs() <= MATCH_TOLERANCE * share
+            fine = fine & ((nw.col(ARM) != nw.lit(arm)) | near)
+    return fine
 
 
-def _possible(share: nw.Expr) -> nw.Expr:
-    """Whether a share is in [0, 1]; missing where it is."""
-    return (share >= 0.0) & (share <= 1.0)
+def faults_of(
+    columns: Columns, schema: Schema, reward_range: tuple[float, float] | None
+) -> dict[str, tuple[str, nw.Expr]]:
+    """What rows must not be: by code what is said of it, and whether a row of `named_rows` is so."""
+    found = dict[str, tuple[str, nw.Expr]]()
+
+    def add(code: str, told: str, flag: nw.Expr) -> None:
+        known = found.get(code)
+        found[code] = (told, flag) if known is None else (known[0], known[1] | flag)
+
+    for own, (name, role) in columns.numbers.items():
+        number, kind, what = nw.col(own), schema[name], f"{role} column {name!r}"
+        whole, known = nw.col(f"{own}{_WHOLE}"), ~_missing(number)
+        add(f"missing-{role}", f"{what} {FAULTS['missing']}", whole.is_null() if is_long(kind) else ~known)
+        if role == "propensity":
+            chosen = own == PROPENSITY
+            low = number <= 0.0 if chosen else number < 0.0
+            told = f"{what} {outside('(0' if chosen else '[0')}"
+            add("propensity-out-of-range", told, known & (low | (number > 1.0)))
+        elif not kind.is_integer():
+            add(f"infinite-{role}", f"{what} {FAULTS['infinite']}", _infinite(number))
+            large = _finite(number) & (number.abs() >= float(EXACT))
+            add(f"rounded-{role}", f"{what} of type {kind} {FAULTS['rounded']}", large)
+        if is_long(kind):
+            add(f"inexact-{role}", f"{what} {FAULTS['inexact']}", ~whole.is_null() & number.is_null())
+    reward = nw.col(REWARD)
+    if reward_range is not None:
+        lowest, highest = reward_range
+        beyond = _finite(reward) & ((reward < lowest) | (reward > highest))
+        add("reward-out-of-range", out_of_range(lowest, highest), beyond)
+    for place, role in enumerate(columns.further.roles):
+        below = nw.col(f"{_FURTHER}{place}")
+        if role == DENOMINATOR:
+            told = f"denominator {columns.further.names[place]!r} is negative"
+            add("bad-denominator", told, ~_missing(below) & (below < 0.0))
+    return found | _faults_of_shares(columns)
 
 
-def _further_faults(further: Further) -> dict[str, nw.Expr]:
-    """One for each row with a denominator, or a covariate, that must not be counted."""
-    good = dict[str, nw.Expr]()
-    for place, role in enumerate(further.roles):
-        column = nw.col(f"{_FURTHER}{place}")
-        own = column.is_finite() & (column >= 0.0) if role == DENOMINATOR else column.is_finite()
-        good[role] = good[role] & own if role in good else own
-    return {f"bad-{role}": _counted_unless(own) for role, own in good.items()}
+def _faults_of_shares(columns: Columns) -> dict[str, tuple[str, nw.Expr]]:
+    """Every arm's propensities against each other, and against the chosen arm's."""
+    shares = {arm: nw.col(f"{_SHARE}{place}") for place, arm in enumerate(columns.every)}
+    if not shares:
+        return {}
+    total, known = reduce(add, shares.values()), ~reduce(or_, map(_missing, shares.values()))
+    names = ", ".join(map(repr, columns.every.values()))
+    off = known & ((total - 1.0).abs() > SUM_TOLERANCE)
+    found = {"propensities-sum": (f"rows of {names} {FAULTS['propensities-sum']}", off)}
+    own = nw.col(PROPENSITY)
+    if columns.propensity is None:
+        code = "chosen-propensity-zero"
+        return found | {code: (FAULTS[code], own == 0.0)}
+    gaps = [
+        (nw.col(ARM) == nw.lit(arm)) & ((share - own).abs() > MATCH_TOLERANCE * share)
+        for arm, share in shares.items()
+    ]
+    code = "propensity-mismatch"
+    return found | {code: (FAULTS[code], known & ~_missing(own) & reduce(or_, gaps))}
+
+
+def _missing(number: nw.Expr) -> nw.Expr:
+    """Whether there is no number: null, or NaN, which engines compare in different ways."""
+    return number.is_null() | ~(_finite(number) | _infinite(number))
+
+
+def _finite(number: nw.Expr) -> nw.Expr:
+    """Whether a number is finite; DuckDB's isnan believes the statistics of Parquet files, which skip NaN."""
+    return number - number == 0.0
+
+
+def _infinite(number: nw.Expr) -> nw.Expr:
+    """Whether a number is infinite, which NaN equals nowhere."""
+    return number.abs() == float("inf")
 
 
 def column_of_fault(code: str) -> str:

@@ -10,20 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.arms import ArmColumns, declare_arms, order_arms
-from adaptinf.log.validation.columns import (
-    Column,
-    Label,
-    column_names,
-    frame_kind,
-    label_key,
-    read_column,
-    read_labels,
-)
+from adaptinf.log.validation.arms import ArmColumns, check_actions, code_actions, declare_arms, order_arms
+from adaptinf.log.validation.columns import Column, Label, column_names, frame_kind, read_column
 from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.order import batch_dates, check_date_format, text_numbers
+from adaptinf.log.validation.order import check_date_format
 from adaptinf.log.validation.roles import is_hashable, missing_column
-from adaptinf.log.validation.rows import check_probabilities, read_numbers
+from adaptinf.log.validation.rows import batch_labels, check_probabilities, read_numbers
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.checks import check_cells, check_rows
 from adaptinf.sums.further.tables import ROLES as FURTHER
@@ -144,7 +136,7 @@ def _read(
         found.add_rows("missing-propensity", f"{what} has no value", read["propensity"].missing)
         propensity = check_probabilities(read["propensity"], what, "[0", found)
     batch = read_batches(read["batch"], told["batch"], checked_format, found)
-    arm = read_arms(read["arm"], told["arm"], declared, found)
+    arm = read_arms(read["arm"], columns["arm"], "arm", declared, found)
     labels = [read_column(frame, place) for place in by.values()]
     group = read_groups(labels, [f"group column {name!r}" for name in groups], len(frame), found)
     if found.problems or batch is None or arm is None or group is None:
@@ -182,53 +174,36 @@ def read_batches(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[IntArray, NDArray[Any]] | None:
     """Positions of the rows' batches in order, and the batches: numbers, or times; (R,), (B,)."""
-    found.add_rows("missing-batch", f"{what} has no value", column.missing)
-    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
-        dates = batch_dates(column, what, date_format, found)
-        if dates is None:
-            return None
-        column = dates
-    values = column.values
-    if values.dtype.kind == "O":
-        numbers = text_numbers([str(value) for value in values])
-        if numbers is None:
-            found.add(
-                "bad-batch",
-                f"{what} must hold numbers, dates or times, whose order is known, not text such as "
-                f"{str(values[0])!r:.40}: number the batches in time order",
-            )
-            return None
-        values = np.array(numbers)
-    if values.dtype.kind not in "iufM":
-        found.add("bad-batch", f"{what} must hold numbers, dates or times, not {column.dtype}")
+    read = batch_labels(column, what, date_format, found)
+    if read is None:
         return None
-    if found.problems:
+    labels, values, dated = read
+    if values is None and set(map(type, labels.values)) == {bool}:
+        values = np.array(labels.values, dtype=np.int64)
+    if values is None and labels.values:
+        found.add(
+            "bad-batch",
+            f"{what} must hold numbers, dates or times, whose order is known, not text such as "
+            f"{str(labels.values[0])!r:.40}: number the batches in time order",
+        )
+    if found.problems or values is None:
         return None
-    if values.dtype.kind == "M":
-        values = values.astype("datetime64[us]")
-    batches, place = np.unique(values, return_inverse=True)
-    return place.astype(np.int64), batches
+    batches, place = np.unique(values.astype("datetime64[us]") if dated else values, return_inverse=True)
+    return place.astype(np.int64)[labels.codes], batches
 
 
 def read_arms(
-    column: Column, what: str, declared: Sequence[Label] | None, found: Findings
+    column: Column,
+    name: object,
+    role: str,
+    declared: Sequence[Label] | None,
+    found: Findings,
+    having: Sequence[Label] = (),
 ) -> tuple[IntArray, tuple[Label, ...]] | None:
-    """Positions of the rows' arms, shape (R,), and all arms."""
-    labels = read_labels(column)
-    found.add_rows("missing-arm-label", f"{what} has no value", labels.missing)
-    found.add_rows(
-        "bad-arm", f"{what} must hold strings, whole numbers, booleans or finite numbers", labels.bad
-    )
-    if found.problems:
-        return None
-    arms = order_arms(labels.values, declared, ArmColumns(), found)
-    position = {label_key(arm): code for code, arm in enumerate(arms)}
-    unknown = [label for label in labels.values if label_key(label) not in position]
-    if unknown:
-        found.add("unseen-arm", f"arms {unknown!r:.200} are not among arms={list(arms)!r:.200}")
+    """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
+    labels = check_actions(column, name, role, False, found)
+    arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
+    codes = code_actions(labels, arms, declared is not None, found)
     if len(arms) < 2:
         found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
-    if found.problems:
-        return None
-    codes = np.array([position[label_key(label)] for label in labels.values], dtype=np.int64)
-    return codes[labels.codes], arms
+    return None if found.problems else (codes, arms)

@@ -16,6 +16,7 @@ from adaptinf.parameters import FINITE, check
 from adaptinf.sums.by_unit.from_rows import totals_of_rows
 from adaptinf.sums.by_unit.totals import UnitTotals, drawn_before, unit_problem
 from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
+from adaptinf.sums.checks import check_centre
 from adaptinf.sums.further.columns import with_columns
 from adaptinf.sums.further.products import COVARIATE, Further
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
@@ -48,6 +49,10 @@ def parts_of_log(
         log.n_arms,
         float(centre),
     )
+    found = Findings()
+    ends = float(reward.min()), float(reward.max())
+    check_centre(float(centre), cells.moments[0, :3].sum(axis=(1, 2)), *ends, found)
+    found.raise_if_any()
     cells = with_columns(cells, log, further, strata.code, batch == 0)
     if sometimes_impossible(cells):
         where = "of a batch and group" if names else "of a batch"

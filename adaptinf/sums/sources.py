@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -15,29 +16,49 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import MissingDependencyError, ParameterError
+from adaptinf.errors import (
+    AdaptinfError,
+    FileError,
+    LogValidationError,
+    MissingDependencyError,
+    ParameterError,
+    Problem,
+)
 from adaptinf.files import as_path
+from adaptinf.log.validation.columns import read_labels, read_series
+from adaptinf.log.validation.faults import EXACT
+from adaptinf.log.validation.findings import Findings
+from adaptinf.texts import listed
 
-PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
-"""What times are cut to; weeks are days that are moved back to their Monday."""
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
+_NANOSECONDS = "TIMESTAMPTZ_NS"
 _HEAD = 1_000
 """Rows whose means are the centres, where none is given."""
 
 
-def opened(table: Any) -> nw.LazyFrame[Any]:
-    """The rows, lazily."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """Rows, lazily, and the types of each file's columns where they come from several."""
+
+    rows: nw.LazyFrame[Any]
+    files: Mapping[str, Mapping[str, str]]
+
+
+def opened(table: Any) -> Opened:
+    """The rows of a frame, of a file, or of several."""
+    files: Mapping[str, Mapping[str, str]] = {}
     if isinstance(table, (str, PathLike)):
-        table = _files(as_path("aggregate", "table", table))
+        table, files = _relation(as_path("aggregate", "table", table))
     try:
-        return _lazy(table)
+        return Opened(lazily(table), files)
     except (TypeError, AttributeError):
         kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
         raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
 
 
-def _lazy(table: Any) -> nw.LazyFrame[Any]:
+def lazily(table: Any) -> nw.LazyFrame[Any]:
+    """A frame of any engine as narwhals has it."""
     with warnings.catch_warnings():
         # Of a package that narwhals is to want for Dask, and that is not to be had yet.
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
@@ -45,8 +66,8 @@ def _lazy(table: Any) -> nw.LazyFrame[Any]:
     return rows
 
 
-def _files(path: Path) -> Any:
-    """Files as a relation of DuckDB."""
+def _relation(path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
+    """Files as a relation of DuckDB, and the types of their columns."""
     try:
         import duckdb
     except ImportError:
@@ -54,10 +75,160 @@ def _files(path: Path) -> Any:
     kind = path.suffix.lower()
     if kind not in (".parquet", ".pq", ".csv"):
         raise ParameterError("aggregate", [f"files must end in .parquet, .pq or .csv, got {path.name!r}"])
+    matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
+    files = [str(file) for (file,) in matching]
+    if not files:
+        raise FileNotFoundError(f"aggregate: no file is named {path}")
+    # Of dates such as 1/2/2024 the engine would take the day for one of the numbers: they stay text.
+    read = partial(duckdb.read_csv, date_format="%Y-%m-%d") if kind == ".csv" else duckdb.read_parquet
+    types = {}
+    for file in files:
+        try:
+            part = read(file)
+        except duckdb.Error as error:
+            raise FileError(file, "read", f"it is cut off, empty or damaged ({_first_line(error)})") from None
+        types[file] = dict(zip(part.columns, map(str, part.types), strict=True))
+    with naming_failures():
+        return read(files, union_by_name=True), types
+
+
+def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
+    """Files that lack a column of others, or hold text or times in it where others hold numbers."""
+    for name in names:
+        kinds = {Path(file).name: _kind(types.get(name)) for file, types in files.items()}
+        if len(set(kinds.values())) < 2:
+            continue
+        without = [file for file, kind in kinds.items() if not kind]
+        if without:
+            found.add("missing-column", f"no column {name!r} in {listed(without)}, which other files have")
+            continue
+        usual = next(iter(kinds.values()))
+        other, kind = next((file, kind) for file, kind in kinds.items() if kind != usual)
+        found.add(
+            "mixed-types",
+            f"column {name!r} holds {usual} in {next(iter(kinds))!r} and {kind} in {other!r}: write it with "
+            "one type in all files",
+        )
+
+
+def _kind(type_name: str | None) -> str:
+    """What a column of a type holds, as far as files must agree on it."""
+    if type_name is None:
+        return ""
+    numeric = type_name.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT", "UHUGEINT"))
+    if numeric or type_name.endswith("INT") or type_name in ("INTEGER", "UINTEGER"):
+        return "numbers"
+    return "text" if type_name == "VARCHAR" or type_name.startswith("ENUM") else type_name.lower()
+
+
+def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Columns by the types that a log would read; what an engine has of its own stays as it is."""
+    native, kind = rows.to_native(), rows.implementation
+    if kind is nw.Implementation.PANDAS:
+        return lazily(_plain(native[list(names)]))
+    if kind is nw.Implementation.DASK:
+        return lazily(native[list(names)].map_partitions(_plain, meta=_plain(native._meta[list(names)])))
+    if kind is nw.Implementation.PYARROW:
+        return lazily(_plain_arrow(native.select(list(names))))
+    if kind in (nw.Implementation.DUCKDB, nw.Implementation.IBIS):
+        return _with_instants(rows, names)
+    return rows
+
+
+def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Rows of DuckDB, or of ibis on it, whose instants of nanoseconds are of a type that narwhals knows."""
+    native, schema = rows.to_native(), rows.collect_schema()
+    unknown = [name for name in names if isinstance(schema[name], nw.Unknown)]
+    if rows.implementation is nw.Implementation.IBIS:
+        own = native.schema()
+        fine = [name for name in unknown if _NANOSECONDS in str(own[name])]
+        return lazily(native.mutate(**{name: native[name].cast("timestamp('UTC', 6)") for name in fine}))
+    types = dict(zip(native.columns, map(str, native.types), strict=True))
+    fine = [name for name in unknown if types[name] == _NANOSECONDS]
+    if not fine:
+        return rows
+    import duckdb
+
+    cast = [duckdb.ColumnExpression(name).cast("TIMESTAMPTZ").alias(name) for name in fine]
+    return lazily(native.select(duckdb.StarExpression(exclude=fine), *cast))
+
+
+def no_labels(rows: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether a column of pandas holds objects that are no labels: those of other engines have a type."""
+    if rows.implementation is not nw.Implementation.PANDAS:
+        return False
+    column = rows.to_native()[name]
+    return column.dtype == object and bool(read_labels(read_series(column)).bad.any())
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
+    return pd.DataFrame({name: _plain_series(frame[name]) for name in frame}, index=frame.index)
+
+
+def _plain_series(series: pd.Series[Any]) -> Any:
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
+        return series
+    column = read_series(series)
+    values, missing = column.values, column.missing
+    extension = not isinstance(dtype, np.dtype)
+    if values.dtype.kind == "b" and (extension or missing.any()):
+        return pd.arrays.BooleanArray(values.astype(bool), missing)
+    if values.dtype.kind in "iu" and extension:
+        return pd.arrays.IntegerArray(values.copy(), missing)
+    if values.dtype.kind == "f":
+        return np.where(missing, np.nan, values.astype(np.float64))
+    if values.dtype.kind == "O" and str(dtype).partition("[")[0] in (
+        "category",
+        "dictionary<values",
+        "string_view",
+    ):
+        return values
+    return series  # times with their zone, text, and objects
+
+
+def _plain_arrow(table: Any) -> Any:
+    """Columns of Arrow without dictionaries, and without numbers and text that it can hardly compute with."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+            kind = pa.float64()
+        elif pa.types.is_string_view(kind):
+            kind = pa.string()
+        if kind != field.type:
+            table = table.set_column(place, field.name, table.column(place).cast(kind))
+    return table
+
+
+@contextmanager
+def naming_failures() -> Iterator[None]:
+    """What an engine raises, as one error that says what to do: each has errors of its own."""
     try:
-        return duckdb.read_csv(str(path)) if kind == ".csv" else duckdb.read_parquet(str(path))
-    except duckdb.IOException as error:
-        raise FileNotFoundError(f"aggregate: {error}") from None
+        yield
+    except AdaptinfError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {_first_line(error)}"
+        if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__:
+            code, told = (
+                "out-of-memory",
+                f"the engine has not enough memory ({said}): allow it more, aggregate parts of the table and "
+                "merge them (a + b), or take longer batches or fewer groups",
+            )
+        else:
+            code, told = (
+                "engine-stopped",
+                f"the engine that holds the table stopped ({said}): see whether its files are whole and its "
+                "columns of one type, and that the query of collect=False runs there",
+            )
+        raise LogValidationError([Problem(code, told)], "the table") from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"{next(iter(str(error).splitlines()), ''):.200}"
 
 
 def collected(query: nw.LazyFrame[Any]) -> pd.DataFrame:
@@ -93,32 +264,26 @@ def _refresh(line: Any, done: threading.Event) -> None:
 
 
 def usual_values(rows: nw.LazyFrame[Any], names: Sequence[str]) -> list[float]:
-    """Means of columns over the first finite entries that the engine returns, 0 without any."""
-    wanted = [nw.col(name).cast(nw.Float64()).alias(f"value_{place}") for place, name in enumerate(names)]
+    """Means of columns over the first entries that can be summed and the engine returns, 0 without any."""
+    schema = rows.collect_schema()
+    wanted = [as_number(name, schema).alias(f"value_{place}") for place, name in enumerate(names)]
     head = collected(rows.select(*wanted).head(_HEAD))
     columns = [np.asarray(head[f"value_{place}"], dtype=np.float64) for place in range(len(names))]
-    known = [column[np.isfinite(column)] for column in columns]
+    known = [column[np.abs(column) < EXACT] for column in columns]
     return [float(column.mean()) if len(column) else 0.0 for column in known]
 
 
-def in_periods(rows: nw.LazyFrame[Any], batch: str, every: str | None) -> tuple[nw.LazyFrame[Any], nw.Expr]:
-    """Rows, and their batches: the times of a column cut to periods, or the column itself."""
-    if every is None:
-        return rows, nw.col(batch)
-    if rows.implementation is nw.Implementation.DASK:  # which narwhals cuts to hours and days alone
-        cut = rows.to_native().map_partitions(partial(_cut, batch=batch, every=every))
-        return _lazy(cut), nw.col(batch)
-    return rows, _start(batch, every)
+def as_number(name: str, schema: Mapping[str, nw.dtypes.DType]) -> nw.Expr:
+    """A column as floats, missing where it holds whole numbers that floats have not."""
+    column, kind = nw.col(name), schema[name]
+    if is_long(kind):
+        exact = column <= nw.lit(EXACT, dtype=kind)
+        if not isinstance(kind, (nw.UInt64, nw.UInt128)):
+            exact = exact & (column >= -EXACT)
+        column = nw.when(exact).then(column)  # Arrow casts no others
+    return column.cast(nw.Float64())
 
 
-def _cut(part: pd.DataFrame, batch: str, every: str) -> pd.DataFrame:
-    return pd.DataFrame(nw.from_native(part).with_columns(_start(batch, every)).to_native())
-
-
-def _start(batch: str, every: str) -> nw.Expr:
-    """When the period of a time began; weeks begin on Monday."""
-    day = nw.col(batch).dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
-    found = start = nw.col(batch).dt.truncate(PERIODS[every])
-    for later in range(1, 7) if every == "week" else ():
-        found = nw.when(day == (later + 1) % 7).then(start.dt.offset_by(f"-{later}d")).otherwise(found)
-    return found.alias(batch)
+def is_long(kind: nw.dtypes.DType) -> bool:
+    """Whether a type has whole numbers that floats have not."""
+    return isinstance(kind, (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128))

@@ -31,7 +31,7 @@ from adaptinf.typing import FloatArray
 
 KEY = b"adaptinf.sums"
 """Where the schema of a file says what the sums are."""
-_VERSION = 2
+_VERSION = 3
 _SUFFIXES = (".parquet", ".pq")
 _OVER_ALL = ("inverse", "expected", "spread", "smallest", "nonzero")
 _GUARANTEES = ("guarantee", "reward_guarantee")

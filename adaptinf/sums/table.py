@@ -97,6 +97,9 @@ class Sums(WithFurther, Grouped, Promises):
         Columns that make the groups; empty without groups.
     denominators, covariates : tuple of str
         Further columns, by which there are ratios and adjustments; empty without any.
+    share_movement : float or None
+        P-value of arms' shares that stay the same within each batch, where `aggregate` cut times to batches
+        without propensities and saw the rows; None elsewhere.
 
     Raises
     ------
@@ -205,6 +208,7 @@ class Sums(WithFurther, Grouped, Promises):
         *,
         shares: bool,
         by_unit: UnitTotals | None = None,
+        moved: float | None = None,
     ) -> None:
         """Check what is given beside parts and arms, and take all of it; else one error."""
         context = given["context"]
@@ -224,7 +228,7 @@ class Sums(WithFurther, Grouped, Promises):
         found.raise_if_any("the table of sums")
         assert read is not None
         named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
-        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit)
+        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit, moved=moved)
         if shares:
             self.propensity_status = "estimated"
 
@@ -238,6 +242,7 @@ class Sums(WithFurther, Grouped, Promises):
         *,
         shares: bool,
         by_unit: UnitTotals | None = None,
+        moved: float | None = None,
     ) -> None:
         self._parts, self.arms, self.group_names = parts, arms, parts.names
         self.cells, self.batches = parts.whole(shares=shares)
@@ -246,6 +251,7 @@ class Sums(WithFurther, Grouped, Promises):
         self._promise(metadata)
         self.units, self.by_unit = None, by_unit
         self.n_units = None if by_unit is None else by_unit.count
+        self.share_movement = moved
         self.kept: dict[str, Any] = {}
 
     @classmethod
@@ -310,7 +316,10 @@ class Sums(WithFurther, Grouped, Promises):
             name: None if None in (pair := (getattr(self, name), getattr(other, name))) else int(np.sum(pair))
             for name in ADDED
         }
-        return self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
+        sums = self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
+        seen = [each.share_movement for each in (self, other) if each.share_movement is not None]
+        sums.share_movement = min(1.0, len(seen) * min(seen)) if seen else None
+        return sums
 
     def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
         """Sums that say the same about themselves."""
@@ -318,7 +327,8 @@ class Sums(WithFurther, Grouped, Promises):
         gone = () if parts.names else self.group_names
         context = tuple(name for name in self.context if name not in gone)
         sums = type(self).__new__(type(self))
-        sums._fill(parts, self.arms, self.reward_range, metadata, context, shares=self.shares)
+        about = self.reward_range, metadata, context
+        sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
         return sums
 
     @property
@@ -342,7 +352,12 @@ class Sums(WithFurther, Grouped, Promises):
             If the file cannot be written; one that is there stays as it is.
         """
         metadata = {name: getattr(self, name) for name in METADATA}
-        also = {"context": self.context, "reward_range": self.reward_range, "shares": self.shares}
+        also = {
+            "context": self.context,
+            "reward_range": self.reward_range,
+            "shares": self.shares,
+            "share_movement": self.share_movement,
+        }
         write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit))
 
     @classmethod
@@ -369,7 +384,8 @@ class Sums(WithFurther, Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        sums._fill(stored.parts, stored.arms, *told, shares=also["shares"], by_unit=stored.by_unit)
+        kept = {"shares": also["shares"], "moved": also["share_movement"]}
+        sums._fill(stored.parts, stored.arms, *told, **kept, by_unit=stored.by_unit)
         return sums
 
     def _rounds_by_arm(self) -> FloatArray:

@@ -244,7 +244,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
     skewness = compared(question).squared_skewness / np.maximum(pulls, 1.0)
-    cautions = rare_cautions(labels, uncommon, skewness, corrected=False)
+    cautions = (*rare_cautions(labels, uncommon, skewness, corrected=False), *profile.share_cautions)
     if not profile.adaptive and profile.shares_move_in_batches:
         cautions += (_MOVED_INSIDE,)
     if math.isnan(estimate):

@@ -231,7 +231,8 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
     # Arms that nothing moved are taken as plainly sampled on the word of propensities that never change.
     wrong = profile.propensity_cautions if profile.constant_propensities else ()
     moved = not profile.adaptive and profile.shares_move
-    return [NOT_BY_UNIT] * profile.repeated_units + [_moved(profile)] * moved + [*wrong, *unseen]
+    found = [NOT_BY_UNIT] * profile.repeated_units + [_moved(profile)] * moved
+    return [*found, *wrong, *unseen, *profile.share_cautions]
 
 
 def _moved(profile: LogProfile) -> str:

@@ -34,6 +34,7 @@ QUESTIONS = {
     "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
     "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
+    "shares within batches": "Do the arms' shares, which stand in for propensities, stay put within batches?",
     "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
     "common drift": "Do the arms' means rise or fall together from the first round to the last?",
     "drift over time": "Does an arm's mean rise or fall from the first round to the last?",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -43,6 +45,8 @@ from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells
 from adaptinf.typing import FloatArray, IntArray
 
+MOVEMENT = "shares within batches"
+_TINIEST = 5e-324
 _SAME = 1e-9
 """Propensities closer than this are the same."""
 _VARYING = (
@@ -60,7 +64,19 @@ def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.Da
     elif cells.knows_every and not np.any((cells.smallest < 1.0) & (cells.expected > 0.0)):
         reason = CERTAIN
     calibration = [Check(CALIBRATION, "all arms", advice=reason)] if reason else _calibration(sums, tables)
-    return [*calibration, *_ratio(cells, shares, reason)]
+    return [*calibration, *_ratio(cells, shares, reason), *_movement(sums)]
+
+
+def _movement(sums: Sums) -> list[Check]:
+    """Whether arms' shares move within batches, where they stand in for propensities and this was seen."""
+    if sums.share_movement is None:
+        return []
+    log_pvalue = math.log(max(sums.share_movement, _TINIEST))
+    advice = (
+        "shares stand in for propensities: give these, or shorter batches (every='hour'); several rows of "
+        "one person that come together move shares, too"
+    )
+    return [Check(MOVEMENT, "all arms", "Pearson, by time", log_pvalue=log_pvalue, advice=advice)]
 
 
 def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:

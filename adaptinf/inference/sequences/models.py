@@ -321,8 +321,7 @@ def _cautions(
     """That means are to stay, what speaks against the propensities or the limit, and for whom limits hold."""
     by_pull = settings.estimator == "sample-mean"
     found = moving_mean_cautions(stationary=stationary, by_pull=by_pull)
-    if not by_pull:
-        found += profile.propensity_cautions
+    found += profile.share_cautions if by_pull else profile.propensity_cautions
     if not settings.method.anytime:
         found += shape_cautions(profile, quantities, terms, settings.estimator)
     return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found

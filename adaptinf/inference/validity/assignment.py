@@ -20,6 +20,8 @@ from adaptinf.typing import FloatArray, IntArray
 
 VISIBLE = 1e-6
 """P-value, times the number of columns, below which a context is taken to have decided arms."""
+MOVED_WITHIN = 1e-4
+"""P-value below which arms' shares are taken to have moved within batches."""
 _MOST_LEVELS, _LEAST_ROUNDS = 20, 20
 _BINS = 8
 _STRATUM, _MOST_STRATA = 50, 2000

@@ -283,6 +283,11 @@ class LogProfile(PropensityFacts, RewardFacts):
         """Whether there are rounds whose weights could be made from every arm's propensities."""
         return self.sums is None and self.knows_every_propensity
 
+    @property
+    def share_cautions(self) -> tuple[str, ...]:
+        """That arms' shares, which stand in for propensities, move within batches."""
+        return ()
+
     @cached_property
     def moves(self) -> bool:
         """Whether propensities may move with the data: an adaptive log, unless they are known never to."""

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from adaptinf.inference.validity.assignment import (
+    MOVED_WITHIN,
     VISIBLE,
     association_of_counts,
     shares_pvalue_of_counts,
@@ -17,11 +18,13 @@ from adaptinf.inference.validity.assignment import (
 from adaptinf.inference.validity.calibration import CONTRADICTED, calibration_caution, miscalibrated_sums
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.validation.arms import SUM_TOLERANCE
+from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells, other_value
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+_SMALLEST = 1e-99
+"""P-value below which it is not told any closer."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 
@@ -281,9 +284,11 @@ class SumsProfile(LogProfile):
     def propensity_cautions(self) -> tuple[str, ...]:
         """What speaks against dividing by the propensities: that arms were not chosen by them."""
         if self.estimated:
-            return ()
-        found = miscalibrated_sums(self.cells) if self.knows_every_propensity else ""
-        told = calibration_caution(found)
+            return self.share_cautions
+        if not self.knows_every_propensity:
+            told = self.share_cautions
+        else:
+            told = calibration_caution(miscalibrated_sums(self.cells))
         return (*told, CONTRADICTED) if self.log.adaptive and self._never_move else told
 
     @cached_property
@@ -294,6 +299,20 @@ class SumsProfile(LogProfile):
     def _runs_pvalue(self) -> float:
         """1: sums do not keep the order of rounds within batches."""
         return 1.0
+
+    @property
+    def share_cautions(self) -> tuple[str, ...]:
+        """That arms' shares, which stand in for propensities, move within batches, as `aggregate` saw."""
+        p = self.sums.share_movement
+        if p is None or p >= MOVED_WITHIN:
+            return ()
+        told = f"p = {p:.1g}" if p > _SMALLEST else f"p < {_SMALLEST:g}"
+        return (
+            f"within batches the arms' shares move ({told} for equal shares throughout a batch), and they "
+            "stand in for propensities: where rewards move at the same times, as by the hour of the day, "
+            "arms that are alike differ; give propensities, or cut times to shorter batches (every='hour'). "
+            "Several rows of one person that come together move shares, too",
+        )
 
     @cached_property
     def impossible(self) -> IntArray:

@@ -13,29 +13,30 @@ from adaptinf.log.validation.columns import (
     Label,
     Labels,
     alike_labels,
+    blank_rows,
     label_key,
     mixed_labels,
     plain_label,
     read_labels,
 )
+from adaptinf.log.validation.faults import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
 from adaptinf.texts import did_you_mean, listed
 from adaptinf.typing import FloatArray, IntArray
 
-SUM_TOLERANCE = 1e-6
-MATCH_TOLERANCE = 1e-6
 _PREFIX = "propensity_"
 _HOLDER = "{arm}"
 _SHOWN = 8
 _BLOCK = 1 << 17
 """Rows at a time, where all at once would take much memory."""
-_PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
+PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
     str: (r"(?s).*", str),
     int: (r"-?\d+", int),
     float: (r".*\d.*", float),
     bool: (r"True|False", lambda text: text == "True"),
 }
+"""How the text of a label reads, and the label that it is, by the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _unchosen_arms(
                 f"column {name!r} may belong to an arm that was never chosen; give propensities= or arms=",
             )
         return []
-    pattern, parse = _PARSERS[kinds.pop()]
+    pattern, parse = PARSERS[kinds.pop()]
     pairs: list[tuple[Label, Hashable]] = []
     for text, name in rest.items():
         label = parse(text) if re.fullmatch(pattern, text) else None
@@ -219,15 +220,15 @@ def _check_declared(arms: Sequence[Label], columns: ArmColumns, found: Findings)
         found.add("unknown-propensity-arm", problem + did_you_mean(unknown[0], arms))
 
 
-def check_actions(column: Column, name: object, found: Findings) -> Labels:
-    """Labels of the chosen arms; those that are missing or cannot be labels become problems."""
-    labels = read_labels(column)
-    found.add_rows("missing-action", f"action column {name!r} has no value", labels.missing)
+def check_actions(column: Column, name: object, role: str, as_written: bool, found: Findings) -> Labels:
+    """Labels of the chosen arms; those that are missing, blank or cannot be labels become problems."""
+    labels, what = read_labels(column), f"{role} column {name!r}"
+    found.add_rows("missing-action", f"{what} has no value", labels.missing)
     found.add_rows(
-        "bad-action",
-        f"action column {name!r} must hold strings, whole numbers, booleans or finite numbers",
-        labels.bad,
+        "bad-action", f"{what} must hold strings, whole numbers, booleans or finite numbers", labels.bad
     )
+    if not as_written:
+        found.add_rows("blank-action", f"{what} has a label of blanks alone", blank_rows(labels))
     return labels
 
 
@@ -291,7 +292,7 @@ def check_propensity_rows(
         amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
     found.add_rows(
         "propensities-sum",
-        f"rows of {', '.join(map(repr, names))} do not sum to 1 (tolerance {SUM_TOLERANCE:g}); every arm "
+        f"rows of {', '.join(map(repr, names))} {FAULTS['propensities-sum']}; every arm "
         "needs its column, and propensities= or arms= says which columns count",
         amiss,
     )
@@ -299,16 +300,9 @@ def check_propensity_rows(
         return chosen
     own = _of_chosen(table, action)
     if chosen is None:
-        found.add_rows(
-            "chosen-propensity-zero", "the chosen arm has a propensity of 0 in its column", own == 0
-        )
+        found.add_rows("chosen-propensity-zero", FAULTS["chosen-propensity-zero"], own == 0)
         return own
     with np.errstate(invalid="ignore"):
         differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
-    found.add_rows(
-        "propensity-mismatch",
-        f"the propensity of the chosen arm differs from the arm's own column "
-        f"(relative tolerance {MATCH_TOLERANCE:g})",
-        differs,
-    )
+    found.add_rows("propensity-mismatch", FAULTS["propensity-mismatch"], differs)
     return chosen

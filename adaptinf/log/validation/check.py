@@ -25,7 +25,6 @@ from adaptinf.log.validation.columns import (
     Column,
     Label,
     Labels,
-    blank_rows,
     column_names,
     frame_kind,
     label_key,
@@ -171,11 +170,8 @@ class _FrameCheck:
 
     def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
         """Settle the arms, their order and their propensity columns."""
-        self.labels = self.single("action", check_actions)
+        self.labels = self.single("action", check_actions, "action", self.as_written)
         observed = [] if self.labels is None else self.labels.values
-        if self.labels is not None and not self.as_written:
-            message = f"action column {self.roles.single['action']!r} has a label of blanks alone"
-            self.found.add_rows("blank-action", message, blank_rows(self.labels))
         self.arm_columns = find_arm_columns(propensities, observed, declared, self.roles, self.found)
         self.arms = order_arms(observed, declared, self.arm_columns, self.found)
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,8 +55,27 @@ def column_names(frame: Any) -> list[Hashable]:
 def read_column(frame: Any, position: int) -> Column:
     """Read the column at a position; the arrays may share memory with the frame."""
     if frame_kind(frame) == "pandas":
-        return _read_pandas(frame.iloc[:, position])
+        return read_series(frame.iloc[:, position])
     return _read_polars(frame.to_series(position))
+
+
+def read_series(series: pd.Series[Any]) -> Column:
+    """Read a column of pandas; the arrays may share memory with it."""
+    column = _read_pandas(series)
+    return _unwrapped(column) if column.values.dtype.kind == "O" else column
+
+
+def _unwrapped(column: Column) -> Column:
+    """Decimals as the floats next to them, and truth values; any other objects as they are."""
+    present = column.values[~column.missing]
+    kind = type(present[0]) if len(present) else None
+    if kind not in (Decimal, bool, np.bool_) or set(map(type, present)) != {kind}:
+        return column
+    values = (
+        np.full(len(column.values), np.nan) if kind is Decimal else np.zeros(len(column.values), dtype=bool)
+    )
+    values[~column.missing] = [float(value) for value in present] if kind is Decimal else present.astype(bool)
+    return Column(values, column.missing, column.dtype)
 
 
 def _read_pandas(series: pd.Series[Any]) -> Column:
@@ -64,6 +84,8 @@ def _read_pandas(series: pd.Series[Any]) -> Column:
     if isinstance(dtype, np.dtype):
         values = series.to_numpy()
         return Column(values, pd.isna(values), str(dtype))
+    if isinstance(dtype, pd.ArrowDtype):
+        return _read_arrow(series.array.__arrow_array__(), str(dtype))
     missing = np.asarray(series.isna(), dtype=bool)
     numpy_dtype = np.dtype(getattr(dtype, "numpy_dtype", object))
     if isinstance(dtype, pd.CategoricalDtype):
@@ -76,16 +98,40 @@ def _read_pandas(series: pd.Series[Any]) -> Column:
         values = series.to_numpy(dtype=numpy_dtype, na_value=0)
     elif numpy_dtype.kind == "f":
         values = series.to_numpy(dtype=numpy_dtype, na_value=np.nan)
+        missing = missing | np.isnan(values)
     else:
         values = series.to_numpy(dtype=object)
     return Column(values, missing, str(dtype))
+
+
+def _read_arrow(array: Any, dtype: str) -> Column:
+    """Read a chunked array of Arrow, in which missing is one thing and NaN another."""
+    import pyarrow as pa  # there where a column of its own is, and slow to import where none is
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array, kind = array.cast(kind.value_type), kind.value_type
+    missing = np.asarray(array.is_null().to_numpy(), dtype=bool)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
+        # Instants are kept in UTC, whatever their zone.
+        unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+        counts = array.cast(pa.int32() if unit == "D" else pa.int64()).fill_null(0).to_numpy()
+        name = "timedelta64" if pa.types.is_duration(kind) else "datetime64"
+        times = counts.astype(np.int64).view(f"{name}[{unit}]")
+        return Column(np.where(missing, np.array("NaT", dtype=times.dtype), times), missing, dtype)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return Column(array.fill_null(pa.scalar(0).cast(kind)).to_numpy(), missing, dtype)
+    if pa.types.is_floating(kind):
+        values = array.to_numpy()
+        return Column(values, missing | np.isnan(values), dtype)
+    return Column(_object_array(array.to_pylist()), missing, dtype)
 
 
 def _expand_categories(series: pd.Series[Any]) -> NDArray[Any]:
     categories = series.cat.categories
     if not len(categories):
         return np.full(len(series), None, dtype=object)
-    return _read_pandas(categories.to_series()).values[series.cat.codes.to_numpy()]
+    return read_series(categories.to_series()).values[series.cat.codes.to_numpy()]
 
 
 def _read_polars(series: Any) -> Column:
@@ -104,6 +150,7 @@ def _read_polars(series: Any) -> Column:
         values = series.to_numpy()
     else:
         values = _object_array(series.to_list())
+        return _unwrapped(Column(values, missing, name))
     return Column(values, missing, name)
 
 

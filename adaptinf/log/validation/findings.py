@@ -6,7 +6,7 @@ import numpy as np
 
 from adaptinf.errors import LogValidationError, Problem
 from adaptinf.log.report import Reading
-from adaptinf.typing import BoolArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _ROWS_KEPT = 100
 
@@ -38,7 +38,25 @@ class Findings:
             kept = tuple(rows[:_ROWS_KEPT].tolist())
             self.problems.append(Problem(code, message, kept, int(rows.size)))
 
+    def counted(self, counts: FloatArray) -> Findings:
+        """Findings in a table whose rows each count others: of these they tell the number; counts (R,)."""
+        return _Counted(self, counts)
+
     def raise_if_any(self, source: str = "the log") -> None:
         """Raise one `LogValidationError` with everything that was added."""
         if self.problems:
             raise LogValidationError(self.problems, source)
+
+
+class _Counted(Findings):
+    """Findings of rows that each stand for several, among the problems of others."""
+
+    def __init__(self, findings: Findings, counts: FloatArray) -> None:
+        super().__init__()
+        self.problems, self.readings, self._counts = findings.problems, findings.readings, counts
+
+    def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
+        """Add a problem with the number of rows that it is of."""
+        if offending.any():
+            total = int(self._counts[offending].sum())
+            self.add(code, f"{message} in {total:,} row{'s' * (total > 1)}")

@@ -19,6 +19,7 @@ from adaptinf.log.validation.columns import (
     mixed_labels,
     read_labels,
 )
+from adaptinf.log.validation.faults import EXACT, FAULTS, out_of_range, outside
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.order import (
     SORT_HINT,
@@ -73,22 +74,18 @@ def check_rewards(
     if values is None:
         return None
     if column.values.dtype.kind == "f" and not as_written:
-        found.add_rows(
-            "rounded-reward",
-            f"reward column {name!r} of type {column.dtype} has numbers of 2**53 or more in size: beside "
-            "fractions, whole numbers of that size are rounded before a log sees them; measure rewards in a "
-            "larger unit",
-            (np.abs(values) >= 2**53) & np.isfinite(values),
-        )
+        check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
     if reward_range is not None:
         low, high = reward_range
-        outside = np.isfinite(values) & ((values < low) | (values > high))
-        found.add_rows(
-            "reward-out-of-range",
-            f"rewards outside reward_range [{low:g}, {high:g}]; correct them or widen the range",
-            outside,
-        )
+        beyond = np.isfinite(values) & ((values < low) | (values > high))
+        found.add_rows("reward-out-of-range", out_of_range(low, high), beyond)
     return values
+
+
+def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
+    """Rewards so large that floats have no longer every whole number, nor squares and cubes a use; (T,)."""
+    large = (np.abs(values) >= EXACT) & np.isfinite(values)
+    found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
 
 
 def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
@@ -102,9 +99,7 @@ def check_probabilities(column: Column, what: str, lowest: str, found: Findings)
     if values is None:
         return None
     too_low = values <= 0 if lowest == "(0" else values < 0
-    found.add_rows(
-        "propensity-out-of-range", f"{what} has values outside {lowest}, 1]", too_low | (values > 1)
-    )
+    found.add_rows("propensity-out-of-range", f"{what} {outside(lowest)}", too_low | (values > 1))
     return values
 
 
@@ -144,20 +139,25 @@ def check_rounds(
     return values.copy()
 
 
-def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
-    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows.
+def batch_labels(
+    column: Column, what: str, date_format: str | None, found: Findings
+) -> tuple[Labels, NDArray[Any] | None, bool] | None:
+    """Labels of the rows' batches, their values in time where these are known, and whether they are times.
 
-    Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
+    Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
     """
-    what = f"batch column {name!r}"
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = batch_dates(column, what, date_format, found)
         if dates is None:
             found.add_rows("missing-batch", f"{what} has no value", column.missing)
             return None
         column = dates
-    if column.values.dtype.kind == "M":
-        column = Column(column.values.view(np.int64), column.missing, column.dtype)
+    dated = column.values.dtype.kind == "M"
+    if dated:
+        times = column.values.astype(
+            "datetime64[ns]" if "ns" in str(column.values.dtype) else "datetime64[us]"
+        )
+        column = Column(times.view(np.int64), column.missing, str(times.dtype))
     labels = read_labels(column)
     found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
     found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
@@ -165,23 +165,37 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     twice = [*pd.Series(numbers or [], dtype=object).duplicated(keep=False)] or [False] * len(labels.values)
     alike = _alike_another(labels) | np.array([*twice, False], dtype=bool)[labels.codes]
     found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", alike)
+    if dated:
+        return labels, np.array(labels.values, dtype=np.int64).view(column.dtype), True
+    ordered = numbers is not None or all(map(_is_number, labels.values))
+    return labels, np.array(numbers or labels.values) if ordered else None, False
+
+
+def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows.
+
+    Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
+    """
+    what = f"batch column {name!r}"
+    read = batch_labels(column, what, date_format, found)
+    if read is None:
+        return None
+    labels, values, _ = read
     labelled = labels.codes >= 0
     rows: IntArray | slice = slice(None) if labelled.all() else np.flatnonzero(labelled)
     codes = labels.codes[rows]
     starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
-    ordered = numbers is not None or all(map(_is_number, labels.values))
-    hint = f": if it says when, {SORT_HINT}" if ordered else ""
+    hint = "" if values is None else f": if it says when, {SORT_HINT}"
     found.add_rows(
         "batch-not-contiguous",
         f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
         f"{hint}",
         _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
-    if not ordered:
+    if values is None:
         tell_numbered(what, labels.values, found)
     elif labels.values:
-        values = np.array(numbers or labels.values)
         # Codes count first appearances, so a new batch is one above the batch before it.
         backward = np.zeros(len(values), dtype=bool)
         backward[1:] = values[1:] < values[:-1]
@@ -265,7 +279,7 @@ def read_numbers(
 ) -> FloatArray | None:
     """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
     if not gaps:
-        found.add_rows(f"missing-{role}", f"{what} has no value (NaN or None)", column.missing)
+        found.add_rows(f"missing-{role}", f"{what} {FAULTS['missing']}", column.missing)
     kind = column.values.dtype.kind
     if kind == "O":
         text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
@@ -285,12 +299,8 @@ def read_numbers(
     values, inexact = as_float(column.values)
     values[column.missing] = np.nan
     if role != "propensity":
-        found.add_rows(f"infinite-{role}", f"{what} is infinite", np.isinf(values))
-    found.add_rows(
-        f"inexact-{role}",
-        f"{what} has numbers that float64 cannot hold exactly",
-        inexact & np.isfinite(values),
-    )
+        found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
+    found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
     return values
 
 

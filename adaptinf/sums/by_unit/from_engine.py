@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from adaptinf.sums.by_unit.totals import SAME, UnitTotals, drawn_before, products
-from adaptinf.sums.query import Columns, own_propensity
+from adaptinf.sums.query import ARM, PROPENSITY, REWARD, Columns, label_of, named_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,12 +28,8 @@ def unit_query(
 ) -> nw.LazyFrame[Any]:
     """Totals of units, one row of them."""
     assert columns.unit is not None
-    rows = table.select(
-        nw.col(columns.unit).alias(UNIT),
-        nw.col(columns.action).alias("arm"),
-        nw.col(columns.reward).cast(nw.Float64()).alias("reward"),
-        own_propensity(columns).alias("propensity"),
-    )
+    schema = table.collect_schema()
+    rows = table.select(label_of(columns.unit, schema).alias(UNIT), *named_rows(columns, schema))
     units = rows.with_columns(**_of_rows(arms, centre)).group_by(UNIT).agg(**_added(len(arms)))
     found = units.with_columns(**_of_units(len(arms)))
     summed = {
@@ -45,10 +41,10 @@ def unit_query(
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
     """Columns of rows, the sums of which are columns of units."""
-    reward, share = nw.col("reward"), nw.col("propensity")
+    reward, share = nw.col(REWARD), nw.col(PROPENSITY)
     found = {"above": reward - centre, "log": share.log(), "sure": _flag(share >= 1.0 - SAME)}
     for place, arm in enumerate(arms):
-        chosen = nw.col("arm") == nw.lit(arm)
+        chosen = nw.col(ARM) == nw.lit(arm)
         found[f"inverse_{place}"] = _where(chosen, 1.0 / share)
         found[f"weighted_{place}"] = _where(chosen, (reward - centre) / share)
         found[f"had_{place}"] = _flag(chosen)
@@ -61,7 +57,7 @@ def _added(n_arms: int) -> dict[str, nw.Expr]:
     """What is added up within units."""
     names = ["inverse", "weighted", "had", "events", "others"]
     by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
-    share = nw.col("propensity")
+    share = nw.col(PROPENSITY)
     return {
         "rows": nw.len(),
         **{name: nw.col(name).sum() for name in ("above", "log", "sure", *by_arm)},

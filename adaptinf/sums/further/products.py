@@ -13,6 +13,7 @@ from itertools import combinations_with_replacement, permutations
 
 import numpy as np
 
+from adaptinf.log.validation.faults import EXACT
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS = 4
@@ -229,13 +230,19 @@ def joined_products(
 
 def denominator_problems(name: str, values: FloatArray) -> list[str]:
     """What is wrong with numbers by round that a ratio is to be divided by; values (T,)."""
-    kinds = {"missing": np.isnan(values), "infinite": np.isinf(values), "negative": values < 0.0}
+    kinds = _unusable(values) | {"negative": values < 0.0}
     return _amiss(name, kinds) or [f"{name} is 0 in every round"] * (not values.any())
 
 
 def covariate_problems(name: str, values: FloatArray) -> list[str]:
     """What is wrong with numbers by round that are to explain rewards; values (T,)."""
-    return _amiss(name, {"missing": np.isnan(values), "infinite": np.isinf(values)})
+    return _amiss(name, _unusable(values))
+
+
+def _unusable(values: FloatArray) -> dict[str, BoolArray]:
+    """Numbers that cannot be summed with their powers, by what is wrong with them; values (T,)."""
+    large = np.isfinite(values) & (np.abs(values) >= EXACT)
+    return {"missing": np.isnan(values), "infinite": np.isinf(values), "2**53 or more in size": large}
 
 
 def _amiss(name: str, kinds: Mapping[str, BoolArray]) -> list[str]:

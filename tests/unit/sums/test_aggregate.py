@@ -77,7 +77,8 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "missing-reward": ("y", None),
     "infinite-reward": ("y", np.inf),
     "propensities-sum": ("propensity_2", 0.001),
-    "propensities-out-of-range": ("propensity_2", -0.1),
+    "propensity-out-of-range": ("propensity_2", -0.1),
+    "missing-propensity": ("propensity_2", None),
 }
 
 
@@ -88,6 +89,8 @@ def test_rows_that_must_not_count_are_counted_in_the_query(engine: str, code: st
     column, value = FAULTS[code]
     wrong = frame.index[frame["arm"] == 0][:3]
     frame.loc[wrong, column] = value
+    if code == "propensity-out-of-range":
+        frame.loc[wrong, "propensity_1"] = 1.1 - frame.loc[wrong, "propensity_0"]
     with pytest.raises(LogValidationError, match="in 3 rows, such as in batch 0") as caught:
         ai.aggregate(ENGINES[engine](frame), **NAMES)
     assert [problem.code for problem in caught.value.problems] == [code]

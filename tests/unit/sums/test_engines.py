@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask.dataframe as dd
@@ -23,7 +24,7 @@ from sum_rows import (
 )
 
 import adaptinf as ai
-from adaptinf.errors import LogValidationError
+from adaptinf.errors import LogValidationError, ParameterError
 
 # ibis calls what DuckDB and pandas deprecate.
 pytestmark = [
@@ -98,10 +99,10 @@ def test_times_are_cut_to_periods(engine: str) -> None:
 def test_faults_are_counted_in_the_query(engine: str) -> None:
     frame = rows_of(2)
     for column, value, message in [
-        ("y", None, "rewards are missing in 3 rows, such as in batch 0"),
-        ("y", float("inf"), "infinite or not a number in 3 rows"),
-        ("propensity_2", -0.1, "outside .0, 1. in 3 rows"),
-        ("propensity_0", 0.0, "of the chosen arm are missing or outside .0, 1. in 3 rows"),
+        ("y", None, "'y' has no value .NaN or None. in 3 rows, such as in batch 0"),
+        ("y", float("inf"), "'y' is infinite in 3 rows"),
+        ("propensity_2", -0.1, "has values outside .0, 1. in 3 rows"),
+        ("propensity_0", 0.0, "the chosen arm has a propensity of 0 in its column in 3 rows"),
     ]:
         wrong = frame.copy()
         wrong.loc[frame.index[frame["arm"] == 0][:3], column] = value
@@ -127,6 +128,31 @@ def test_the_sql_of_warehouses(dialect: str) -> None:
     """Where this is right and differs, ``python tests/unit/sums/test_engines.py`` writes the files again."""
     for name, query in sql_of(dialect).items():
         assert query == (SNAPSHOTS / name).read_text(encoding="utf-8"), name
+
+
+CLOCKS = {
+    "duckdb": """TIMEZONE('Europe/Berlin', "t1"."at")""",
+    "postgres": """TIMEZONE('Europe/Berlin', "t1"."at")""",
+    "bigquery": "DATETIME(`t1`.`at`, 'Europe/Berlin')",
+    "snowflake": """TO_TIMESTAMP_NTZ(CONVERT_TIMEZONE('Europe/Berlin', "t1"."at"))""",
+    "databricks": "CONVERT_TIMEZONE('Europe/Berlin', `t1`.`at`)",
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_instants_are_read_by_a_clock_in_the_words_of_a_warehouse(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = importlib.import_module(f"ibis.backends.sql.compilers.{dialect}").compiler
+    monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name=dialect))
+    table = ibis.table(WAREHOUSE | {"at": "timestamp('UTC')"}, name="log")
+    roles: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "at", "every": "day", "centre": 10.0}
+    query = ai.aggregate(table, **roles, timezone="Europe/Berlin", collect=False)
+    sql = str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect))
+    assert CLOCKS[dialect] in sql
+    monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name="oracle"))
+    with pytest.raises(ParameterError, match="instants cannot be cut in oracle"):
+        ai.aggregate(table, **roles, collect=False)
 
 
 if __name__ == "__main__":

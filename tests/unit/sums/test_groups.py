@@ -308,7 +308,9 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(ParameterError, match="group_names differs"):
         sums + ai.Sums.of_log(log, by="country")
     gap = frame.assign(device=frame["device"].where(frame.index != 5))
-    with pytest.raises(LogValidationError, match="group columns have no value in 1 row"):
+    with pytest.raises(
+        LogValidationError, match="context column 'device' has no value: name those of no group in 1 row"
+    ):
         ai.aggregate(gap, **NAMES, by="device")
     with pytest.raises(LogValidationError, match="has another role"):
         ai.aggregate(frame, **NAMES, by="arm")

@@ -61,7 +61,7 @@ BAD = {
     "missing-n": changed("users", 1, np.nan),
     "non-numeric-sum": changed("total", 1, "1,500"),
     "missing-batch": changed("week", 1, np.nan),
-    "missing-arm-label": changed("arm", 1, None),
+    "missing-action": changed("arm", 1, None),
     "propensities-sum": changed("share", 1, 0.6),
     "propensity-out-of-range": changed("share", 1, -0.5),
     "repeated-cell": pd.concat([table(), table()[:1]], ignore_index=True),

@@ -28,22 +28,21 @@ FROM (
     COALESCE(SUM(`t3`.`inverse_1`), 0) AS `inverse_1`,
     COALESCE(SUM(`t3`.`expected_1`), 0) AS `expected_1`,
     COALESCE(SUM(`t3`.`spread_1`), 0) AS `spread_1`,
-    COALESCE(SUM(`t3`.`missing_reward`), 0) AS `missing_reward`,
-    COALESCE(SUM(`t3`.`infinite_reward`), 0) AS `infinite_reward`,
-    COALESCE(SUM(`t3`.`propensity_out_of_range`), 0) AS `propensity_out_of_range`,
-    COALESCE(SUM(`t3`.`propensities_out_of_range`), 0) AS `propensities_out_of_range`,
-    COALESCE(SUM(`t3`.`propensities_sum`), 0) AS `propensities_sum`,
+    COALESCE(SUM(`t3`.`faulty`), 0) AS `faulty`,
     MIN(`t3`.`__share_0`) AS `least__share_0`,
-    MIN(`t3`.`__share_1`) AS `least__share_1`
+    MIN(`t3`.`__share_1`) AS `least__share_1`,
+    MIN(`t3`.`__reward`) AS `least__reward`,
+    MAX(`t3`.`__reward`) AS `most__reward`
   FROM (
     SELECT
       `t2`.`batch`,
       `t2`.`arm`,
       `t2`.`__reward`,
-      `t2`.`__propensity`,
       `t2`.`__share_0`,
       `t2`.`__share_1`,
+      `t2`.`__propensity`,
       `t2`.`__weight`,
+      `t2`.`faulty`,
       `t2`.`__reward` - 10.0 AS `moment_0_1`,
       (
         `t2`.`__reward` - 10.0
@@ -128,89 +127,79 @@ FROM (
       `t2`.`__share_1` AS `expected_1`,
       `t2`.`__share_1` * (
         1.0 - `t2`.`__share_1`
-      ) AS `spread_1`,
-      CASE WHEN `t2`.`__reward` IS NULL OR ISNAN(`t2`.`__reward`) THEN 1.0 ELSE 0.0 END AS `missing_reward`,
-      CASE
-        WHEN NOT (
-          FALSE OR FALSE OR ISNAN(`t2`.`__reward`)
-        )
-        THEN 0.0
-        ELSE CASE WHEN `t2`.`__reward` IS NULL OR ISNAN(`t2`.`__reward`) THEN 0.0 ELSE 1.0 END
-      END AS `infinite_reward`,
-      CASE
-        WHEN (
-          `t2`.`__propensity` > 0.0
-        ) AND (
-          `t2`.`__propensity` <= 1.0
-        )
-        THEN 0.0
-        ELSE 1.0
-      END AS `propensity_out_of_range`,
-      CASE
-        WHEN (
-          `t2`.`__share_0` >= 0.0
-        )
-        AND (
-          `t2`.`__share_0` <= 1.0
-        )
-        AND (
-          (
-            `t2`.`__share_1` >= 0.0
-          ) AND (
-            `t2`.`__share_1` <= 1.0
-          )
-        )
-        THEN 0.0
-        ELSE 1.0
-      END AS `propensities_out_of_range`,
-      CASE
-        WHEN ABS((
-          `t2`.`__share_0` + `t2`.`__share_1`
-        ) - 1.0) <= 1e-06
-        THEN 0.0
-        ELSE CASE
-          WHEN (
-            `t2`.`__share_0` >= 0.0
-          )
-          AND (
-            `t2`.`__share_0` <= 1.0
-          )
-          AND (
-            (
-              `t2`.`__share_1` >= 0.0
-            ) AND (
-              `t2`.`__share_1` <= 1.0
-            )
-          )
-          THEN 1.0
-          ELSE 0.0
-        END
-      END AS `propensities_sum`
+      ) AS `spread_1`
     FROM (
       SELECT
         `t1`.`batch`,
         `t1`.`arm`,
-        `t1`.`__reward`,
-        `t1`.`__propensity`,
+        CASE
+          WHEN ABS(`t1`.`__reward`) < 9007199254740992.0
+          THEN `t1`.`__reward`
+          ELSE NULL
+        END AS `__reward`,
         `t1`.`__share_0`,
         `t1`.`__share_1`,
+        `t1`.`__propensity`,
         CASE
           WHEN `t1`.`__propensity` > 0.0
           THEN TRY_DIVIDE(1.0, `t1`.`__propensity`)
           ELSE NULL
-        END AS `__weight`
+        END AS `__weight`,
+        CASE
+          WHEN (
+            (
+              `t1`.`__reward` - `t1`.`__reward`
+            ) = 0.0
+          )
+          AND (
+            ABS(`t1`.`__reward`) < 9007199254740992.0
+          )
+          AND (
+            (
+              (
+                `t1`.`__share_0` + `t1`.`__share_1`
+              ) - (
+                `t1`.`__share_0` + `t1`.`__share_1`
+              )
+            ) = 0.0
+          )
+          AND (
+            ABS((
+              `t1`.`__share_0` + `t1`.`__share_1`
+            ) - 1.0) <= 1e-06
+          )
+          AND (
+            (
+              `t1`.`__share_0` >= 0.0
+            ) AND (
+              `t1`.`__share_0` <= 1.0
+            )
+          )
+          AND (
+            (
+              `t1`.`__share_1` >= 0.0
+            ) AND (
+              `t1`.`__share_1` <= 1.0
+            )
+          )
+          AND (
+            `t1`.`__propensity` > 0.0
+          )
+          THEN 0.0
+          ELSE 1.0
+        END AS `faulty`
       FROM (
         SELECT
           DATE_TRUNC('day', `t0`.`at`) AS `batch`,
           `t0`.`arm`,
           `t0`.`y` AS `__reward`,
+          `t0`.`propensity_a` AS `__share_0`,
+          `t0`.`propensity_b` AS `__share_1`,
           CASE
             WHEN `t0`.`arm` = 'b'
             THEN `t0`.`propensity_b`
             ELSE CASE WHEN `t0`.`arm` = 'a' THEN `t0`.`propensity_a` ELSE NULL END
-          END AS `__propensity`,
-          `t0`.`propensity_a` AS `__share_0`,
-          `t0`.`propensity_b` AS `__share_1`
+          END AS `__propensity`
         FROM `log` AS `t0`
       ) AS `t1`
     ) AS `t2`

@@ -91,27 +91,29 @@ FROM (
       COALESCE(SUM(`t2`.`events_1`), 0) AS `events_1`,
       COALESCE(SUM(`t2`.`others_0`), 0) AS `others_0`,
       COALESCE(SUM(`t2`.`others_1`), 0) AS `others_1`,
-      MIN(`t2`.`propensity`) AS `least`,
-      MAX(`t2`.`propensity`) AS `most`
+      MIN(`t2`.`__propensity`) AS `least`,
+      MAX(`t2`.`__propensity`) AS `most`
     FROM (
       SELECT
         `t1`.`unit`,
         `t1`.`arm`,
-        `t1`.`reward`,
-        `t1`.`propensity`,
-        `t1`.`reward` - 10.0 AS `above`,
+        `t1`.`__reward`,
+        `t1`.`__share_0`,
+        `t1`.`__share_1`,
+        `t1`.`__propensity`,
+        `t1`.`__reward` - 10.0 AS `above`,
         CASE
-          WHEN `t1`.`propensity` < 0
+          WHEN `t1`.`__propensity` < 0
           THEN CAST('NaN' AS DOUBLE)
-          WHEN `t1`.`propensity` = 0
+          WHEN `t1`.`__propensity` = 0
           THEN CAST('-Inf' AS DOUBLE)
-          ELSE LN(`t1`.`propensity`) / LN(2.718281828459045)
+          ELSE LN(`t1`.`__propensity`) / LN(2.718281828459045)
         END AS `log`,
-        CASE WHEN `t1`.`propensity` >= 0.999999999 THEN 1.0 ELSE 0.0 END AS `sure`,
-        CASE WHEN `t1`.`arm` = 'a' THEN TRY_DIVIDE(1.0, `t1`.`propensity`) ELSE 0.0 END AS `inverse_0`,
+        CASE WHEN `t1`.`__propensity` >= 0.999999999 THEN 1.0 ELSE 0.0 END AS `sure`,
+        CASE WHEN `t1`.`arm` = 'a' THEN TRY_DIVIDE(1.0, `t1`.`__propensity`) ELSE 0.0 END AS `inverse_0`,
         CASE
           WHEN `t1`.`arm` = 'a'
-          THEN TRY_DIVIDE(`t1`.`reward` - 10.0, `t1`.`propensity`)
+          THEN TRY_DIVIDE(`t1`.`__reward` - 10.0, `t1`.`__propensity`)
           ELSE 0.0
         END AS `weighted_0`,
         CASE WHEN `t1`.`arm` = 'a' THEN 1.0 ELSE 0.0 END AS `had_0`,
@@ -119,20 +121,24 @@ FROM (
           WHEN (
             `t1`.`arm` = 'a'
           ) AND (
-            `t1`.`reward` <> 0.0
+            `t1`.`__reward` <> 0.0
           )
           THEN 1.0
           ELSE 0.0
         END AS `events_0`,
-        CASE WHEN (
-          `t1`.`arm` = 'a'
-        ) AND (
-          `t1`.`reward` = 0.0
-        ) THEN 1.0 ELSE 0.0 END AS `others_0`,
-        CASE WHEN `t1`.`arm` = 'b' THEN TRY_DIVIDE(1.0, `t1`.`propensity`) ELSE 0.0 END AS `inverse_1`,
+        CASE
+          WHEN (
+            `t1`.`arm` = 'a'
+          ) AND (
+            `t1`.`__reward` = 0.0
+          )
+          THEN 1.0
+          ELSE 0.0
+        END AS `others_0`,
+        CASE WHEN `t1`.`arm` = 'b' THEN TRY_DIVIDE(1.0, `t1`.`__propensity`) ELSE 0.0 END AS `inverse_1`,
         CASE
           WHEN `t1`.`arm` = 'b'
-          THEN TRY_DIVIDE(`t1`.`reward` - 10.0, `t1`.`propensity`)
+          THEN TRY_DIVIDE(`t1`.`__reward` - 10.0, `t1`.`__propensity`)
           ELSE 0.0
         END AS `weighted_1`,
         CASE WHEN `t1`.`arm` = 'b' THEN 1.0 ELSE 0.0 END AS `had_1`,
@@ -140,26 +146,32 @@ FROM (
           WHEN (
             `t1`.`arm` = 'b'
           ) AND (
-            `t1`.`reward` <> 0.0
+            `t1`.`__reward` <> 0.0
           )
           THEN 1.0
           ELSE 0.0
         END AS `events_1`,
-        CASE WHEN (
-          `t1`.`arm` = 'b'
-        ) AND (
-          `t1`.`reward` = 0.0
-        ) THEN 1.0 ELSE 0.0 END AS `others_1`
+        CASE
+          WHEN (
+            `t1`.`arm` = 'b'
+          ) AND (
+            `t1`.`__reward` = 0.0
+          )
+          THEN 1.0
+          ELSE 0.0
+        END AS `others_1`
       FROM (
         SELECT
           `t0`.`user` AS `unit`,
           `t0`.`arm`,
-          `t0`.`y` AS `reward`,
+          `t0`.`y` AS `__reward`,
+          `t0`.`propensity_a` AS `__share_0`,
+          `t0`.`propensity_b` AS `__share_1`,
           CASE
             WHEN `t0`.`arm` = 'b'
             THEN `t0`.`propensity_b`
             ELSE CASE WHEN `t0`.`arm` = 'a' THEN `t0`.`propensity_a` ELSE NULL END
-          END AS `propensity`
+          END AS `__propensity`
         FROM `log` AS `t0`
       ) AS `t1`
     ) AS `t2`

@@ -1,0 +1,93 @@
+"""Do arms' shares move within batches? Counts by pieces of a batch, whose shares stand in for propensities.
+
+References
+----------
+Dawson (1954), "A simplified expression for the variance of the chi-square function on a contingency table"
+(the exact moments given the margins, so that small counts do no harm).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from adaptinf.sums.periods import WITHIN
+from adaptinf.sums.query import ARM, BATCH, COUNT, GROUP
+from adaptinf.typing import FloatArray, IntArray
+
+_HOURS = 24
+
+
+def moving_pvalue(frame: pd.DataFrame) -> float:
+    """P-value of equal shares in all pieces of a batch (and group), over batches.
+
+    Pieces are ten minutes of an hour, hours of a day, and of a week or month its days and the hours of all
+    of these, of which the smaller p-value counts twice.
+    """
+    whole = frame[frame[[BATCH, ARM]].notna().all(axis=1)]
+    pieces = whole[WITHIN].to_numpy(dtype=np.int64)
+    kinds = [pieces] if pieces.max(initial=0) < _HOURS else [pieces // _HOURS, pieces % _HOURS]
+    stratum = np.asarray(whole.groupby(_keys(whole, BATCH), dropna=False).ngroup(), dtype=np.int64)
+    arm = np.asarray(pd.factorize(whole[ARM])[0], dtype=np.int64)
+    count = whole[COUNT].to_numpy(dtype=np.float64)
+    return min(1.0, len(kinds) * min(homogeneity_pvalue(stratum, kind, arm, count) for kind in kinds))
+
+
+def together(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a batch and arm (and group) as one, whatever their pieces."""
+    keys = _keys(frame, BATCH, ARM)
+    ways = {
+        str(name): "min"
+        if str(name).startswith("least")
+        else "max"
+        if str(name).startswith("most")
+        else "sum"
+        for name in frame.columns
+        if name not in (*keys, WITHIN)
+    }
+    return frame.groupby(keys, dropna=False, sort=False, observed=True).agg(ways).reset_index()
+
+
+def _keys(frame: pd.DataFrame, *first: str) -> list[str]:
+    return [*first, *(str(name) for name in frame.columns if str(name).startswith(GROUP))]
+
+
+def homogeneity_pvalue(stratum: IntArray, row: IntArray, column: IntArray, count: FloatArray) -> float:
+    """P-value of Pearson's statistics of tables of rows and columns, one a stratum, added up.
+
+    Shapes: stratum, row, column, count (n,), an entry for each cell or for parts of it.
+
+    Given the margins the sum has a known mean and variance, and nearly the law of a multiple of a chi-squared
+    variable with these.
+    """
+    parts = pd.DataFrame({"stratum": stratum, "row": row, "column": column, "count": count})
+    cells = parts.groupby(["stratum", "row", "column"], as_index=False)["count"].sum()
+    by_row, by_column = (cells.groupby(["stratum", by])["count"] for by in ("row", "column"))
+    expected = by_row.transform("sum") * by_column.transform("sum")
+    size = cells.groupby("stratum")["count"].sum().to_numpy(dtype=np.float64)
+    sums = (cells["count"] ** 2 / expected).groupby(cells["stratum"]).sum().to_numpy(dtype=np.float64)
+    statistic = size * (sums - 1.0)
+    (r, inverse_r), (c, inverse_c) = (_margin(by.sum(), size) for by in (by_row, by_column))
+    usable = (size > 3.0) & (r > 1.0) & (c > 1.0)
+    if not usable.any():
+        return 1.0
+    n, r, c = size[usable], r[usable], c[usable]
+    mean = n * (r - 1.0) * (c - 1.0) / (n - 1.0)
+    (v_r, w_r), (v_c, w_c) = (
+        ((k - 1.0) * (n - k) / (n - 1.0), (inverse[usable] - k**2) / (n - 2.0))
+        for k, inverse in ((r, inverse_r), (c, inverse_c))
+    )
+    variance = 2.0 * n / (n - 3.0) * (v_r - w_r) * (v_c - w_c) + n**2 / (n - 1.0) * w_r * w_c
+    centre, spread = float(mean.sum()), float(variance.sum())
+    if spread <= 0.0:
+        return 1.0
+    return float(special.gammaincc(centre**2 / spread, float(statistic[usable].sum()) * centre / spread))
+
+
+def _margin(sums: pd.Series[float], size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Number of a margin's entries by stratum, and the sum of the table's total over them; size (S,)."""
+    stratum = sums.index.get_level_values("stratum")
+    entries = np.asarray(sums.groupby(stratum).size(), dtype=np.float64)
+    inverse = np.asarray((1.0 / sums).groupby(stratum).sum(), dtype=np.float64)
+    return entries, size * inverse

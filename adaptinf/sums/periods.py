@@ -1,0 +1,246 @@
+"""Times cut to periods: instants in UTC or a zone that is named, naive stamps as they are written.
+
+Whatever engine holds them, instants become the clock's reading of one zone first, so that neither the zone of
+the process nor that of a connection or column has a part. Frames of pandas (and of Dask, part by part) and
+tables of Arrow are cut by NumPy; other engines cut in their own query.
+"""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Callable
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.log.validation.columns import read_series
+from adaptinf.log.validation.findings import Findings
+from adaptinf.parameters import refuse
+from adaptinf.sums.sources import lazily
+
+PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
+"""What times are cut to; weeks are days that are moved back to their Monday."""
+WITHIN = "__within"
+"""Column of the pieces of a period, by which it is seen whether arms' shares move within it."""
+UTC = "UTC"
+_TIMES = (nw.Datetime, nw.Date)
+_TO_CLOCK: dict[str, tuple[str, bool, str]] = {
+    "duckdb": ("timezone", False, ""),
+    "postgres": ("timezone", False, ""),
+    "bigquery": ("datetime", True, ""),
+    "snowflake": ("convert_timezone", False, "to_timestamp_ntz"),
+    "databricks": ("convert_timezone", False, ""),
+    "pyspark": ("convert_timezone", False, ""),
+}
+"""The function of ibis's engines that gives the clock of a zone, whether the instant comes first, and what
+drops the zone from it where it is kept."""
+
+
+def check_zone(timezone: object, every: str | None) -> None:
+    """Refuse what is no zone of the IANA database, and a zone without periods."""
+    if timezone is None:
+        return
+    problems = []
+    if not isinstance(timezone, str) or timezone not in zoneinfo.available_timezones():
+        problems.append(
+            f"timezone must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
+        )
+    elif every is None:
+        problems.append("timezone= goes with every=, which cuts times to hours, days, weeks or months")
+    refuse("aggregate", problems)
+
+
+def check_times(
+    rows: nw.LazyFrame[Any], name: str, every: str | None, zone: str | None, found: Findings
+) -> None:
+    """What a column's type cannot be cut to; that of pandas' own is looked at when it is cut."""
+    if every is None or rows.implementation in (nw.Implementation.PANDAS, nw.Implementation.DASK):
+        return
+    kind = rows.collect_schema()[name]
+    if not isinstance(kind, _TIMES):
+        found.add("bad-batch", not_times(name, str(kind)))
+    elif zone is not None and getattr(kind, "time_zone", None) is None:
+        found.add("bad-timezone", not_instants(name, zone))
+
+
+def not_times(name: str, kind: str) -> str:
+    """That a column cannot be cut to periods."""
+    return (
+        f"every= cuts dates and times, and column {name!r} is of type {kind}: leave every= out where it "
+        "holds batches, or make times of it (pandas.to_datetime, CAST AS TIMESTAMP)"
+    )
+
+
+def not_instants(name: str, zone: str) -> str:
+    """That stamps without a zone are no instants."""
+    return (
+        f"timezone={zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
+        "are cut as they are written, so leave timezone= out, or give them the zone that they are in"
+    )
+
+
+def in_periods(
+    rows: nw.LazyFrame[Any], batch: str, every: str | None, zone: str | None
+) -> tuple[nw.LazyFrame[Any], nw.Expr, nw.Expr | None]:
+    """Rows, their batches and the pieces of these: times cut to periods, or a column as it is."""
+    if every is None:
+        return rows, nw.col(batch), None
+    kind = rows.implementation
+    if kind in (nw.Implementation.PANDAS, nw.Implementation.PYARROW, nw.Implementation.DASK):
+        return lazily(_replaced(rows.to_native(), batch, every, zone)), nw.col(batch), nw.col(WITHIN)
+    if getattr(rows.collect_schema()[batch], "time_zone", None) is not None:
+        rows = lazily(_CLOCKS.get(kind, _clock_of_narwhals)(rows, batch, zone or UTC))
+    time = nw.col(batch)
+    if isinstance(rows.collect_schema()[batch], nw.Date):
+        time = time.cast(nw.Datetime("us"))
+    return rows, _start(time, every).alias(batch), _within(time, every).alias(WITHIN)
+
+
+def instants_of(starts: NDArray[Any], zone: str | None) -> NDArray[Any]:
+    """When periods began, in UTC, of starts by the clock of a zone, shape (B,).
+
+    Where clocks go back over a start its first time counts, and where they skip it the end of the gap.
+    """
+    if zone is None or zone == UTC:
+        return starts
+    clock = pd.DatetimeIndex(starts)
+    local = clock.tz_localize(zone, ambiguous=np.ones(len(clock), dtype=bool), nonexistent="shift_forward")
+    return np.asarray(local.tz_convert(UTC).tz_localize(None))
+
+
+def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
+    """A frame of pandas or Dask, or a table of Arrow, whose times are cut, with a column of their pieces."""
+    if isinstance(native, pd.DataFrame):
+        return native.assign(**_cut(native[batch], batch, every, zone))
+    if hasattr(native, "map_partitions"):
+        how = batch, every, zone
+        return native.map_partitions(_replaced, *how, meta=_replaced(native._meta, *how))
+    cut = _cut(native.column(batch).to_pandas(types_mapper=pd.ArrowDtype), batch, every, zone)
+    place = native.column_names.index(batch)
+    return native.set_column(place, batch, [cut[batch]]).append_column(WITHIN, [cut[WITHIN]])
+
+
+def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dict[str, NDArray[Any]]:
+    """Starts of the periods of times, and the pieces of these, shape (T,) each."""
+    clock = _clock(times, batch, zone)
+    hours, days, months = (clock.astype(f"datetime64[{unit}]") for unit in "hDM")
+    weekday = (days.astype(np.int64) + 3) % 7  # day 0, of 1970, was a Thursday
+    hour = (hours - days).astype(np.int64)
+    if every == "hour":
+        start, within = hours, (clock - hours).astype("timedelta64[m]").astype(np.int64) // 10
+    elif every == "day":
+        start, within = days, hour
+    elif every == "week":
+        start, within = days - weekday.astype("timedelta64[D]"), 24 * (weekday + 1) + hour
+    else:
+        start, within = months, 24 * ((days - months).astype(np.int64) + 1) + hour
+    return {batch: start.astype("datetime64[us]"), WITHIN: np.where(np.isnat(clock), 0, within)}
+
+
+def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
+    """What a zone's clock reads at instants, and naive stamps as they are, shape (T,)."""
+    found, dtype = Findings(), times.dtype
+    zoned = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None) is not None
+    if pd.api.types.infer_dtype(times, skipna=True) in ("date", "datetime") and dtype.kind == "O":
+        aware = {getattr(time, "tzinfo", None) is not None for time in times[times.notna()]}
+        if len(aware) > 1:
+            found.add("bad-batch", f"column {name!r} has times with an offset beside times without")
+        zoned, times = True in aware, pd.to_datetime(times, utc=True)
+    clock = read_series(times).values  # in UTC where there is a zone
+    if clock.dtype.kind != "M" and len(clock):
+        found.add("bad-batch", not_times(name, str(dtype)))
+    elif zone is not None and not zoned and not found.problems:
+        found.add("bad-timezone", not_instants(name, zone))
+    found.raise_if_any("the table")
+    clock = clock.astype("datetime64[us]")
+    if zone is not None and zone != UTC:
+        local = pd.DatetimeIndex(clock).tz_localize(UTC).tz_convert(zone)
+        clock = np.asarray(local.tz_localize(None))
+    return np.asarray(clock)
+
+
+def _start(time: nw.Expr, every: str) -> nw.Expr:
+    """When the period of a clock's time began; weeks begin on Monday."""
+    found = start = time.dt.truncate(PERIODS[every])
+    day = time.dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
+    for later in range(1, 7) if every == "week" else ():
+        found = nw.when(day == (later + 1) % 7).then(start.dt.offset_by(f"-{later}d")).otherwise(found)
+    return found
+
+
+def _within(time: nw.Expr, every: str) -> nw.Expr:
+    """Ten minutes of an hour, hours of a day, days and hours of a week or a month."""
+    if every == "hour":
+        return time.dt.minute() // 10
+    hour = time.dt.hour()
+    days = {"week": time.dt.weekday, "month": time.dt.day}
+    # Polars counts days in 8 bits.
+    return hour if every == "day" else days[every]().cast(nw.Int64()) * 24 + hour
+
+
+def _clock_of_narwhals(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
+    """Polars has zones, and narwhals knows them."""
+    clock = nw.col(batch).dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    return rows.with_columns(clock).to_native()
+
+
+def _clock_of_duckdb(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
+    """A relation, whose instants would be cut in the zone of their connection."""
+    import duckdb
+
+    call = duckdb.FunctionExpression(
+        "timezone", duckdb.ConstantExpression(zone), duckdb.ColumnExpression(batch)
+    )
+    others = duckdb.StarExpression(exclude=[batch])
+    return rows.to_native().select(others, call.alias(batch))
+
+
+def _clock_of_ibis(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
+    """A table, whose engine has a function of its own."""
+    import ibis
+
+    table = rows.to_native()
+    engine = table.get_backend().name
+    if engine not in _TO_CLOCK:
+        refuse(
+            "aggregate",
+            [f"instants cannot be cut in {engine}: give times without a zone, as the clock of one reads"],
+        )
+    name, instant_first, dropping = _TO_CLOCK[engine]
+    time, told = table[batch], ibis.literal(zone)
+    clock = _called(name, time, told) if instant_first else _called(name, told, time)
+    return table.mutate(**{batch: _called(dropping, clock) if dropping else clock})
+
+
+def _called(name: str, *arguments: Any) -> Any:
+    """A function of ibis's engine, which gives a time without a zone."""
+    import ibis
+
+    def one(first: Any) -> Any:
+        """A function of one argument."""
+
+    def two(first: Any, second: Any) -> Any:
+        """A function of two."""
+
+    signature = tuple(each.type() for each in arguments), ibis.dtype("timestamp")
+    call = ibis.udf.scalar.builtin(one if len(arguments) == 1 else two, name=name, signature=signature)
+    return call(*arguments)
+
+
+def _clock_of_spark(rows: nw.LazyFrame[Any], batch: str, zone: str) -> Any:
+    """A frame of Spark, whose instants would be cut in the zone of its session."""
+    from pyspark.sql import functions
+
+    clock = functions.convert_timezone(None, functions.lit(zone), functions.col(batch))
+    return rows.to_native().withColumn(batch, clock)
+
+
+_CLOCKS: dict[nw.Implementation, Callable[[nw.LazyFrame[Any], str, str], Any]] = {
+    nw.Implementation.DUCKDB: _clock_of_duckdb,
+    nw.Implementation.IBIS: _clock_of_ibis,
+    nw.Implementation.PYSPARK: _clock_of_spark,
+    nw.Implementation.PYSPARK_CONNECT: _clock_of_spark,
+}
