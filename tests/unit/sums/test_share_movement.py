@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.assignment import MOVED_WITHIN
 from adaptinf.sums.movement import homogeneity_pvalue
 
 ROLES = {"action": "arm", "reward": "y", "batch": "time"}
@@ -98,7 +98,7 @@ def test_false_alarms_are_rare(every: str, per_day: int, days: int) -> None:
             rng = np.random.default_rng(seed)
             frame["arm"] = (rng.random(len(frame)) < 0.3).astype(int)
         found.append(ai.aggregate(frame, **ROLES, every=every).share_movement)
-    assert np.mean(np.array(found) < MOVED) <= 0.01
+    assert np.mean(np.array(found) < MOVED_WITHIN) <= 0.01
     # Of 100 p-values 22 or more are below .1 in a case of 10,000, if these are p-values.
     assert np.count_nonzero(np.array(found) < 0.1) <= 22
 
