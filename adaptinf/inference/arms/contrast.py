@@ -107,6 +107,8 @@ class Contrast:
         self.treatment = treatment
         self.control = control
         self._codes = arm_codes("Contrast", log, (treatment, control))
+        self.family = 1
+        """Contrasts of the table that this one is a row of."""
 
     def fit(
         self,
@@ -177,7 +179,9 @@ class Contrast:
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
-        question = Question(profile_of(self.log), self._codes, contrast=True, stationary=stationary)
+        question = Question(
+            profile_of(self.log), self._codes, contrast=True, stationary=stationary, family=self.family
+        )
         method, found = fit_method(question, asked)
         if self.denominator is not None:
             question, found = as_ratios(question, method, found, asked, self.denominator)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Question:
     """What a model of arms asks about a log, and what a user knows beyond it; codes (k,).
 
-    `stationary` says that no mean drifts, so that each arm of a contrast may have weights of its own.
+    `stationary` says that no mean drifts, so that arms may have weights of their own; `family` is the number
+    of contrasts in the table.
     """
 
     profile: LogProfile
@@ -25,6 +26,7 @@ class Question:
     decay: float | None = None
     variation: float | None = None
     stationary: bool = False
+    family: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -439,7 +439,7 @@ def _moving_difference(question: Question, fit: ArmFit) -> list[str]:
         pieces, (pulls, _, _), _ = joint_pieces(question, fit.outcome)
         trend = trend_of(pieces, pulls, question.profile.log.n_rounds)
     assert trend is not None
-    if not moving(trend) < SEEN:
+    if not moving(trend) < SEEN / question.family:
         return []
     return [
         f"the difference moves over the period (slope in time, p = {moving(trend):.2g}): this is its mean "

@@ -169,7 +169,7 @@ class Contrasts:
         lead = self._rarest()
         for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
             pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
-            pair.denominator = self.denominator
+            pair.denominator, pair.family = self.denominator, len(self.treatments)
             found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
             first = fitted[lead][0] if fitted else found
             if (found.estimator, found.weights) != (first.estimator, first.weights):
