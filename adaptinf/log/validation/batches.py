@@ -50,7 +50,10 @@ def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_ar
 
     Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (B,).
     """
-    cells = batch_cells(batch, action, propensity, n_arms)
+    return _full(batch_cells(batch, action, propensity, n_arms))
+
+
+def _full(cells: BatchCells) -> BoolArray:
     return np.asarray(~cells.moved & (np.abs(cells.total - 1.0) <= SUM_TOLERANCE))
 
 
@@ -63,18 +66,17 @@ def propensities_as_far_as_known(
     chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no
     room to others, else 1.
     """
-    full = full_batches(batch, action, propensity, n_arms)
-    out = []
-    for code in range(n_arms):
-        served = np.zeros(len(full), dtype=bool)
-        served[batch[action == code]] = True
-        out.append(full & ~served)
-    if not any(one.any() for one in out):
+    cells = batch_cells(batch, action, propensity, n_arms)
+    lacking = _full(cells) & (np.bincount(cells.batch, minlength=len(cells.total)) < n_arms)
+    if not lacking.any():
         return None
+    place, inside = np.cumsum(lacking) - 1, lacking[cells.batch]
+    served = np.zeros((int(lacking.sum()), n_arms))
+    served[place[cells.batch[inside]], cells.arm[inside]] = 1.0
+    rows = np.flatnonzero(lacking[batch])
     table = np.ones((len(action), n_arms))
+    table[rows] = served[place[batch[rows]]]
     table[propensity >= 1.0] = 0.0
-    for code, one in enumerate(out):
-        table[one[batch], code] = 0.0
     table[np.arange(len(action)), action] = propensity
     return table
 
