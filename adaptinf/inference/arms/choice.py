@@ -66,7 +66,16 @@ def arm_method(name: str) -> ArmMethod:
 
 
 def arm_verdicts(question: Question) -> list[Verdict]:
-    """How valid every method is for arm means, or for a contrast, the valid ones first."""
+    """How valid every method is for arm means, or for a contrast, the valid ones first; worked out once."""
+    kept, given = question.profile.answered, (question.contrast, question.decay, question.variation)
+    key = (*given, question.stationary, question.codes.tobytes())
+    if key not in kept:
+        kept[key] = tuple(_worked_out(question))
+    return list(kept[key])
+
+
+def _worked_out(question: Question) -> list[Verdict]:
+    """The verdicts themselves."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
     if question.profile.sums is not None:
         return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)

@@ -23,18 +23,16 @@ from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.scores.inverse import origin_of
 from adaptinf.inference.scores.joint import (
     JOINT,
-    Pieces,
-    Tabled,
+    LogRounds,
     joint_means,
     joint_rows,
-    middles,
-    moving,
+    movement_of,
     round_pieces,
     rounds_of,
-    trend_of,
+    times_of,
+    too_many,
     whole_pieces,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
@@ -57,6 +55,8 @@ OWN = ("two-point", "sqrt")
 """Weights that each arm has of its own."""
 _RARELY_DRAWN = 1e-3
 """Propensities below it leave uniform weights far from normal at usual numbers of rounds."""
+_FEW_ARMS = 3
+"""Arms of which every pair is compared in any log that fits in memory."""
 _SMALL = 100_000
 """Scores up to which NumPy is quick enough that loading Numba does not pay."""
 _KNOWN = "propensities are known"
@@ -99,7 +99,7 @@ def _weights_refusal(profile: LogProfile, weights: str) -> str:
     if weights == JOINT and profile.repeated_units:
         return _JOINT_BY_UNIT
     if weights in (COMMON, JOINT):
-        return rounds.combined_refusal(profile)
+        return profile.no_shared_weights
     return _MIXED if profile.decides_by_context else ""
 
 
@@ -259,8 +259,8 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None = None) -> ArmFit:
     warned: tuple[str, ...] = ()
     means = _estimates(question, choice, model)
-    if means.trend is not None and moving(means.trend) < SEEN:
-        warned = (_moving_caution(means.trend),)
+    if means.movement < SEEN:
+        warned = (_moving_caution(means.movement),)
         choice = replace(choice, weights="uniform")
         means = _estimates(question, choice, model)
     never = np.where(means.pulls > 0, 0.0, np.nan)
@@ -285,10 +285,10 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
     )
 
 
-def _moving_caution(trend: FloatArray) -> str:
+def _moving_caution(p: float) -> str:
     """That arms are seen to move apart, and what the means are of then."""
     return (
-        f"differences between arms move over the period (slope in time, p = {moving(trend):.2g}): each mean "
+        f"differences between arms move over the period (slope in time, p = {p:.2g}): each mean "
         "is over the rounds in which its arm could be chosen, with uniform weights"
     )
 
@@ -301,8 +301,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
             return joint_means_of_sums(question, model)
         return from_sums.estimates(question, choice, model)
     if joint:
-        pieces, tabled, origin = joint_pieces(question, model)
-        return joint_means(pieces, tabled, origin, question.profile.log.n_rounds)
+        return joint_means(joint_rounds(question, model))
     options = _options(question, choice, model)
     if model is not None and model.seen is not None:
         return seen_means(question, model, options)
@@ -316,30 +315,34 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
     return streamed_means(*columns, question.codes, **options)
 
 
-def joint_pieces(question: Question, model: Outcome | None) -> tuple[Pieces, Tabled, float]:
-    """The rounds of a log piece by piece, what tables show of the arms, and the origin of scores."""
+def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
+    """The rounds of a log for weights that arms share, and what tables show of the arms."""
     profile, codes, log = question.profile, question.codes, question.profile.log
-    own, every, fixed = profile.propensity, profile.propensities, rounds.joint_propensities(question)
+    own, every = profile.propensity, profile.propensities
+    fixed = None if profile.fixed_in_time else rounds.joint_propensities(question)
     assert own is not None
     assert every is not None
-    smallest = profile.smallest_propensity[codes]
-    batch = np.arange(log.n_rounds) if log.arrays.batch is None else log.arrays.batch
-    time = middles(np.bincount(batch).astype(np.float64))[batch]
+    smallest, batch = profile.smallest_propensity[codes], log.arrays.batch
     if model is not None and model.seen is not None:
         scored = seen_rounds(question, model, {"outcome": model.values, "start": model.start})
         used = scored.weights > 0.0
         gain = used * scored.chosen / (own * model.seen.probability)[:, None]
         fixed = every[:, codes] if fixed is None else fixed
-        found = rounds_of(scored.scores, gain, fixed, used, time)
+        found = rounds_of(scored.scores, gain, fixed, used, times_of(log.n_rounds, batch))
         total = np.where(model.seen.observed, log.arrays.recorded, 0.0) @ scored.chosen
-        return whole_pieces(found), (scored.chosen.sum(axis=0), total, smallest), scored.origin
+        tabled = (scored.chosen.sum(axis=0), total, smallest)
+        return LogRounds(whole_pieces(found), log.n_rounds, tabled, scored.origin)
     action, reward = log.arrays.action, log.arrays.reward
     successes = np.bincount(action, reward, log.n_arms).astype(np.float64)
-    tabled = (profile.pulls[codes], successes[codes], smallest)
     outcome, start = (None, None) if model is None else (model.values, model.start)
-    columns = (action, reward, own, every, codes)
-    pieces = round_pieces(*columns, time=time, fixed=fixed, outcome=outcome, start=start)
-    return pieces, tabled, origin_of(reward, outcome)
+    return round_pieces(
+        *(action, reward, own, every, codes),
+        tabled=(profile.pulls[codes], successes[codes], smallest),
+        batch=batch,
+        fixed=fixed,
+        outcome=outcome,
+        start=start,
+    )
 
 
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:
@@ -370,9 +373,8 @@ def _lags(question: Question) -> bool:
 def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
     """Scores, weights, and what they contribute to the error of each estimate, shape (T, k) each."""
     if fit.choice.weights == JOINT and question.profile.sums is None:
-        pieces, (pulls, _, _), origin = joint_pieces(question, fit.outcome)
-        scores, influence = joint_rows(pieces, pulls, question.profile.log.n_rounds)
-        return {"scores": scores + origin, "influence": influence}
+        scores, influence = joint_rows(joint_rounds(question, fit.outcome))
+        return {"scores": scores, "influence": influence}
     options = partial(_options, question, fit.choice, fit.outcome)
     return scored.rows(question, fit, partial(_columns, question.profile), options)
 
@@ -434,15 +436,13 @@ def _moving_difference(question: Question, fit: ArmFit) -> list[str]:
     if np.any(fit.pulls == 0.0):
         return []
     if question.profile.sums is not None:
-        trend = joint_means_of_sums(question, fit.outcome).trend
+        p = joint_means_of_sums(question, fit.outcome).movement
     else:
-        pieces, (pulls, _, _), _ = joint_pieces(question, fit.outcome)
-        trend = trend_of(pieces, pulls, question.profile.log.n_rounds)
-    assert trend is not None
-    if not moving(trend) < SEEN / question.family:
+        p = movement_of(joint_rounds(question, fit.outcome))
+    if not p < SEEN / question.family:
         return []
     return [
-        f"the difference moves over the period (slope in time, p = {moving(trend):.2g}): this is its mean "
+        f"the difference moves over the period (slope in time, p = {p:.2g}): this is its mean "
         "with the weights of the rounds; weights='uniform' estimates that over the period"
     ]
 
@@ -451,7 +451,7 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
     """What the weights rest on."""
     profile = question.profile
     if choice.weights == JOINT:
-        return [rounds.joint_note(question)]
+        return [_joint_note(question)]
     if choice.weights == COMMON:
         return [rounds.pair_note(question)]
     if choice.weights == "uniform" and profile.context_may_move:
@@ -474,6 +474,21 @@ def _weights_notes(question: Question, choice: Choice) -> list[str]:
             "propensities that do would count contexts unequally, which biases the means."
         )
     return [*notes, f"Two-point weights: propensity floor of decay {choice.decay:g}."]
+
+
+def _joint_note(question: Question) -> str:
+    """What joint weights do, and what they estimate."""
+    profile, size = question.profile, len(question.codes)
+    rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
+    which = "each pair of arms"
+    if size > _FEW_ARMS and too_many(size, rows):
+        which = "each arm and the most-pulled one"
+    by = "its propensities" if profile.fixed_in_time else rounds.fixed_propensities(question)
+    return (
+        f"Joint weights: differences from comparisons of {which} with one weight per round, by {by}, so that "
+        "a drift that all arms share does no harm. The target is the mean over the period, for arms that "
+        "move in parallel."
+    )
 
 
 IPW = ArmMethod(

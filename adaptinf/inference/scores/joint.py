@@ -25,14 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from adaptinf.inference.scores.inverse import (
-    Past,
     aipw_scores,
     first_weighted,
     indicators,
@@ -70,18 +68,42 @@ class Rounds(NamedTuple):
 
 Pieces = Callable[[bool], Iterator[Rounds]]
 """Makes the rounds of a log anew, piece by piece, with scores or without."""
+Tabled = tuple[FloatArray, FloatArray, FloatArray]
+"""Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
+
+
+class LogRounds(NamedTuple):
+    """The rounds of a log, how many there are, what tables show of the arms, and the origin of scores."""
+
+    pieces: Pieces
+    number: int
+    tabled: Tabled
+    origin: float = 0.0
+
+    def of_arms(self, places: IntArray) -> LogRounds:
+        """The rounds with some of the arms alone; places (m,)."""
+
+        def some(scored: bool) -> Iterator[Rounds]:
+            for piece in self.pieces(scored):
+                parts = [part[:, places] for part in (piece.scores, piece.gain, piece.inverse)]
+                yield Rounds(parts[0], parts[1], parts[2], piece.possible[:, places], piece.time)
+
+        pulls, successes, smallest = (part[places] for part in self.tabled)
+        return self._replace(pieces=some, tabled=(pulls, successes, smallest))
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Pairs of arms that are compared; first, second (P,), of `size` arms.
 
+    `order` has the pairs by arm, first arms and second ones, their signs, and where each arm's begin;
     `compiled` says whether sums over them are worth loading Numba.
     """
 
     first: IntArray
     second: IntArray
     size: int
+    order: tuple[IntArray, FloatArray, IntArray]
     compiled: bool = False
 
     def add_sums(self, piece: Rounds, sums: FloatArray) -> None:
@@ -123,16 +145,8 @@ class Pairs:
         """Values of pairs added to their first arms and taken from their second; (n, P) to (n, k)."""
         if self.size == 1:
             return np.zeros((len(values), 1))
-        place, sign, starts = self._order
+        place, sign, starts = self.order
         return np.asarray(np.add.reduceat(values[:, place] * sign, starts, axis=1))
-
-    @cached_property
-    def _order(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """Pairs by arm, first arms and second ones, with their signs and where each arm's begin."""
-        arm, half = np.concatenate([self.first, self.second]), len(self.first)
-        order = np.argsort(arm, kind="stable")
-        starts = np.flatnonzero(np.diff(arm[order], prepend=-1))  # every arm is in some pair
-        return order % half, np.where(order < half, 1.0, -1.0), starts
 
 
 def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
@@ -144,7 +158,11 @@ def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
         first, second = others, np.full(size - 1, most)
     else:
         first, second = np.triu_indices(size, 1)
-    return Pairs(first, second, size, compiled=len(first) * rounds > _SMALL)
+    arm, half = np.concatenate([first, second]), len(first)
+    order = np.argsort(arm, kind="stable")
+    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))  # every arm is in some pair
+    by_arm = order % max(half, 1), np.where(order < half, 1.0, -1.0), starts
+    return Pairs(first, second, size, by_arm, compiled=half * rounds > _SMALL)
 
 
 def too_many(size: int, rounds: int) -> bool:
@@ -247,20 +265,6 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     )
 
 
-def totals_of(pieces: Pieces, pairs: Pairs, member: FloatArray, weight: FloatArray) -> Totals:
-    """Sums over all rounds; member (k, C), weight (k,)."""
-    size, count = pairs.size, member.shape[1]
-    sums = np.zeros((3, len(pairs.first)))
-    share, level, rounds = np.zeros((count, size)), np.zeros(count), np.zeros(count)
-    for piece in pieces(True):
-        pairs.add_sums(piece, sums)
-        v = level_shares(piece.possible, weight, member)
-        share += member.T * v.sum(axis=0)
-        level += np.einsum("nk,nk->k", v, piece.scores) @ member
-        rounds += np.count_nonzero(piece.possible @ member, axis=0)
-    return Totals(sums[0], sums[1], sums[2], share, level, rounds)
-
-
 class Parts(NamedTuple):
     """What rounds add to errors of levels, what levels give to their rewards, and slopes; (n, k) each."""
 
@@ -295,43 +299,49 @@ def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     return found
 
 
-def projected(pieces: Pieces, pairs: Pairs) -> Projection:
-    """The levels of rounds."""
+def projected(rounds: LogRounds) -> Projection:
+    """The levels of arms that all have rewards."""
+    pairs = pairs_of(rounds.tabled[0], rounds.number)
     cost, linked = np.zeros(pairs.size), np.zeros(len(pairs.first), dtype=bool)
-    for piece in pieces(False):
+    for piece in rounds.pieces(False):
         cost += np.where(piece.possible, piece.inverse, 0.0).sum(axis=0)
         if not linked.all():
             linked |= (piece.possible[:, pairs.first] & piece.possible[:, pairs.second]).any(axis=0)
     weight = np.divide(1.0, cost, out=np.zeros_like(cost), where=cost > 0.0)
     member = components_of(pairs, linked)
-    return project(pairs, totals_of(pieces, pairs, member, weight), member, weight)
+    count, sums = member.shape[1], np.zeros((3, len(pairs.first)))
+    share, level, there = np.zeros((count, pairs.size)), np.zeros(count), np.zeros(count)
+    for piece in rounds.pieces(True):
+        pairs.add_sums(piece, sums)
+        v = level_shares(piece.possible, weight, member)
+        share += member.T * v.sum(axis=0)
+        level += np.einsum("nk,nk->k", v, piece.scores) @ member
+        there += np.count_nonzero(piece.possible @ member, axis=0)
+    return project(pairs, Totals(sums[0], sums[1], sums[2], share, level, there), member, weight)
 
 
-def joint_means(pieces: Pieces, tabled: Tabled, origin: float, n_rounds: int) -> ScoreMeans:
+def joint_means(rounds: LogRounds) -> ScoreMeans:
     """Levels of arms, and what tests and tables need of them.
 
     Arms without a reward get NaN and have no part in the others' levels.
     """
-    there = np.flatnonzero(tabled[0] > 0.0)
-    if len(there) < len(tabled[0]):
-        pulls, successes, smallest = (part[there] for part in tabled)
-        found = joint_means(of_arms(pieces, there), (pulls, successes, smallest), origin, n_rounds)
-        return scattered(found, there, tabled)
-    projection = projected(pieces, pairs_of(tabled[0], n_rounds))
-    spread = Spread.empty(len(there))
-    for piece in pieces(True):
-        spread.add(projection, piece)
-    return described_levels(projection, spread, tabled, origin)
+    there = np.flatnonzero(rounds.tabled[0] > 0.0)
+    if len(there) < len(rounds.tabled[0]):
+        return scattered(joint_means(rounds.of_arms(there)), there, rounds.tabled)
+    projection, spread = projected(rounds), Spread.empty(len(there))
+    for piece in rounds.pieces(True):
+        spread.add(parts_of(projection, piece), piece)
+    return described_levels(projection, spread, rounds.tabled, rounds.origin)
 
 
-def joint_rows(pieces: Pieces, pulls: FloatArray, n_rounds: int) -> tuple[FloatArray, FloatArray]:
-    """Scores of rounds, and what they add to the errors of the levels, shape (T, k) each; pulls (k,)."""
-    there = np.flatnonzero(pulls > 0.0)
-    some = of_arms(pieces, there)
-    projection = projected(some, pairs_of(pulls[there], n_rounds))
-    influence = np.full((n_rounds, len(pulls)), np.nan)
-    influence[:, there] = np.concatenate([parts_of(projection, piece).influence for piece in some(True)])
-    return np.concatenate([piece.scores for piece in pieces(True)]), influence
+def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray]:
+    """Scores of rounds, and what they add to the errors of the levels, shape (T, k) each."""
+    there = np.flatnonzero(rounds.tabled[0] > 0.0)
+    some = rounds.of_arms(there)
+    projection = projected(some)
+    influence = np.full((rounds.number, len(rounds.tabled[0])), np.nan)
+    influence[:, there] = np.concatenate([parts_of(projection, one).influence for one in some.pieces(True)])
+    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin, influence
 
 
 def expected_spread(
@@ -344,30 +354,29 @@ def expected_spread(
     pulls, time = chosen.sum(axis=0), middles(np.ones(len(chosen)))
     gain = np.divide(chosen, propensities, out=np.zeros_like(chosen), where=chosen > 0.0)
     rounds = rounds_of(np.zeros_like(gain), gain, fixed, propensities > 0.0, time)
-    found = joint_means(whole_pieces(rounds), (pulls, pulls, pulls), 0.0, len(time))
+    found = joint_means(LogRounds(whole_pieces(rounds), len(time), (pulls, pulls, pulls)))
     assert found.squares is not None
     squares = np.where(pulls > 0.0, found.squares / times, np.inf)
     return squares, np.asarray((found.freedom + 1.0) * times - 1.0)
 
 
-def trend_of(pieces: Pieces, pulls: FloatArray, n_rounds: int) -> FloatArray:
-    """Statistics of the slopes in time of each arm's contrasts with the others; pulls (k,), returns (k,)."""
-    projection, slope = projected(pieces, pairs_of(pulls, n_rounds)), np.zeros((2, len(pulls)))
-    for piece in pieces(True):
+def movement_of(rounds: LogRounds) -> float:
+    """P-value of the slopes in time of the arms' contrasts, as joint means have it."""
+    projection, slope = projected(rounds), np.zeros((2, len(rounds.tabled[0])))
+    for piece in rounds.pieces(True):
         slopes = projection.pairs.gather(piece, projection)[2]
         slope += [slopes.sum(axis=0), np.einsum("nk,nk->k", slopes, slopes)]
-    return trend_statistics(*slope)
+    return movement(*slope)
 
 
-def moving(trend: FloatArray) -> float:
-    """Chance, if no contrast moved, that any statistic of a slope in time were as large; trend (k,)."""
-    largest = float(np.max(np.abs(trend), initial=0.0))
-    tests = len(trend) if len(trend) > 2 else 1  # of two arms both are of one contrast
+def movement(slope: FloatArray, squares: FloatArray) -> float:
+    """Chance, if no contrast moved, that any arm's slope over its standard error were as large.
+
+    Shapes: slope, squares (k,), sums of the slopes and of their squares.
+    """
+    largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
+    tests = len(slope) if len(slope) > 2 else 1  # of two arms both are of one contrast
     return min(1.0, tests * 2.0 * float(special.ndtr(-largest)))
-
-
-Tabled = tuple[FloatArray, FloatArray, FloatArray]
-"""Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -392,9 +401,9 @@ class Spread:
         powers, own, slope = (np.zeros((rows, size)) for rows in (3, 2, 2))
         return cls(np.zeros((size, size)), np.zeros(size), powers, own, slope, np.zeros(size))
 
-    def add(self, projection: Projection, piece: Rounds) -> None:
+    def add(self, parts: Parts, piece: Rounds) -> None:
         """Add up some rounds."""
-        influence, coefficient, slopes = parts_of(projection, piece)
+        influence, coefficient, slopes = parts
         self.covariance += influence.T @ influence
         self.cubes += np.einsum("nk,nk,nk->k", influence, influence, influence)
         square = coefficient**2
@@ -427,25 +436,9 @@ def described_levels(projection: Projection, spread: Spread, tabled: Tabled, ori
         used=spread.used,
         skewness=standardised(spread.cubes, np.diag(covariance)),
         unevenness=unevenness(squares, cubes),
-        trend=trend_statistics(*spread.slope),
+        movement=movement(*spread.slope),
         squares=squares,
     )
-
-
-def trend_statistics(slope: FloatArray, squares: FloatArray) -> FloatArray:
-    """Slopes of contrasts in time over their standard errors, 0 without any; slope, squares (k,)."""
-    return np.asarray(slope / np.sqrt(np.where(squares > 0.0, squares, np.inf)))
-
-
-def of_arms(pieces: Pieces, places: IntArray) -> Pieces:
-    """The rounds with some of the arms alone; places (m,)."""
-
-    def some(scored: bool) -> Iterator[Rounds]:
-        for piece in pieces(scored):
-            scores, gain, inverse = (part[:, places] for part in (piece.scores, piece.gain, piece.inverse))
-            yield Rounds(scores, gain, inverse, piece.possible[:, places], piece.time)
-
-    return some
 
 
 def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans:
@@ -459,7 +452,7 @@ def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans
 
     covariance = np.full((len(pulls), len(pulls)), np.nan)
     covariance[np.ix_(places, places)] = found.covariance
-    names = ("ess", "freedom", "used", "skewness", "unevenness", "trend", "squares")
+    names = ("ess", "freedom", "used", "skewness", "unevenness", "squares")
     rest: dict[str, Any] = {name: put(getattr(found, name), 0.0) for name in names}
     return replace(
         found,
@@ -482,66 +475,54 @@ def round_pieces(
     propensities: FloatArray,
     codes: IntArray,
     *,
-    time: FloatArray,
+    tabled: Tabled,
+    batch: IntArray | None = None,
     fixed: FloatArray | None = None,
     outcome: FloatArray | str | None = "running-mean",
     start: int | None = None,
-) -> Pieces:
+) -> LogRounds:
     """The rounds of a log, scored piece by piece.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), time (T,), fixed (T, k),
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), batch (T,), fixed (T, k),
     the propensities that fix the weights, by default the rounds' own; outcome (T, k).
     """
     origin, first = origin_of(reward, outcome), first_weighted(outcome, start)
-    n_rounds, size = len(action), len(codes)
+    n_rounds, size, time = len(action), len(codes), times_of(len(action), batch)
     step = _piece(size, n_rounds)
     whole = np.array_equal(codes, np.arange(propensities.shape[1]))
 
+    place = np.full(propensities.shape[1], -1)
+    place[codes] = np.arange(size)
+    fast = isinstance(outcome, str) and n_rounds * size > _SMALL
+
     def pieces(scored: bool) -> Iterator[Rounds]:
-        score = _scorer(codes, origin, outcome, propensities.shape[1], fast=n_rounds * size > _SMALL)
+        past, counts, sums = None, np.zeros(size + 1), np.zeros(size + 1)
         for begin in range(0, n_rounds, step):
             part = slice(begin, min(begin + step, n_rounds))
-            every = propensities[part] if whole else propensities[part][:, codes]
+            every, chances, above = propensities[part], propensity[part], reward[part] - origin
+            every = every if whole else every[:, codes]
             possible = every > 0.0
             possible[: max(0, first - begin)] = False
             scores = gain = np.broadcast_to(0.0, every.shape)
-            if scored:
-                scores, gain = score(part, action[part], reward[part], propensity[part])
-                gain *= possible
-            yield rounds_of(scores, gain, every if fixed is None else fixed[part], possible, time[part])
+            if scored and fast:
+                from adaptinf.inference.scores.joint_kernel import score_rounds
 
-    return pieces
+                scores, gain = np.zeros((2, *every.shape))
+                score_rounds(place[action[part]], above, chances, counts, sums, scores, gain)
+            elif scored:
+                chosen = indicators(action[part], codes)
+                gain = chosen / chances[:, None]
+                if outcome is None:
+                    scores = ipw_scores(chosen, above, chances)
+                elif isinstance(outcome, str):
+                    predicted, past = predictions_after(chosen, above, past)
+                    scores = aipw_scores(chosen, above, chances, predicted)
+                else:
+                    scores = aipw_scores(chosen, above, chances, outcome[part] - origin)
+            fixing = every if fixed is None else fixed[part]
+            yield rounds_of(scores, gain * possible, fixing, possible, time[part])
 
-
-def _scorer(
-    codes: IntArray, origin: float, outcome: FloatArray | str | None, n_arms: int, *, fast: bool
-) -> Callable[[slice, IntArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Scores consecutive parts of a log, and what scores give to their own rewards; codes (k,)."""
-    size, past = len(codes), [Past(np.zeros(len(codes)), np.zeros(len(codes)), 0.0, 0.0)]
-    place = np.full(n_arms, -1)
-    place[codes] = np.arange(size)
-    counts, sums = np.zeros(size + 1), np.zeros(size + 1)
-
-    def score(
-        part: slice, action: IntArray, reward: FloatArray, propensity: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        above = reward - origin
-        if fast and isinstance(outcome, str):
-            from adaptinf.inference.scores.joint_kernel import score_rounds
-
-            scores, gain = np.zeros((2, len(action), size))
-            score_rounds(place[action], above, propensity, counts, sums, scores, gain)
-            return scores, gain
-        chosen = indicators(action, codes)
-        gain = chosen / propensity[:, None]
-        if outcome is None:
-            return ipw_scores(chosen, above, propensity), gain
-        if not isinstance(outcome, str):
-            return aipw_scores(chosen, above, propensity, outcome[part] - origin), gain
-        predicted, past[0] = predictions_after(chosen, above, past[0])
-        return aipw_scores(chosen, above, propensity, predicted), gain
-
-    return score
+    return LogRounds(pieces, n_rounds, tabled, origin)
 
 
 def rounds_of(
@@ -555,6 +536,12 @@ def rounds_of(
     with np.errstate(divide="ignore"):
         inverse = np.where(possible, 1.0 / fixed, np.inf)
     return Rounds(scores, gain, inverse, possible, time)
+
+
+def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
+    """Times of rounds, those of a batch the time of its middle; batch (T,), returns (T,)."""
+    place = np.arange(n_rounds) if batch is None else batch
+    return middles(np.bincount(place).astype(np.float64))[place]
 
 
 def middles(sizes: FloatArray) -> FloatArray:

@@ -70,7 +70,7 @@ class ScoreMeans:
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
     over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e. Of joint weights `trend` holds statistics of slopes in time of the arms' contrasts, and
+    arm, g = h / e. Of joint weights `movement` is the p-value of slopes in time of the arms' contrasts, and
     `squares` what an estimate's variance is of that of one reward.
     """
 
@@ -86,7 +86,7 @@ class ScoreMeans:
     skewness: FloatArray
     unevenness: FloatArray
     by_unit: UnitErrors | None = None
-    trend: FloatArray | None = None
+    movement: float = 1.0
     squares: FloatArray | None = None
 
     @property

@@ -20,6 +20,7 @@ from adaptinf.inference.validity.assignment import (
 )
 from adaptinf.inference.validity.calibration import PropensityFacts
 from adaptinf.inference.validity.reward_facts import RewardFacts
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray
@@ -52,6 +53,11 @@ class LogProfile(PropensityFacts, RewardFacts):
         self.log = log
 
     # What gathered it
+
+    @cached_property
+    def answered(self) -> dict[Any, tuple[Verdict, ...]]:
+        """Verdicts that were worked out, by what was asked."""
+        return {}
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
@@ -188,6 +194,17 @@ class LogProfile(PropensityFacts, RewardFacts):
         if batch is None:
             return np.zeros(n_arms, dtype=bool)
         return stays(every, batch)
+
+    @cached_property
+    def no_shared_weights(self) -> str:
+        """Why arms cannot share weights made of propensities; empty where they can."""
+        followed = self.decides_by_context or not self.context_free
+        if self.batched or not followed or self.constant_propensities:
+            return ""
+        return (
+            "propensities may depend on contexts, and the log has no batches: no weight is fixed before a "
+            "context is seen"
+        )
 
     @cached_property
     def moving_batches(self) -> BoolArray:

@@ -17,17 +17,12 @@ from adaptinf.inference.scores.inverse import (
     possible_rounds,
     sqrt_weights,
 )
-from adaptinf.inference.scores.joint import earlier_propensities, too_many
+from adaptinf.inference.scores.joint import earlier_propensities
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
     from adaptinf.inference.validity.profile import LogProfile
-
-_NO_BATCHES = (
-    "propensities may depend on contexts, and the log has no batches: no weight is fixed before a context is "
-    "seen"
-)
 
 _LAST_ROUND = (
     "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
@@ -180,11 +175,6 @@ def _leaves(possible: BoolArray) -> bool:
 # One weight for both arms of a pair
 
 
-def combined_refusal(profile: LogProfile) -> str:
-    """Why both arms cannot have one weight that evens out variances; empty where they can."""
-    return "" if profile.batched or not _may_follow_contexts(profile) else _NO_BATCHES
-
-
 def pair_weights(question: Question) -> FloatArray:
     """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
@@ -230,25 +220,13 @@ def _one_cell(propensities: FloatArray) -> IntArray:
 def pair_note(question: Question) -> str:
     """What combined weights do, and what they estimate."""
     return (
-        f"Combined weights, one per round for both arms, by {_fixed_propensities(question)}: a drift that "
+        f"Combined weights, one per round for both arms, by {fixed_propensities(question)}: a drift that "
         "both arms share does no harm. Under an effect that changes the target is its mean over the rounds "
         "with these weights; uniform weights estimate the mean over the period."
     )
 
 
-def joint_note(question: Question) -> str:
-    """What joint weights do, and what they estimate."""
-    profile, size = question.profile, len(question.codes)
-    rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
-    which = "each pair of arms" if not too_many(size, rows) else "each arm and the most-pulled one"
-    return (
-        f"Joint weights: differences from comparisons of {which} with one weight per round, by "
-        f"{_fixed_propensities(question)}, so that a drift that all arms share does no harm. The target is "
-        "the mean over the period, for arms that move in parallel."
-    )
-
-
-def _fixed_propensities(question: Question) -> str:
+def fixed_propensities(question: Question) -> str:
     """Which propensities make the weight of a pair, in words."""
     fixed = fixed_by(question)
     if fixed == "round":
@@ -271,8 +249,3 @@ def fixed_by(question: Question) -> Fixed:
     if profile.fixed_before_contexts[codes].all():
         return "round"
     return "round" if combined_stays(profile.propensities[:, codes], None, batch) else "batch"
-
-
-def _may_follow_contexts(profile: LogProfile) -> bool:
-    """Whether propensities may move with the log's contexts from one round to the next."""
-    return (profile.decides_by_context or not profile.context_free) and not profile.constant_propensities
