@@ -229,6 +229,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
             "{0} of {1} logs to {2}",
         ),
+        "engines": (
+            "one table gives one answer, whatever engine holds it",
+            r"(\d+) tables of .*?Of ([\d,]+) answers ([\d,]+) are the same .*? and (\d+)\s+are errors",
+            "{0} tables: {2} of {1} answers the same, {3} raw errors",
+        ),
         "sums_further": (
             "ratios, covariates and groups from sums are those of the rows",
             r"In (\d+) of (\d+) logs all numbers agree to\s+([\d.e-]+\d)",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from adaptinf.log.validation.findings import Findings
+from adaptinf.sums.cells import Cells
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-9
@@ -215,6 +216,21 @@ def check_centre(centre: float, powers: FloatArray, least: float, most: float, f
             "far-centre",
             f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about "
             "it keep too few digits: leave it out, or give a value among them",
+        )
+
+
+def check_cell_shares(cells: Cells, found: Findings) -> None:
+    """Counts that the propensities cannot have led to, by cell and by arm."""
+    if not cells.knows_every:
+        return
+    gap, variance = cells.pulls - cells.expected, cells.spread
+    tests = gap.size + gap.shape[1]
+    by_arm = improbable(gap.sum(axis=0), variance.sum(axis=0), tests)
+    if np.any(improbable(gap.ravel(), variance.ravel(), tests)) or np.any(by_arm):
+        found.add(
+            "shares-against-propensities",
+            "arms were chosen by shares that their propensities cannot have led to by chance: look for rows "
+            "that were lost, or propensities of another period",
         )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -19,31 +21,14 @@ from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
 from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
-from adaptinf.sums.checks import check_centre, improbable
-from adaptinf.sums.further.products import Products, read_sums
-from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.movement import moving_pvalue, together
-from adaptinf.sums.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
-from adaptinf.sums.query import (
-    ARM,
-    BATCH,
-    COUNT,
-    FAULTY,
-    GROUP,
-    HIGHEST,
-    LEAST,
-    MOST,
-    Columns,
-    cell_query,
-    check_types,
-    column_of_fault,
-    columns_of,
-    fault_query,
-    faults_of,
-    highest_power,
-)
-from adaptinf.sums.reading import read_arms, read_batches
-from adaptinf.sums.sources import (
+from adaptinf.sums.checks import check_cell_shares, check_centre
+from adaptinf.sums.engine.faults import column_of_fault, fault_query, faults_of
+from adaptinf.sums.engine.movement import moving_pvalue, together
+from adaptinf.sums.engine.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
+from adaptinf.sums.engine.query import COUNT, FAULTY, HIGHEST, LEAST, MOST, cell_query, highest_power
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.sources import (
+    Opened,
     check_files,
     collected,
     naming_failures,
@@ -52,6 +37,9 @@ from adaptinf.sums.sources import (
     usual_values,
     waiting,
 )
+from adaptinf.sums.further.products import Products, read_sums
+from adaptinf.sums.groups import Parts, read_groups, strata_of
+from adaptinf.sums.reading import read_arms, read_batches
 from adaptinf.sums.table import Sums
 from adaptinf.typing import FloatArray, IntArray
 
@@ -194,49 +182,88 @@ def aggregate(
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     source = opened(table)
     with naming_failures():
-        columns = columns_of(source.rows, given, declared, found)
-        found.raise_if_any("the table")
-        assert columns is not None
-        check_files(source.files, columns.names, found)
-        found.raise_if_any("the table")
-        rows = readied(source.rows, columns.names)
-        schema = rows.collect_schema()
-        check_types(rows, columns, found)
-        check_times(rows, columns.batch, every, timezone, found)
-        found.raise_if_any("the table")
-        about = _centres(rows, columns, centre)
-        cut, period, within = in_periods(rows, columns.batch, every, timezone)
-        shares = columns.propensity is None and not columns.every
-        pieces = within if shares else None
-        query = cell_query(cut, period, pieces, columns, about, span, ends=centre is not None)
+        asked = _asked(source, given, declared, span, found)
         if not collect:
-            if unit is None:
-                return query.to_native()
-            of_units = unit_query(rows, columns, _known_arms(columns, declared), about[0])
-            return query.to_native(), of_units.to_native()
+            return _uncollected(asked)
         with waiting(progress):
-            frame = collected(query)
-            moved = None
-            if WITHIN in frame:
-                moved, frame = moving_pvalue(frame), together(frame)
-            if frame[FAULTY].sum():
-                counts = collected(fault_query(cut, period, columns, span))
-                _tell_faults(counts, faults_of(columns, schema, span), found)
-            read = _read(frame, columns, about, declared, found)
-            if read is not None and centre is not None:
-                powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
-                check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
-            totals = (
-                None if unit is None or read is None else _unit_totals(rows, columns, read, about[0], found)
-            )
-    if read is not None and timezone is not None:
-        read = read[0].at(partial(instants_of, zone=timezone)), read[1]
+            read, moved, totals = _answered(asked, declared, found)
+    shares = asked.columns.shares
     if read is not None and not (shares or propensity_status == "estimated"):
         for cells, _ in read[0].by_group.values():
-            _check_shares(cells, found)
+            check_cell_shares(cells, found)
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """What is asked of an engine: its rows, cut to periods too, the columns that are read, and the query."""
+
+    rows: nw.LazyFrame[Any]
+    cut: nw.LazyFrame[Any]
+    period: nw.Expr
+    columns: Columns
+    centres: Sequence[float]
+    query: nw.LazyFrame[Any]
+    given: Mapping[str, Any]
+    reward_range: tuple[float, float] | None
+
+
+def _asked(
+    source: Opened,
+    given: Mapping[str, Any],
+    declared: Sequence[Label] | None,
+    span: tuple[float, float] | None,
+    found: Findings,
+) -> _Asked:
+    """The query, once the columns are found to be there and of types that can be read."""
+    every, timezone, centre = given["every"], given["timezone"], given["centre"]
+    columns = columns_of(source.rows, given, declared, found)
+    found.raise_if_any("the table")
+    assert columns is not None
+    check_files(source.files, columns.names, found)
+    found.raise_if_any("the table")
+    rows = readied(source.rows, columns.names)
+    check_types(rows, columns, found)
+    check_times(rows, columns.batch, every, timezone, found)
+    found.raise_if_any("the table")
+    centres = _centres(rows, columns, centre)
+    cut, period, within = in_periods(rows, columns.batch, every, timezone)
+    pieces = within if columns.shares else None
+    query = cell_query(cut, period, pieces, columns, centres, span, ends=centre is not None)
+    return _Asked(rows, cut, period, columns, centres, query, given, span)
+
+
+def _uncollected(asked: _Asked) -> Any:
+    """The query as the engine has it, or the two queries."""
+    if asked.columns.unit is None:
+        return asked.query.to_native()
+    arms = _known_arms(asked.columns, declare_arms(asked.given["arms"], Findings()))
+    of_units = unit_query(asked.rows, asked.columns, arms, asked.centres[0])
+    return asked.query.to_native(), of_units.to_native()
+
+
+def _answered(
+    asked: _Asked, declared: Sequence[Label] | None, found: Findings
+) -> tuple[tuple[Parts, tuple[Label, ...]] | None, float | None, UnitTotals | None]:
+    """Parts and arms of what the engine returned, the p-value of shares that stay put, totals of units."""
+    columns, centre, frame, moved = asked.columns, asked.given["centre"], collected(asked.query), None
+    if WITHIN in frame:
+        moved, frame = moving_pvalue(frame), together(frame)
+    if frame[FAULTY].sum():
+        counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
+        _tell_faults(counts, faults_of(columns, asked.cut.collect_schema(), asked.reward_range), found)
+    read = _read(frame, columns, asked.centres, declared, found)
+    if read is not None and centre is not None:
+        powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
+        check_centre(centre, powers, frame[LEAST].min(), frame[MOST].max(), found)
+    totals = None
+    if columns.unit is not None and read is not None:
+        totals = _unit_totals(asked.rows, columns, read, asked.centres[0], found)
+    if read is not None:
+        read = read[0].at(partial(instants_of, zone=asked.given["timezone"])), read[1]
+    return read, moved, totals
 
 
 def _centres(rows: Any, columns: Columns, centre: float | None) -> list[float]:
@@ -366,18 +393,3 @@ def _products(
         return None
     told = further.names, further.roles, [0.0, *centres]
     return read_sums(told, spread, moments, highest_power(columns))
-
-
-def _check_shares(cells: Cells, found: Findings) -> None:
-    """Counts that the propensities cannot have led to, by cell and by arm."""
-    if not cells.knows_every:
-        return
-    gap, variance = cells.pulls - cells.expected, cells.spread
-    tests = gap.size + gap.shape[1]
-    by_arm = improbable(gap.sum(axis=0), variance.sum(axis=0), tests)
-    if np.any(improbable(gap.ravel(), variance.ravel(), tests)) or np.any(by_arm):
-        found.add(
-            "shares-against-propensities",
-            "arms were chosen by shares that their propensities cannot have led to by chance: look for rows "
-            "that were lost, or propensities of another period",
-        )

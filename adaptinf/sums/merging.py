@@ -31,6 +31,12 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     return problems
 
 
+def joint_movement(first: Sums, second: Sums) -> float | None:
+    """P-value of shares that stay put within batches, by Bonferroni; None where nobody saw rows."""
+    seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
+    return min(1.0, len(seen) * min(seen)) if seen else None
+
+
 def _same(first: object, second: object) -> bool:
     """Whether two values of metadata are equal; designs by what is stored of them."""
     return first == second or repr(first) == repr(second)

@@ -23,7 +23,7 @@ from adaptinf.sums.further.columns import WithFurther, further_columns
 from adaptinf.sums.further.tables import further_roles
 from adaptinf.sums.grouped import Grouped
 from adaptinf.sums.groups import Parts
-from adaptinf.sums.merging import ADDED, other_trials
+from adaptinf.sums.merging import ADDED, joint_movement, other_trials
 from adaptinf.sums.reading import read_parts
 from adaptinf.sums.rows import parts_of_log
 from adaptinf.sums.storage import StoredSums, read_stored, write_stored
@@ -98,8 +98,8 @@ class Sums(WithFurther, Grouped, Promises):
     denominators, covariates : tuple of str
         Further columns, by which there are ratios and adjustments; empty without any.
     share_movement : float or None
-        P-value of arms' shares that stay the same within each batch, where `aggregate` cut times to batches
-        without propensities and saw the rows; None elsewhere.
+        P-value of arms' shares that stay put within batches, where `aggregate` cut times without
+        propensities and saw the rows; None elsewhere.
 
     Raises
     ------
@@ -185,18 +185,10 @@ class Sums(WithFurther, Grouped, Promises):
         check("Sums", centre=(centre, FINITE))
         found = Findings()
         span = check_reward_range(reward_range, False, found)
-        estimated = propensity is None or propensity_status == "estimated"
-        read = read_parts(
-            frame,
-            {name: given[name] for name in _COLUMNS} | further_roles(given, found),
-            group=group,
-            arms=arms,
-            centre=float(centre),
-            reward_range=span,
-            date_format=date_format,
-            estimated=estimated,
-            found=found,
-        )
+        columns = {name: given[name] for name in _COLUMNS} | further_roles(given, found)
+        options: dict[str, Any] = {name: given[name] for name in ("group", "arms", "date_format")}
+        options["estimated"] = propensity is None or propensity_status == "estimated"
+        read = read_parts(frame, columns, centre=float(centre), reward_range=span, found=found, **options)
         self._check(read, span, given, found, shares=propensity is None)
 
     def _check(
@@ -207,8 +199,7 @@ class Sums(WithFurther, Grouped, Promises):
         found: Findings,
         *,
         shares: bool,
-        by_unit: UnitTotals | None = None,
-        moved: float | None = None,
+        **kept: Any,
     ) -> None:
         """Check what is given beside parts and arms, and take all of it; else one error."""
         context = given["context"]
@@ -228,7 +219,7 @@ class Sums(WithFurther, Grouped, Promises):
         found.raise_if_any("the table of sums")
         assert read is not None
         named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
-        self._fill(*read, reward_range, metadata, named, shares=shares, by_unit=by_unit, moved=moved)
+        self._fill(*read, reward_range, metadata, named, shares=shares, **kept)
         if shares:
             self.propensity_status = "estimated"
 
@@ -317,8 +308,7 @@ class Sums(WithFurther, Grouped, Promises):
             for name in ADDED
         }
         sums = self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
-        seen = [each.share_movement for each in (self, other) if each.share_movement is not None]
-        sums.share_movement = min(1.0, len(seen) * min(seen)) if seen else None
+        sums.share_movement = joint_movement(self, other)
         return sums
 
     def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
@@ -352,12 +342,7 @@ class Sums(WithFurther, Grouped, Promises):
             If the file cannot be written; one that is there stays as it is.
         """
         metadata = {name: getattr(self, name) for name in METADATA}
-        also = {
-            "context": self.context,
-            "reward_range": self.reward_range,
-            "shares": self.shares,
-            "share_movement": self.share_movement,
-        }
+        also = {name: getattr(self, name) for name in _ALSO}
         write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit))
 
     @classmethod
@@ -384,8 +369,8 @@ class Sums(WithFurther, Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        kept = {"shares": also["shares"], "moved": also["share_movement"]}
-        sums._fill(stored.parts, stored.arms, *told, **kept, by_unit=stored.by_unit)
+        kept = {"shares": also["shares"], "moved": also["share_movement"], "by_unit": stored.by_unit}
+        sums._fill(stored.parts, stored.arms, *told, **kept)
         return sums
 
     def _rounds_by_arm(self) -> FloatArray:
@@ -409,4 +394,5 @@ class Sums(WithFurther, Grouped, Promises):
         return visible_lines(lines)
 
 
+_ALSO = ("context", "reward_range", "shares", "share_movement")
 _COLUMNS = ("batch", "arm", "n", "sum", "sum_squares", "sum_cubes", "nonzero", "propensity")

@@ -34,7 +34,6 @@ QUESTIONS = {
     "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
     "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
-    "shares within batches": "Do the arms' shares, which stand in for propensities, stay put within batches?",
     "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
     "common drift": "Do the arms' means rise or fall together from the first round to the last?",
     "drift over time": "Does an arm's mean rise or fall from the first round to the last?",
@@ -44,6 +43,8 @@ QUESTIONS = {
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
     "overlap": "In how many rounds could an arm hardly be chosen?",
 }
+MOVED = {from_sums.MOVEMENT: "Do the arms' shares, which stand in for propensities, stay put within batches?"}
+"""What is asked too where sums of shares were made of rows at times."""
 _TINY = 1e-3
 
 
@@ -135,7 +136,8 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
             f"{alpha:g}. A test that does not reject is no proof."
         )
     notes += missed_note(tables)
-    return Diagnosis(judged(checks, alpha), QUESTIONS, float(alpha), tables, tuple(notes))
+    questions = QUESTIONS | (MOVED if any(check.name in MOVED for check in checks) else {})
+    return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
 
 
 def _checks_of_rows(

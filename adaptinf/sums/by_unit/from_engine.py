@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from adaptinf.sums.by_unit.totals import SAME, UnitTotals, drawn_before, products
-from adaptinf.sums.query import ARM, PROPENSITY, REWARD, Columns, label_of, named_rows
+from adaptinf.sums.engine.query_columns import ARM, PROPENSITY, REWARD, Columns, label_of, named_rows
 
 if TYPE_CHECKING:
     import pandas as pd

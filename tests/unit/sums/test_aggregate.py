@@ -19,7 +19,8 @@ from sum_rows import NAMES, assert_same_cells, assert_same_contrast, rows_of, su
 
 import adaptinf as ai
 from adaptinf.errors import LogValidationError, ParameterError
-from adaptinf.sums import engines, sources
+from adaptinf.sums import engines
+from adaptinf.sums.engine import sources
 
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "duckdb": lambda frame: duckdb.from_df(frame),

@@ -15,7 +15,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.inference.validity.assignment import MOVED_WITHIN
-from adaptinf.sums.movement import homogeneity_pvalue
+from adaptinf.sums.engine.movement import homogeneity_pvalue
 
 ROLES = {"action": "arm", "reward": "y", "batch": "time"}
 WORDS = "within batches the arms' shares move"

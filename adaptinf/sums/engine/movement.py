@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from adaptinf.sums.periods import WITHIN
-from adaptinf.sums.query import ARM, BATCH, COUNT, GROUP
+from adaptinf.sums.engine.periods import WITHIN
+from adaptinf.sums.engine.query import COUNT
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP
 from adaptinf.typing import FloatArray, IntArray
 
 _HOURS = 24

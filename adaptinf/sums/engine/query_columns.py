@@ -1,0 +1,258 @@
+"""Columns of a table by their roles, and its rows as queries read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+
+from adaptinf.log.validation.arms import PARSERS, find_arm_columns
+from adaptinf.log.validation.columns import Label
+from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.roles import Roles, missing_column
+from adaptinf.sums.engine.periods import WITHIN
+from adaptinf.sums.engine.sources import as_number, is_long, no_labels, readied
+from adaptinf.sums.further.columns import further_columns
+from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further
+from adaptinf.sums.groups import group_names
+
+BATCH, ARM, GROUP = "batch", "arm", "group_"
+REWARD, PROPENSITY, FURTHER, SHARE = "__reward", "__propensity", "__further_", "__share_"
+WHOLE = "__whole"
+"""Ending of a column of long whole numbers as they were before they became floats."""
+FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
+"""What a log calls further columns."""
+Schema = Mapping[str, nw.dtypes.DType]
+_ROLES = ("action", "reward", "batch", "propensity", "unit")
+_OPTIONAL = ("propensity", "unit")
+_PREFIX = "propensity_"
+_NO_LABELS = (nw.List, nw.Array, nw.Struct, nw.Binary, nw.Duration, nw.Time)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Names of a table's columns: the chosen arm's propensity, and each arm's, as far as there are any."""
+
+    action: str
+    reward: str
+    batch: str
+    propensity: str | None
+    every: Mapping[Label, str]
+    groups: tuple[str, ...]
+    further: Further
+    unit: str | None = None
+
+    @property
+    def shares(self) -> bool:
+        """Whether arms' shares stand in for propensities, of which there are none."""
+        return self.propensity is None and not self.every
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column of the table that is read."""
+        single = (self.action, self.reward, self.batch, self.propensity, self.unit)
+        several = (*self.every.values(), *self.groups, *self.further.names)
+        return tuple(dict.fromkeys(name for name in (*single, *several) if name is not None))
+
+    @property
+    def numbers(self) -> dict[str, tuple[str, str]]:
+        """Columns of numbers and their roles in a log, by their names in the query."""
+        found = {REWARD: (self.reward, "reward")}
+        if self.propensity is not None:
+            found[PROPENSITY] = (self.propensity, "propensity")
+        for place, name in enumerate(self.every.values()):
+            found[f"{SHARE}{place}"] = (name, "propensity")
+        for place, (name, role) in enumerate(zip(self.further.names, self.further.roles, strict=True)):
+            found[f"{FURTHER}{place}"] = (name, FURTHER_ROLES[role])
+        return found
+
+
+def columns_of(
+    table: nw.LazyFrame[Any], given: Mapping[str, Any], arms: Sequence[Label] | None, found: Findings
+) -> Columns | None:
+    """The columns of the roles, None where some are absent."""
+    names = list(table.collect_schema())
+    for role in _ROLES:
+        name = given[role]
+        if name is None and role not in _OPTIONAL:
+            found.add("bad-column-name", f"{role}= must name a column")
+        elif name is not None and name not in names:
+            missing_column(name, role, names, found)
+    single = {role: given[role] for role in _ROLES if given[role]}
+    groups = _several("by", group_names("by", given["by"]), names, tuple(single.values()), found)
+    further = further_columns("aggregate", given["denominator"], given["covariate"])
+    used = (*single.values(), *groups)
+    for role in (DENOMINATOR, COVARIATE):
+        _several(role, further.having(role), names, used, found)
+    if found.problems:
+        return None
+    roles = Roles(
+        single, (*groups, *further.names), {name: place for place, name in enumerate(names)}, tuple(names)
+    )
+    action = given["action"]
+    kind = readied(table, [action]).collect_schema()[action]
+    pairs = _arm_columns(given["propensities"], kind, arms, roles, found)
+    if given["unit"] is not None:
+        _check_unit(given, bool(pairs), found)
+    if found.problems:
+        return None
+    return Columns(
+        given["action"],
+        given["reward"],
+        given["batch"],
+        given["propensity"],
+        pairs,
+        groups,
+        further,
+        given["unit"],
+    )
+
+
+def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> None:
+    """Columns of types that hold no label, no batch, or no number at all."""
+    schema = rows.collect_schema()
+    labels = {columns.action: "action", columns.batch: "batch", **dict.fromkeys(columns.groups, "context")}
+    labels |= {} if columns.unit is None else {columns.unit: "unit"}
+    for name, role in labels.items():
+        kind = schema[name]
+        times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
+        if isinstance(kind, _NO_LABELS) or times or (role != "batch" and no_labels(rows, name)):
+            found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
+    for name, role in columns.numbers.values():
+        kind = schema[name]
+        if not (kind.is_numeric() or (role != "propensity" and isinstance(kind, nw.Boolean))):
+            code = "bad-context" if role == "context" else f"non-numeric-{role}"
+            found.add(code, f"{role} column {name!r} must hold numbers, and is of type {kind}")
+
+
+def _check_unit(given: Mapping[str, Any], knows_every: bool, found: Findings) -> None:
+    """What a column of units does not go with."""
+    others = [role for role in _ROLES if role != "unit" and given[role] == given["unit"]]
+    if others:
+        found.add("bad-unit", f"column {given['unit']!r} of unit= has another role: {', '.join(others)}")
+    if given["propensity"] is None and not knows_every:
+        found.add("missing-propensity", "unit= needs propensities: errors by unit are of inverse weighting")
+    if given["denominator"] or given["covariate"]:
+        found.add("bad-unit", "unit= goes without denominator= and covariate=: with them it needs the rows")
+    if given["by"]:
+        found.add("bad-unit", "unit= and by= do not go together: errors by unit within groups need the rows")
+
+
+def _several(
+    role: str, asked: tuple[str, ...], names: Sequence[str], used: Sequence[str], found: Findings
+) -> tuple[str, ...]:
+    """Columns of a role that several may have."""
+    for name in asked:
+        if name not in names:
+            missing_column(name, role, list(names), found)
+        elif name in used:
+            code = "bad-group" if role == "by" else "bad-column-name"
+            found.add(code, f"column {name!r} of {role}= has another role")
+    return asked
+
+
+def _arm_columns(
+    asked: Any, kind: nw.dtypes.DType, arms: Sequence[Label] | None, roles: Roles, found: Findings
+) -> dict[Label, str]:
+    """Columns of the arms' propensities; labels in a pattern's names are of the type of the actions."""
+    used = {*roles.single.values(), *roles.context}
+    if asked is None and any(str(name).startswith(_PREFIX) and name not in used for name in roles.names):
+        asked = _PREFIX + "{arm}"
+    if asked is None:
+        return {}
+    known = list(arms or ())
+    if isinstance(asked, str) and not known:
+        before, _, after = asked.partition("{arm}")
+        texts = [
+            str(name)[len(before) : len(str(name)) - len(after)]
+            for name in roles.names
+            if name not in used and str(name).startswith(before) and str(name).endswith(after)
+        ]
+        known = [_label_of(text, kind) for text in texts if text]
+    every = find_arm_columns(asked, known, arms, roles, found)
+    return {arm: str(name) for arm, name in every.pairs}
+
+
+def _label_of(text: str, kind: nw.dtypes.DType) -> Label:
+    """The label, of the type of the arms, that a column's name ends in."""
+    for own, is_own in (
+        (int, kind.is_integer()),
+        (float, kind.is_float() or kind.is_decimal()),
+        (bool, kind == nw.Boolean),
+    ):
+        pattern, parse = PARSERS[own]
+        if is_own and re.fullmatch(pattern, text):
+            return parse(text)
+    return text
+
+
+def selected(
+    rows: nw.LazyFrame[Any], batch: nw.Expr, within: nw.Expr | None, columns: Columns
+) -> tuple[nw.LazyFrame[Any], list[str]]:
+    """Rows with the columns that are read, and the names of those of groups and pieces of batches."""
+    schema = rows.collect_schema()
+    keys = {f"{GROUP}{place}": label_of(name, schema) for place, name in enumerate(columns.groups)}
+    keys |= {} if within is None else {WITHIN: within}
+    own = _plain(batch, schema[columns.batch]).alias(BATCH)
+    return rows.select(own, *named_rows(columns, schema), **keys), list(keys)
+
+
+def named_rows(columns: Columns, schema: Schema) -> list[nw.Expr]:
+    """Arms and numbers of rows; long whole numbers as they are, beside the floats that they become."""
+    numbers = {own: name for own, (name, _) in columns.numbers.items()}
+    found = [as_number(name, schema).alias(own) for own, name in numbers.items()]
+    long = {f"{own}{WHOLE}": name for own, name in numbers.items() if is_long(schema[name])}
+    if columns.propensity is None:
+        found.append(_own_propensity(columns, schema).alias(PROPENSITY))
+    return [
+        label_of(columns.action, schema).alias(ARM),
+        *found,
+        *(nw.col(name).alias(own) for own, name in long.items()),
+    ]
+
+
+def label_of(name: str, schema: Schema) -> nw.Expr:
+    """A column of labels."""
+    return _plain(nw.col(name), schema[name])
+
+
+def _plain(column: nw.Expr, kind: nw.dtypes.DType) -> nw.Expr:
+    """Labels or batches of a type: categories are their text, and 0 has no sign."""
+    if isinstance(kind, (nw.Categorical, nw.Enum)):
+        return column.cast(nw.String())
+    if kind.is_float() or kind.is_decimal():
+        number = column.cast(nw.Float64())
+        # To Arrow -0.0 is another group than 0.0, and NaN another than what is missing.
+        known = nw.when(~missing(number)).then(number)
+        return nw.when(number == 0.0).then(nw.lit(0.0)).otherwise(known)
+    return column
+
+
+def _own_propensity(columns: Columns, schema: Schema) -> nw.Expr:
+    """The propensity of the chosen arm by the arm's own column; 1 where there is none."""
+    if not columns.every:
+        return nw.lit(1.0)
+    found: Any = None
+    for arm, name in columns.every.items():
+        chosen = label_of(columns.action, schema) == nw.lit(arm)
+        known = nw.when(chosen).then(as_number(name, schema))
+        found = known if found is None else known.otherwise(found)
+    return found  # type: ignore[no-any-return]
+
+
+def missing(number: nw.Expr) -> nw.Expr:
+    """Whether there is no number: null, or NaN, which engines compare in different ways."""
+    return number.is_null() | ~(finite(number) | infinite(number))
+
+
+def finite(number: nw.Expr) -> nw.Expr:
+    """Whether a number is finite; DuckDB's isnan believes the statistics of Parquet files, which skip NaN."""
+    return number - number == 0.0
+
+
+def infinite(number: nw.Expr) -> nw.Expr:
+    """Whether a number is infinite, which NaN equals nowhere."""
+    return number.abs() == float("inf")
