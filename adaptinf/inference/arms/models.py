@@ -28,15 +28,13 @@ from adaptinf.inference.arms.fit import (
     validity,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.pairs import PairContrasts
+from adaptinf.inference.arms.pairs import differences_of
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.arms.weighted import OWN
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
@@ -220,11 +218,6 @@ class ArmMeans:
         efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
         kind = "arm-mean" if self.denominator is None else "ratio"
         label = validity(question, method, shown.kind, shown.correction, reference)
-        pairs = None
-        if method.pairs and label != "not valid" and not stationary and fit.choice.weights not in OWN:
-            how: dict[str, Any] = {"estimator": fit.choice.estimator, "test": test, "arm_error": arm_error}
-            how |= {"weights": None if weights == JOINT else weights, "outcome": outcome, "ridge": ridge}
-            pairs = PairContrasts(self.log, self.arms, self.denominator, how)
         return Results(
             model="ArmMeans",
             estimands=tuple(
@@ -251,5 +244,5 @@ class ArmMeans:
             cautions=shown.cautions,
             efficiency_note=lost,
             scores=method.contributions(question, fit) if keep_scores else None,
-            contrast_of=pairs,
+            contrast_of=differences_of(self, method, asked, fit.choice, label),
         )

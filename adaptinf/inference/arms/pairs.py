@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.arms.contrast import Contrast
+from adaptinf.inference.arms.weighted import OWN
+from adaptinf.inference.scores.joint import JOINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.models import ArmMeans
+    from adaptinf.inference.arms.question import Asked, Choice
+    from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
+    from adaptinf.typing import Validity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,3 +37,15 @@ class PairContrasts:
         pair = Contrast(self.log, treatment=self.arms[first], control=self.arms[second])
         pair.denominator = self.denominator
         return pair.fit(**self.how)
+
+
+def differences_of(
+    model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
+) -> PairContrasts | None:
+    """What tests of the differences of a table's arms are; None where each arm has weights of its own."""
+    if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
+        return None
+    taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
+    weights = None if asked.weights == JOINT else asked.weights
+    how = {"estimator": choice.estimator, "weights": weights, **taken}
+    return PairContrasts(model.log, model.arms, model.denominator, how)

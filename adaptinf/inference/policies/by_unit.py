@@ -10,7 +10,7 @@ import numpy as np
 from adaptinf.inference.policies.contrast_weights import differs
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions, deciding_sides
-from adaptinf.inference.scores.units import FEWEST_EVENTS, unit_covariance, unit_support
+from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     NO_CARRY_OVER,

@@ -14,7 +14,7 @@ from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.scores.units import others_means
+from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL, LogProfile

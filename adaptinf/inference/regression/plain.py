@@ -23,7 +23,7 @@ from adaptinf.inference.regression.data import Adjustment, CoefficientFit
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.notes import covariance_note, gap_notes, known_stable, validity_notes
 from adaptinf.inference.regression.results import CoefficientTests
-from adaptinf.inference.scores.clusters import ClusterFreedom, bias_reduced
+from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom, bias_reduced
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, COVARIANCES, least_squares
 from adaptinf.parameters import check
 

@@ -24,7 +24,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.scores.clusters import ClusterFreedom
+from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray

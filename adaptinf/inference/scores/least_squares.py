@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.scores.clusters import bias_reduced
+from adaptinf.inference.scores.by_unit.clusters import bias_reduced
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 

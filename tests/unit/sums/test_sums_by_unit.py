@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
-from adaptinf.inference.scores.unit_sums import unit_correlation
+from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
 from adaptinf.sums.by_unit.from_rows import totals_of_rows
 from adaptinf.sums.by_unit.totals import products
 

@@ -19,7 +19,7 @@ from adaptinf.inference.scores.outcome_models import (
     checked_penalty,
     lines_note,
 )
-from adaptinf.inference.scores.unit_sums import unit_score_means
+from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS

@@ -23,7 +23,7 @@ from adaptinf.inference.scores.inverse import (
     two_point_weights,
 )
 from adaptinf.inference.scores.projection import Projection
-from adaptinf.inference.scores.units import unit_rows
+from adaptinf.inference.scores.by_unit.units import unit_rows
 from adaptinf.inference.validity.lengths import student_length
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import FloatArray, IntArray

@@ -18,7 +18,7 @@ from adaptinf.inference.corrections.information import correct_pvalues, correcte
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjustment
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
-from adaptinf.inference.scores import clusters
+from adaptinf.inference.scores.by_unit import clusters
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays

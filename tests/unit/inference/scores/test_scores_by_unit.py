@@ -8,7 +8,7 @@ from scipy import stats
 
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import weighted_means
-from adaptinf.inference.scores.units import (
+from adaptinf.inference.scores.by_unit.units import (
     effective_units,
     others_means,
     totals_by_unit,

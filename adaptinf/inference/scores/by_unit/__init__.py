@@ -1,0 +1,1 @@
+"""Scores whose errors are by unit: totals of units with several rounds, and covariances of clusters."""
