@@ -37,8 +37,8 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.inference.scores.by_unit.units import UnitErrors
+    from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.log import AdaptiveLog
 
 _SHORT = 200

@@ -26,8 +26,8 @@ from adaptinf.inference.effects.notes import (
     weight_notes,
 )
 from adaptinf.inference.effects.question import GroupQuestion, group_results
-from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
+from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal

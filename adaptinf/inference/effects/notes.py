@@ -11,8 +11,8 @@ import numpy as np
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
-from adaptinf.inference.scores.inverse import Fixed
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
+from adaptinf.inference.scores.inverse import Fixed
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 from adaptinf.typing import FloatArray, IntArray

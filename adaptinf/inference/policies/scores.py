@@ -11,10 +11,10 @@ import numpy as np
 from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
+from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL, LogProfile

@@ -248,7 +248,7 @@ def _check(data: RegressionData, profile: LogProfile) -> tuple[BatchRegressions,
         raise InvalidForLog("batched", reason, ())
     if not usable.any():
         raise InvalidForLog("batched", what, ())
-    return found.only(found.usable), [f"Left out, as the design does not adapt to rewards: {what}."]
+    return found.only(found.usable), [f"Left out, as rewards did not move the choice of arms: {what}."]
 
 
 def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:

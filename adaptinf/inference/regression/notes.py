@@ -105,7 +105,7 @@ def validity_notes(data: RegressionData, profile: LogProfile, correction: Correc
     log = profile.log
     if not data.adaptive:
         return [
-            "Least squares: the design does not adapt to rewards, so no correction is due.",
+            f"Least squares: {profile.why_not_adaptive}; no correction is due.",
             f"{_CONTEXTS}, and coefficients that stay the same.",
         ]
     if correction is not None:

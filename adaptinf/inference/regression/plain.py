@@ -25,6 +25,7 @@ from adaptinf.inference.regression.notes import covariance_note, gap_notes, know
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom, bias_reduced
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, COVARIANCES, least_squares
+from adaptinf.inference.validity.assignment import SHARES_MOVED
 from adaptinf.parameters import check
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _check_corrected(
 ) -> Correction:
     name = "adjustment='max-information'"
     if not data.adaptive:
-        reason = "none is due: the design does not adapt to rewards"
+        reason = f"none is due: {profile.why_not_adaptive}"
         raise InvalidForLog(name, reason, ["adjustment='none', which is valid here"])
     check("AdaptiveOLS.fit", chosen_from=(chosen_from, CHOSEN_FROM))
     correction = _usable_correction(data, profile, chosen_from)
@@ -126,6 +127,7 @@ def _fit(
         ),
         rsquared=fit.rsquared,
         naive=naive,
+        cautions=(SHARES_MOVED,) * (not data.adaptive and data.selector is None and profile.shares_move),
     )
 
 
@@ -134,11 +136,16 @@ def _fit_corrected(data: RegressionData, profile: LogProfile, options: FitOption
     return _fit(data, profile, options, _check_corrected(data, profile, chosen_from))
 
 
+def _preferred(data: RegressionData, profile: LogProfile) -> str:
+    """By default where nothing adapted, unless propensities that moved make weights that a drift spares."""
+    return "" if data.adaptive or profile.varying_propensities else profile.why_not_adaptive
+
+
 NONE = Adjustment(
     "none",
     0.0,
     _fit,
-    preferred=lambda data, profile: "" if data.adaptive else "the design does not adapt to rewards",
+    preferred=_preferred,
     covariances=COVARIANCES,
     plain=True,
 )

@@ -20,9 +20,9 @@ import numpy as np
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
+from adaptinf.inference.scores.by_unit.units import effective_units, unit_covariance
 from adaptinf.inference.scores.least_squares import FULL_LEVERAGE
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.by_unit.units import effective_units, unit_covariance
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _DEPENDENT = 1e-10

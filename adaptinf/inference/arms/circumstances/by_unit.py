@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.inference.arms.question import Refused
+from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores, indicators
 from adaptinf.inference.scores.means import ScoreMeans, score_means, standardised, weighted_means
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.validity.units import (
     BY_UNIT,
     INCOMPLETE,

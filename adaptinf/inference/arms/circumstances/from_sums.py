@@ -10,6 +10,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.rounds import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
+from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_models import (
     BATCH_MEAN,
@@ -19,7 +20,6 @@ from adaptinf.inference.scores.outcome_models import (
     checked_penalty,
     lines_note,
 )
-from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
 from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS

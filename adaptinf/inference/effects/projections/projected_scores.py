@@ -55,11 +55,11 @@ from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
-from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED

@@ -16,6 +16,7 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.inputs.rounds import turns
+from adaptinf.inference.scores.by_unit.units import unit_rows
 from adaptinf.inference.scores.inverse import (
     Fixed,
     combined_stays,
@@ -23,7 +24,6 @@ from adaptinf.inference.scores.inverse import (
     two_point_weights,
 )
 from adaptinf.inference.scores.projection import Projection
-from adaptinf.inference.scores.by_unit.units import unit_rows
 from adaptinf.inference.validity.lengths import student_length
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import FloatArray, IntArray

@@ -281,3 +281,28 @@ class TestMovingShares:
         unit = np.repeat(np.arange(20), 50)
         frame = pd.DataFrame({"arm": rng.integers(0, 2, 20)[unit], "y": rng.normal(size=1_000), "unit": unit})
         assert not profile_of(log_of(frame, unit="unit", adaptive=False)).shares_move
+
+
+class TestRegression:
+    """Plain least squares where nothing adapted, and what takes its place where shares moved."""
+
+    def test_propensities_that_move_are_weights(self) -> None:
+        _, arm, reward, share = by_hour(1)
+        frame = pd.DataFrame({"arm": arm, "y": reward, "p0": 1.0 - share, "p1": share})
+        log = ai.AdaptiveLog(
+            frame, action="arm", reward="y", propensities="p{arm}", adaptive=False, context_free=True
+        )
+        found = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
+        assert found.estimator == "weighted"
+        low, high = found.conf_int().to_numpy()[1]
+        assert low <= 0.0 <= high
+
+    def test_plain_least_squares_say_that_shares_moved(self) -> None:
+        _, arm, reward, _ = by_hour(1)
+        log = log_of(pd.DataFrame({"arm": arm, "y": reward}), adaptive=False)
+        found = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
+        assert found.estimator == "ols"
+        assert any(told.startswith(MOVED) for told in found.cautions)
+        assert any("as you state (adaptive=False)" in note for note in found.notes)
+        alone = ai.AdaptiveOLS.from_formula("reward ~ 1", log, arm=0).fit()
+        assert not any(told.startswith(MOVED) for told in alone.cautions)
