@@ -106,6 +106,7 @@ def _fit(
     if alone:
         std_error = np.where(np.isnan(freedom), np.nan, std_error)
         gaps = [f"No standard error of {', '.join(alone)}: rounds of one unit alone decide it."]
+    compared = bool(np.ptp(data.action) > 0)
     naive = data.adaptive and (correction is not None or known_stable(data, profile) is None)
     return CoefficientFit(
         estimate=fit.coefficient,
@@ -127,7 +128,7 @@ def _fit(
         ),
         rsquared=fit.rsquared,
         naive=naive,
-        cautions=(SHARES_MOVED,) * (not data.adaptive and data.selector is None and profile.shares_move),
+        cautions=(SHARES_MOVED,) * (not data.adaptive and compared and profile.shares_move),
     )
 
 
