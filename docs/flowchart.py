@@ -48,7 +48,7 @@ STEPS = (
         ("AIPW, combined weights", "a common drift cancels"),
     ),
 )
-LAST = ("AIPW, sqrt weights", "two-point weights where the", "floor's decay is stated")
+LAST = ("AIPW, joint weights", "each arm's own weights", "with stationary=True")
 """The answer where no step has turned aside: means of arms."""
 
 WIDTH, BOX, ANSWER, HEIGHT, GAP, MARGIN = 640, 250, 280, 74, 30, 16

@@ -68,7 +68,7 @@ def arm_method(name: str) -> ArmMethod:
 def arm_verdicts(question: Question) -> list[Verdict]:
     """How valid every method is for arm means, or for a contrast, the valid ones first; worked out once."""
     kept, given = question.profile.answered, (question.contrast, question.decay, question.variation)
-    key = (*given, question.stationary, question.codes.tobytes())
+    key = (METHODS, *given, question.stationary, question.codes.tobytes())
     if key not in kept:
         kept[key] = tuple(_worked_out(question))
     return list(kept[key])
@@ -161,9 +161,12 @@ def choose(
     estimator: str | None,
     weights: str | None,
     decay: float | None,
+    *,
+    stationary: bool = False,
 ) -> Choice:
     """Complete and check what a user asked for; codes (k,)."""
-    return _settled(Question(profile_of(log), codes), Asked(subject, estimator, weights, decay))
+    question = Question(profile_of(log), codes, stationary=stationary)
+    return _settled(question, Asked(subject, estimator, weights, decay, stationary=stationary))
 
 
 def fit_arms(log: AdaptiveLog, codes: IntArray, choice: Choice) -> ArmFit:

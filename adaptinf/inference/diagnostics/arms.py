@@ -145,7 +145,8 @@ def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) ->
 def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
     """AIPW with the weights that it has by default, where these are of one arm at a time."""
     try:
-        found = choose("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
+        given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
+        found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
     except InvalidForLog:
         return Choice("aipw", "uniform")
     return found if found.weights in WEIGHTS else Choice("aipw", "uniform")

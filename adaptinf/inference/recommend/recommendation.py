@@ -148,7 +148,7 @@ def recommend(
     >>> table.best
     ArmMeans(log).fit(estimator='alee', stationary=True)  # asymptotic
     >>> table.frame.groupby("label").size().to_dict()
-    {'anytime': 5, 'asymptotic': 3, 'not valid': 21}
+    {'anytime': 5, 'asymptotic': 3, 'not valid': 23}
     >>> table.fit().estimator
     'alee'
     """

@@ -254,13 +254,13 @@ def random_case(rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:
 def read(frame: Any, name: Any) -> list[Any]:
     """Values of a column, read without the package."""
     if isinstance(frame, pl.DataFrame):
-        return frame[name].to_list()
+        return [plain(value) for value in frame[name].to_list()]
     return [plain(value) for value in frame[name].tolist()]
 
 
 def plain(value: Any) -> Any:
     """A NumPy scalar as a Python one; long doubles have none of their own."""
-    if isinstance(value, np.longdouble):
+    if isinstance(value, np.longdouble | Decimal):
         return float(value)
     return value.item() if isinstance(value, np.generic) else value
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.scores.inverse import combined_weights, lagged_combined_weights
+from adaptinf.inference.scores.inverse import arm_scores, combined_weights, lagged_combined_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 
 T = 150
@@ -127,10 +127,24 @@ def test_batches_in_which_a_pair_was_not_possible() -> None:
     assert lagged_combined_weights(p[:0], np.arange(0)).shape == (0,)
 
 
-def test_means_have_no_combined_weights() -> None:
-    log = AdaptiveLog.from_arrays(rows(3), arms=("a", "b", "c"))
-    with pytest.raises(ParameterError, match="combined weights are one weight for two arms: use Contrast"):
-        ArmMeans(log).fit(weights="combined")
+def test_means_of_a_table_may_have_one_weight_a_round() -> None:
+    arrays = rows(3)
+    log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"), context_free=True)
+    result = ArmMeans(log).fit(weights="combined", test="t")
+    assert arrays.propensities is not None
+    h = 1.0 / np.sqrt((1.0 / arrays.propensities).sum(axis=1))
+    h[0] = 0.0  # nothing is known before the first round
+    scored = arm_scores(
+        arrays.action, arrays.reward, arrays.propensity, arrays.propensities, np.arange(3), weights="uniform"
+    )
+    means = (h @ scored.scores) / h.sum() + scored.origin
+    np.testing.assert_allclose(result.estimate, means, rtol=1e-12)
+    errors = np.sqrt(((h[:, None] * (scored.scores + scored.origin - means)) ** 2).sum(axis=0)) / h.sum()
+    np.testing.assert_allclose(result.std_error, errors, rtol=1e-12)
+    joint = ArmMeans(log).fit(weights="joint", test="t")
+    with pytest.raises(ParameterError, match="joint weights are of several arms' means"):
+        Contrast(log, treatment="b", control="a").fit(weights="joint")
+    assert joint.weights == "joint"
 
 
 def test_own_weights_are_for_what_does_not_drift() -> None:

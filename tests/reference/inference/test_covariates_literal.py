@@ -61,7 +61,7 @@ def test_means_and_their_difference(penalty: float) -> None:
     p = arrays.propensities
     assert p is not None
     log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True)
-    result = ArmMeans(log).fit(covariate="spending", ridge=penalty, test="t")
+    result = ArmMeans(log).fit(covariate="spending", ridge=penalty, test="t", stationary=True)
     assert (result.estimator, result.weights) == ("aipw", "sqrt")
     gamma = np.array([scores(arrays, k, penalty) for k in (0, 1)]).T
     h = np.sqrt(p)

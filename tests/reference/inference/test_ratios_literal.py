@@ -77,12 +77,12 @@ def literal(
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ratios_of_arms(seed: int) -> None:
-    """Sqrt weights, the default: propensities stay within batches."""
+    """Sqrt weights, the default where means stay: propensities stay within batches."""
     arrays, z = rows(seed)
     p = arrays.propensities
     assert p is not None
     log = AdaptiveLog.from_arrays(arrays, arms=ARMS)
-    result = ArmMeans(log, denominator=z).fit(test="t")
+    result = ArmMeans(log, denominator=z).fit(test="t", stationary=True)
     assert (result.estimator, result.weights) == ("aipw", "sqrt")
     weights = {k: [0.0, *np.sqrt(p[1:, k]).tolist()] for k in range(3)}
     ratios, influence, freedom = literal(arrays, z, [0, 1, 2], weights)

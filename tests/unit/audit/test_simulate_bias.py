@@ -49,7 +49,7 @@ def test_the_figures_are_those_of_the_runs() -> None:
     naive = ArmMeans(gathered()).fit("sample-mean").params.to_numpy()
     assert frame["naive"][:2].tolist() == pytest.approx(naive.tolist())
     assert frame["corrected"].tolist() == pytest.approx((frame["naive"] - frame["bias"]).tolist())
-    assert found.source == "aipw, sqrt weights"
+    assert found.source == "aipw, joint weights"
     assert frame["bound"].isna().all()
 
 

@@ -73,7 +73,7 @@ ANSWERS: list[tuple[str, Callable[[], ai.AdaptiveLog], tuple[str, ...], dict[str
         "estimator='aipw', weights='uniform'",
     ),
     ("AIPW, combined weights", lambda: EAGER.run(ARMS, 1_000, 1), BOTH[1:], {}, "weights='combined'"),
-    ("AIPW, sqrt weights", lambda: EAGER.run(ARMS, 1_000, 1), BOTH[:1], {}, "weights='sqrt'"),
+    ("AIPW, joint weights", lambda: EAGER.run(ARMS, 1_000, 1), BOTH[:1], {}, "weights='joint'"),
 ]
 
 
@@ -97,7 +97,7 @@ def test_what_stands_below_the_answers() -> None:
     assert private.propensity_status == "absent"
     assert "estimator='sample-mean')  # exact" in first(private, "contrast")
     falling = ai.designs.Thompson(floor=(0.1, 0.3)).run(ARMS, 1_000, 1)
-    assert "weights='two-point'" in first(falling, "arm-means")
+    assert ai.ArmMeans(falling).fit(stationary=True).weights == "two-point"
 
 
 def test_the_picture_is_that_of_the_script(flowchart: ModuleType) -> None:

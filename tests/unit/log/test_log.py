@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -682,3 +683,14 @@ def test_no_step_of_a_log_warns(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         log = AdaptiveLog(FRAME, **OPTIONS, guarantee={"epsilon": 1})
         assert write(log, tmp_path / "log.csv").frame.equals(log.frame)
+
+
+def test_long_decimals_of_persons_do_not_become_one_float() -> None:
+    persons = [Decimal("12345678901234567890"), Decimal("12345678901234567891")]
+    frame = pd.DataFrame({"arm": ["a", "b"], "y": [0.0, 1.0], "who": persons})
+    with pytest.raises(LogValidationError, match="unit column 'who' must hold"):
+        AdaptiveLog(frame, action="arm", reward="y", unit="who")
+    short = AdaptiveLog(
+        frame.assign(who=[Decimal("0.50"), Decimal("0.25")]), action="arm", reward="y", unit="who"
+    )
+    assert short.column("unit_id").tolist() == [0.5, 0.25]
