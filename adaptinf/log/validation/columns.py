@@ -66,23 +66,15 @@ def read_series(series: pd.Series[Any]) -> Column:
 
 
 def _unwrapped(column: Column) -> Column:
-    """Decimals as the floats next to them, and truth values; any other objects as they are.
-
-    Decimals that would become one float, such as long numbers of persons, stay what they are.
-    """
+    """Decimals as the floats next to them, and truth values; any other objects as they are."""
     present = column.values[~column.missing]
     kind = type(present[0]) if len(present) else None
     if kind not in (Decimal, bool, np.bool_) or set(map(type, present)) != {kind}:
         return column
-    if kind is Decimal:
-        floats = [float(value) for value in present]
-        if len(set(floats)) < len(set(present)):
-            return column
-        values = np.full(len(column.values), np.nan)
-        values[~column.missing] = floats
-    else:
-        values = np.zeros(len(column.values), dtype=bool)
-        values[~column.missing] = present.astype(bool)
+    values = (
+        np.full(len(column.values), np.nan) if kind is Decimal else np.zeros(len(column.values), dtype=bool)
+    )
+    values[~column.missing] = [float(value) for value in present] if kind is Decimal else present.astype(bool)
     return Column(values, column.missing, column.dtype)
 
 

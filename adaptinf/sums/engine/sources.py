@@ -188,23 +188,13 @@ def _plain_series(series: pd.Series[Any]) -> Any:
     return series  # times with their zone, text, and objects
 
 
-def _merged(decimals: Any) -> bool:
-    """Whether some decimals of a column of Arrow have the same float next to them."""
-    import pyarrow as pa
-
-    values = decimals.unique()
-    return len(values.cast(pa.float64()).unique()) < len(values)
-
-
 def _plain_arrow(table: Any) -> Any:
     """Columns of Arrow without dictionaries, and without numbers and text that it can hardly compute with."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_decimal(kind) and _merged(table.column(place)):
-            kind = pa.string()  # long numbers of persons: one float would stand for several
-        elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             kind = pa.float64()
         elif pa.types.is_string_view(kind):
             kind = pa.string()

@@ -688,8 +688,9 @@ def test_no_step_of_a_log_warns(tmp_path: Path) -> None:
 def test_long_decimals_of_persons_do_not_become_one_float() -> None:
     persons = [Decimal("12345678901234567890"), Decimal("12345678901234567891")]
     frame = pd.DataFrame({"arm": ["a", "b"], "y": [0.0, 1.0], "who": persons})
-    with pytest.raises(LogValidationError, match="unit column 'who' must hold"):
-        AdaptiveLog(frame, action="arm", reward="y", unit="who")
+    for column in (persons, [float(person) for person in persons]):
+        with pytest.raises(LogValidationError, match="unit column 'who' has floats of 2\\*\\*53 or more"):
+            AdaptiveLog(frame.assign(who=column), action="arm", reward="y", unit="who")
     short = AdaptiveLog(
         frame.assign(who=[Decimal("0.50"), Decimal("0.25")]), action="arm", reward="y", unit="who"
     )
