@@ -281,4 +281,5 @@ SAMPLE_MEAN = ArmMethod(
     no_weights="sample means take",
     baseline=True,
     takes_sums=True,
+    pairs=True,
 )

@@ -305,3 +305,13 @@ def test_lengths_to_expect_are_near_those_of_the_fit() -> None:
             expected = table[f"aipw with {kind} weights"] / table["aipw with joint weights"]
             whole = ai.ArmMeans(data).fit("aipw", "joint", test="t").conf_int()
             assert ratio / float((whole["high"] - whole["low"]).mean()) == pytest.approx(expected, rel=0.05)
+
+
+def test_differences_of_plain_means_are_those_of_contrast_too() -> None:
+    rng = np.random.default_rng(9)
+    arm = rng.integers(0, 2, 300)
+    frame = pd.DataFrame({"arm": arm, "y": rng.normal(size=300) * (1 + 2 * arm)})
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", adaptive=False)
+    test = ai.ArmMeans(log).fit().t_test("`1` - `0` = 0")
+    pair = ai.Contrast(log, treatment=1, control=0).fit()
+    np.testing.assert_allclose(test.conf_int(), pair.conf_int().to_numpy(), rtol=1e-12)
