@@ -88,9 +88,9 @@ def test_faults_are_counted_in_the_query(stored: Callable[[pd.DataFrame], Any]) 
     with pytest.raises(LogValidationError) as caught:
         ai.aggregate(stored(frame), **NAMES)
     told = "\n".join(map(str, caught.value.problems))
-    assert "rewards are missing in 3 rows" in told
-    assert "rewards are infinite or not a number in 2 rows" in told
-    assert "propensities of the chosen arm are missing or outside (0, 1] in 1 row" in told
+    assert "reward column 'y' has no value (NaN or None) in 3 rows" in told
+    assert "reward column 'y' is infinite in 2 rows" in told
+    assert "the chosen arm has a propensity of 0 in its column in 1 row" in told
 
 
 def test_units_denominators_and_covariates(stored: Callable[[pd.DataFrame], Any]) -> None:
