@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.log.validation.findings import Findings
 from adaptinf.sums.cells import Cells
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-9
 """Relative error that sums of floats may have."""
-_SUM_TOLERANCE = 1e-6
-"""By how much the propensities of a batch may miss 1, as those of a log's row."""
 _IMPOSSIBLE = 1e-12
 """P-value, times the number of cells, of shares that propensities cannot have led to."""
 _LEAST_VARIANCE = 25.0
@@ -152,7 +151,7 @@ def _check_totals(
 ) -> None:
     """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen."""
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
-    off = np.abs(total - 1.0) > _SUM_TOLERANCE
+    off = np.abs(total - 1.0) > SUM_TOLERANCE
     lacking = off & absent.any(axis=1) & (total < 1.0)
     if np.any(lacking):
         found.add(
@@ -163,7 +162,7 @@ def _check_totals(
         )
     found.add_rows(
         "propensities-sum",
-        f"the propensities of a batch do not sum to 1 (tolerance {_SUM_TOLERANCE:g})",
+        f"the propensities of a batch do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
         (off & ~lacking)[batch],
     )
 

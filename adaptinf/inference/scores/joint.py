@@ -191,7 +191,7 @@ class Projection:
     """Levels, and what makes them of scores.
 
     Shapes: levels (k,), contrast, factor, centre (P,), the pairs' estimates, the weights of their equations
-    and their mean times; member (k, C), which component an arm is in; shift, rounds (C,); carry (k, k + C),
+    and their mean times; member (k, C), which component an arm is in; rounds (C,); carry (k, k + C),
     what r and u of a round add to the errors of the levels (see `parts_of`).
     """
 
@@ -202,7 +202,6 @@ class Projection:
     centre: FloatArray
     member: FloatArray
     weight: FloatArray
-    shift: FloatArray
     rounds: FloatArray
     carry: FloatArray
 
@@ -259,7 +258,6 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
         centre=np.divide(totals.moment, totals.weight, out=np.zeros_like(totals.gap), where=linked),
         member=member,
         weight=weight,
-        shift=shift,
         rounds=rounds,
         carry=np.column_stack([turned @ inverse, member]),
     )
