@@ -63,7 +63,10 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
 
     Leads are in standard errors; limits that are not positive have 1. Shapes: sigma and errors (k, k).
     """
-    size, factor = len(sigma), root_of(sigma)
+    size = len(sigma)
+    if size == 2:  # one rival, one t statistic: nothing to average over
+        return [lambda limit: _single(limit, df)] * 2
+    factor = root_of(sigma)
     largest: list[list[FloatArray]] = [[] for _ in range(size)]
     for directions in even_directions(factor.shape[1], size):
         ends = directions @ factor.T
@@ -78,8 +81,6 @@ def lead_tails(sigma: FloatArray, errors: FloatArray, df: float) -> list[Callabl
             if limit <= 0.0:
                 return 1.0
             single = _single(limit, df)
-            if size == 2:
-                return single
             found = radial_tail(limit, squares[arm], factor.shape[1], df)
             return min(max(found, single), (size - 1) * single)
 
@@ -96,4 +97,7 @@ def critical_lead(tail: Callable[[float], float], alpha: float, size: int, df: f
 
 
 def _single(limit: float, df: float) -> float:
+    """Chance that one lead is above a limit, 1 where that is not positive."""
+    if limit <= 0.0:
+        return 1.0
     return float(special.ndtr(-limit) if math.isinf(df) else special.stdtr(df, -limit))
