@@ -239,6 +239,9 @@ class _SourceCache(FunctionCache):
         except OSError as error:
             _warn_once(str(error))
             self._empty()
+        except RuntimeError:
+            # An interrupt while LLVM handed its object over: the code runs, and there is nothing to keep.
+            return
 
     def _empty(self) -> None:
         try:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from adaptinf.parameters import SEED, check
@@ -15,6 +14,7 @@ from adaptinf.privacy.noise import generator
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.run import RELEASED, SCALARS, Record, Results, World, empty_record
 from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.workers import n_workers, spread
 
 BLOCK = 64
 """Replicates that share a stream: replicate r depends on (rng, r) alone."""
@@ -141,11 +141,14 @@ def replicate_blocks(
     starts = range(start, replications, BLOCK)
     if n_jobs == 1 or len(starts) == 1:
         return _run_blocks(collector, environment, horizon, replications, root, list(starts), by_rounds)
-    workers = min(len(starts), 4 * effective_n_jobs(n_jobs))
+    workers = min(len(starts), 4 * n_workers(n_jobs))
     shares = [part.tolist() for part in np.array_split(np.asarray(starts), workers)]
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_run_blocks)(collector, environment, horizon, replications, root, share, by_rounds)
-        for share in shares
+    parts = spread(
+        [
+            (_run_blocks, (collector, environment, horizon, replications, root, share, by_rounds))
+            for share in shares
+        ],
+        n_jobs,
     )
     return Block(
         tallies=np.concatenate([part.tallies for part in parts]),

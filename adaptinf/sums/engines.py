@@ -287,8 +287,9 @@ def _unit_totals(
         found.add("impossible-arm", problem)
     if found.problems:
         return None
+    assert columns.unit is not None
     query = unit_query(rows, columns, read[1], centre)
-    return totals_of(collected(query), read, found)
+    return totals_of(collected(query), columns.unit, read, found)
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:

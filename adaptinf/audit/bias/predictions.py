@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
@@ -15,6 +14,7 @@ from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.environments import LinearArms
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.workers import spread
 
 _CHUNK = 4 * BLOCK
 
@@ -104,10 +104,8 @@ def simulated_predictions(
     """Least-squares predictions of every run at each arm's average context; returns (replications, arms)."""
     root = seed_sequence(rng)
     spans = [(start, min(start + _CHUNK, replications)) for start in range(0, replications, _CHUNK)]
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_predictions)(design, world, horizon, start, stop, root) for start, stop in spans
-    )
-    return np.concatenate(parts)
+    jobs = [(_predictions, (design, world, horizon, start, stop, root)) for start, stop in spans]
+    return np.concatenate(spread(jobs, n_jobs))
 
 
 def _predictions(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 
 from adaptinf.audit.privacy.checks import (
@@ -41,6 +40,7 @@ from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.workers import spread
 
 Target: TypeAlias = Design | DPNAS | Mechanism | Counter | OutputSampler
 Inputs: TypeAlias = Neighbours | Sequence[ArrayLike]
@@ -367,8 +367,5 @@ def _scored(source: Source, runs: int, n_jobs: int) -> _Scored:
 
 def _gather(source: Source, side: int, runs: int, n_jobs: int) -> Any:
     pieces = [(start, min(start + CHUNK, runs)) for start in range(0, runs, CHUNK)]
-    if n_jobs == 1 or len(pieces) == 1:
-        parts = [source.outputs(side, *piece) for piece in pieces]
-    else:
-        parts = Parallel(n_jobs=n_jobs)(delayed(source.outputs)(side, *piece) for piece in pieces)
-    return np.concatenate(parts)
+    jobs = [(source.outputs, (side, *piece)) for piece in pieces]
+    return np.concatenate(spread(jobs, n_jobs if len(jobs) > 1 else 1))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from adaptinf.audit.randomization.statistics import (
     PathStatistic,
@@ -22,6 +21,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import EnvironmentTables, Record, Results, empty_record
 from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.workers import n_workers, spread
 
 _OWN_STREAMS = 0x52414E44
 _RUNS, _TIES = 0, 1
@@ -229,13 +229,12 @@ def blocks(plan: Plan, replications: int, n_jobs: int = 1) -> Iterator[Draws]:
         for first, size in zip(starts, sizes, strict=True):
             yield runner.block(first, size)
         return
-    workers = effective_n_jobs(n_jobs)
-    with Parallel(n_jobs=n_jobs) as parallel:
-        for begin in range(0, len(starts), 4 * workers):
-            part = list(zip(starts[begin : begin + 4 * workers], sizes[begin:], strict=False))
-            shares: list[Any] = [part[worker::workers] for worker in range(workers)]
-            done = parallel(delayed(_share)(plan, share) for share in shares if share)
-            yield from (done[i % workers][i // workers] for i in range(len(part)))
+    workers = n_workers(n_jobs)
+    for begin in range(0, len(starts), 4 * workers):
+        part = list(zip(starts[begin : begin + 4 * workers], sizes[begin:], strict=False))
+        shares: list[Any] = [part[worker::workers] for worker in range(workers)]
+        done = spread([(_share, (plan, share)) for share in shares if share], n_jobs)
+        yield from (done[i % workers][i // workers] for i in range(len(part)))
 
 
 def _share(plan: Plan, share: list[tuple[int, int]]) -> list[Draws]:

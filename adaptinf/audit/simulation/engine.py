@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 
 from adaptinf.audit.simulation.analyses import (
@@ -34,6 +33,7 @@ from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK
 from adaptinf.typing import FloatArray
+from adaptinf.workers import n_workers, unordered
 
 Truth: TypeAlias = "Callable[[Environment, Any], ArrayLike]"
 
@@ -108,19 +108,15 @@ def each(
     n_jobs: int = 1,
 ) -> Iterator[tuple[int, int, Any]]:
     """Compute chunks, and yield each when it is done, in any order."""
-    if n_jobs == 1 or len(tasks) <= 1:
-        for task in tasks:
-            yield _compute(cells[task[0]], task, keep, handle)
-        return
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    yield from parallel(delayed(_compute)(cells[task[0]], task, keep, handle) for task in tasks)
+    jobs = ((_compute, (cells[task[0]], task, keep, handle)) for task in tasks)
+    yield from unordered(jobs, n_jobs if len(tasks) > 1 else 1)
 
 
 def gathered(cells: Sequence[Simulated], replications: int, n_jobs: int = 1) -> list[list[Chunk]]:
     """All runs of some cells."""
     size = _CHUNK
     if n_jobs != 1:
-        shares = _TASKS * effective_n_jobs(n_jobs)
+        shares = _TASKS * n_workers(n_jobs)
         size = min(_CHUNK, BLOCK * math.ceil(len(cells) * replications / (shares * BLOCK)))
     tasks = [(index, *span) for index in range(len(cells)) for span in spans(replications, size)]
     found = {(index, start): chunk for index, start, chunk in each(cells, tasks, whole, n_jobs=n_jobs)}

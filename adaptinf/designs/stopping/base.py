@@ -12,7 +12,6 @@ from operator import truediv
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import Noise, SimulatedNoise
@@ -40,6 +39,7 @@ from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
 from adaptinf.simulation.run import BERNOULLI, POOL
 from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.workers import n_workers, spread
 
 Scale: TypeAlias = Callable[[float, Fraction], float]
 """From a sensitivity and an epsilon to the scale of Laplace noise."""
@@ -159,14 +159,13 @@ class StoppingRule(Recorded, ABC):
         """What each run reports, shape (replications, OUTCOMES); a law of two values goes look by look."""
         last = self._last_look(rounds)
         starts = np.arange(0, replications, BLOCK)
-        workers = 1 if n_jobs == 1 else min(len(starts), 4 * effective_n_jobs(n_jobs))
+        workers = 1 if n_jobs == 1 else min(len(starts), 4 * n_workers(n_jobs))
+        rule = self.rule(float(self.bound), 1.0)
         jobs = [
-            delayed(_run_blocks)(
-                self.rule(float(self.bound), 1.0), law, last, replications, root, share.tolist()
-            )
+            (_run_blocks, (rule, law, last, replications, root, share.tolist()))
             for share in np.array_split(starts, workers)
         ]
-        return np.concatenate(Parallel(n_jobs=1 if workers == 1 else n_jobs)(jobs))
+        return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
 
     def _last_look(self, rounds: int) -> int:
         """Samples at the last look within so many rounds, 0 where there is none."""

@@ -16,6 +16,7 @@ FAULTS = {
         "has numbers of 2**53 or more in size: beside fractions, whole numbers of that size are rounded "
         "before a log sees them; measure rewards in a larger unit"
     ),
+    "inexact-unit": "has floats of 2**53 or more, each of which stands for several numbers: read it as text",
     "propensities-sum": f"do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
     "chosen-propensity-zero": "the chosen arm has a propensity of 0 in its column",
     "propensity-mismatch": (

@@ -240,8 +240,7 @@ def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] |
     found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _alike_another(labels))
     large = [isinstance(label, float) and abs(label) >= EXACT for label in labels.values]
     inexact = np.array([*large, False], dtype=bool)[labels.codes] & ~labels.missing
-    told = "has floats of 2**53 or more, each of which stands for several numbers: read it as text"
-    found.add_rows("inexact-unit", f"{what} {told}", inexact)
+    found.add_rows("inexact-unit", f"{what} {FAULTS['inexact-unit']}", inexact)
     return _expand(labels)
 
 

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from adaptinf.log.validation.faults import EXACT, FAULTS
 from adaptinf.sums.by_unit.totals import SAME, UnitTotals, drawn_before, products
-from adaptinf.sums.engine.query_columns import ARM, PROPENSITY, REWARD, Columns, label_of, named_rows
+from adaptinf.sums.engine.query_columns import (
+    ARM,
+    PROPENSITY,
+    REWARD,
+    Columns,
+    label_of,
+    missing,
+    named_rows,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
     from adaptinf.sums.groups import Parts
 
 UNIT = "unit"
-_UNNAMED = "unnamed"
+_UNNAMED, _INEXACT = "unnamed", "inexact"
 
 
 def unit_query(
@@ -29,14 +38,17 @@ def unit_query(
     """Totals of units, one row of them."""
     assert columns.unit is not None
     schema = table.collect_schema()
-    rows = table.select(label_of(columns.unit, schema).alias(UNIT), *named_rows(columns, schema))
+    unit, kind = label_of(columns.unit, schema), schema[columns.unit]
+    exact = not (kind.is_float() or kind.is_decimal())
+    inexact = nw.lit(0.0) if exact else _flag(~missing(unit) & (unit.abs() >= float(EXACT)))
+    rows = table.select(unit.alias(UNIT), inexact.alias(_INEXACT), *named_rows(columns, schema))
     units = rows.with_columns(**_of_rows(arms, centre)).group_by(UNIT).agg(**_added(len(arms)))
     found = units.with_columns(**_of_units(len(arms)))
     summed = {
         name: reduce(mul, [nw.col(factor) for factor in factors]).sum()
         for name, factors in products(len(arms)).items()
     }
-    return found.select(**summed, **{_UNNAMED: nw.col(_UNNAMED).sum()})
+    return found.select(**summed, **{name: nw.col(name).sum() for name in (_UNNAMED, _INEXACT)})
 
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
@@ -60,7 +72,7 @@ def _added(n_arms: int) -> dict[str, nw.Expr]:
     share = nw.col(PROPENSITY)
     return {
         "rows": nw.len(),
-        **{name: nw.col(name).sum() for name in ("above", "log", "sure", *by_arm)},
+        **{name: nw.col(name).sum() for name in ("above", "log", "sure", _INEXACT, *by_arm)},
         "least": share.min(),
         "most": share.max(),
     }
@@ -98,14 +110,16 @@ def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
 
 
 def totals_of(
-    frame: pd.DataFrame, read: tuple[Parts, tuple[Label, ...]], found: Findings
+    frame: pd.DataFrame, unit: str, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
     """The totals that a query returned; None where rows have no unit, or are others than before."""
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
-    unnamed, rounds = int(values.pop(_UNNAMED)), read[0].n_rounds
+    unnamed, inexact, rounds = int(values.pop(_UNNAMED)), values.pop(_INEXACT), read[0].n_rounds
     totals = UnitTotals(values, len(read[1]))
     if unnamed:
         found.add("missing-unit", f"{unnamed:,} row{'s have' if unnamed > 1 else ' has'} no unit")
+    elif inexact:
+        found.add("inexact-unit", f"unit column {unit!r} {FAULTS['inexact-unit']}")
     elif totals.rounds != rounds:
         found.add(
             "changed-table",

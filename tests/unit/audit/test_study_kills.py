@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,3 +70,33 @@ def test_tables_of_a_killed_study_are_byte_identical(tmp_path):
     assert contents(folder) == contents(tmp_path / "whole")
     assert len(contents(folder)) == 2 + 2 * 6
     assert str(Study.load(folder)) == str(Study.load(tmp_path / "whole"))
+
+
+def group(leader):
+    """Processes of a session that was started with its leader."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed by Linux")
+def test_workers_end_with_a_study_that_is_told_to_stop(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("1_500", "100_000"))
+    folder = tmp_path / "stopped"
+    process = subprocess.Popen([sys.executable, str(script), str(folder), "2"], start_new_session=True)
+    while shards(folder) == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert len(group(process.pid)) >= 3
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    until = time.monotonic() + 10
+    while group(process.pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert group(process.pid) == []

@@ -498,3 +498,22 @@ def test_overloads_stand_in_the_file_of_their_function() -> None:
                     assert ast.unparse(decorator.args[0]) in functions
                     found += 1
     assert found >= 5
+
+
+def test_code_of_an_interrupted_hand_over_runs_and_is_not_kept(tmp_path, monkeypatch):
+    (tmp_path / "interrupted.py").write_text(
+        "from adaptinf.compilation import compiled\n\n\n@compiled\ndef twice(x):\n    return 2.0 * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    library = numba.core.codegen.CodeLibrary
+    real = library._get_compiled_object
+
+    def lost(self: Any) -> Any:
+        self._compiled_object = None  # as an interrupt leaves it in LLVM's call back, where Python drops it
+        return real(self)
+
+    monkeypatch.setattr(library, "_get_compiled_object", lost)
+    twice = import_module("interrupted").twice
+    assert twice(1.5) == 3.0
+    assert twice(2.5) == 5.0
+    assert not list(tmp_path.rglob("*.nbc"))

@@ -188,6 +188,7 @@ def test_what_does_not_go_with_units(tmp_path: Path) -> None:
         ai.Contrast(sums, treatment=1, control=0).fit("batched")
     bare = frame[["user", "day", "arm", "y"]]
     lost = frame.assign(user=frame["user"].where(frame.index > 2).astype("Int64"))
+    merged = frame.assign(user=frame["user"] + 1.8e16)
     closed = frame.assign(propensity_0=np.where(frame["day"] == 1, 0.0, 0.5), propensity_1=0.25)
     closed["propensity_2"] = 1.0 - closed["propensity_0"] - 0.25
     closed = closed[(closed["day"] != 1) | (closed["arm"] != 0)]
@@ -198,6 +199,7 @@ def test_what_does_not_go_with_units(tmp_path: Path) -> None:
         (frame, {"unit": "day"}, "has another role: batch"),
         (frame, {"unit": "person"}, "there is no column 'person' for unit"),
         (lost, {}, "3 rows have no unit"),
+        (merged, {}, r"unit column 'user' has floats of 2\*\*53 or more, each of which stands for several"),
         (closed, {}, "every arm must be possible in every row"),
         (kept, {"propensity": "p"}, "some propensities are 1: give propensities="),
     ]

@@ -1,0 +1,64 @@
+"""Worker processes: jobs are spread over them, and they end with the process that asked."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
+
+Job = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function that can be pickled, and what it is called with."""
+TERMINATED = 128 + int(signal.SIGTERM)
+"""What a shell reports of a process that was asked to stop."""
+
+
+def n_workers(n_jobs: int) -> int:
+    """How many processes `n_jobs` stands for."""
+    return int(effective_n_jobs(n_jobs))
+
+
+def spread(jobs: Iterable[Job], n_jobs: int) -> list[Any]:
+    """What each job returns, in the order of the jobs; as for `unordered`."""
+    if n_jobs == 1:
+        return [function(*arguments) for function, arguments in jobs]
+    with _ended_together():
+        return list(Parallel(n_jobs=n_jobs)(delayed(function)(*arguments) for function, arguments in jobs))
+
+
+def unordered(jobs: Iterable[Job], n_jobs: int) -> Iterator[Any]:
+    """What each job returns, as soon as it is done.
+
+    SIGTERM raises SystemExit meanwhile, unless the process handles it in a way of its own.
+    """
+    if n_jobs == 1:
+        yield from (function(*arguments) for function, arguments in jobs)
+        return
+    with _ended_together():
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        yield from parallel(delayed(function)(*arguments) for function, arguments in jobs)
+
+
+@contextmanager
+def _ended_together() -> Iterator[None]:
+    """Workers are killed where this process is told to stop; on their own they would finish their jobs."""
+    in_main = threading.current_thread() is threading.main_thread()  # the only one that may set a handler
+    caught = in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if caught:
+        signal.signal(signal.SIGTERM, _leave)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        raise
+    finally:
+        if caught:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _leave(_number: int, _frame: Any) -> None:
+    raise SystemExit(TERMINATED)
