@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums.further.products import Products, joined_products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -81,6 +82,17 @@ class Cells:
 def sometimes_impossible(cells: Cells) -> bool:
     """Whether an arm could be chosen in some rounds of a batch alone."""
     return bool(np.any((cells.smallest == 0.0) & (cells.expected > 0.0)))
+
+
+def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
+    """Batches in which each chosen arm has one propensity, and these add up to 1; returns (B,).
+
+    Shapes: (B, K), of rounds that chose each arm, the sums of 1 / e over them, and the least e among them.
+    """
+    chosen = counts > 0.0
+    one = np.where(chosen, least, 0.0)
+    constant = np.abs(inverse * one - counts) <= _SAME * counts
+    return np.asarray(constant.all(axis=1) & (np.abs(one.sum(axis=1) - 1.0) <= SUM_TOLERANCE))
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:

@@ -20,7 +20,7 @@ from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
 from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
-from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, sometimes_impossible
+from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.checks import check_cell_shares, check_centre
 from adaptinf.sums.engine.faults import column_of_fault, fault_query, faults_of
 from adaptinf.sums.engine.movement import moving_pvalue, together
@@ -330,12 +330,18 @@ def _read(
     if sometimes_impossible(cells):
         where = "of a batch and group" if columns.groups else "of a batch"
         found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
-    elif columns.propensity is not None and not columns.every and np.any(cells.smallest >= 1.0):
+    elif columns.propensity is not None and not columns.every and _sure_beside_others(cells):
         found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
     elif columns.propensity is None and not columns.every and np.any(cells.pulls == 0.0):
         where = "batch of every group" if columns.groups else "batch"
         found.add("missing-arm", f"without propensities every arm needs rounds in every {where}")
     return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
+
+
+def _sure_beside_others(cells: Cells) -> bool:
+    """Whether an arm was sure in rounds of a batch that chose others, too."""
+    sure = (cells.pulls > 0.0) & (cells.smallest >= 1.0)
+    return bool(np.any(sure.any(axis=1) & (np.count_nonzero(cells.pulls, axis=1) > 1)))
 
 
 def _cells(
@@ -376,6 +382,7 @@ def _cells(
     if not columns.every:
         unknown = np.full(shape, np.nan)
         smallest = spread("least__propensity", np.inf)
+        smallest[left_no_room(counts, moments[1, 0], smallest)[:, None] & (counts == 0.0)] = 0.0
         return Cells(moments, rounds, unknown, unknown, unknown, smallest, nonzero, centre, products)
     smallest = np.full(shape, np.inf)
     for position, arm in enumerate(columns.every):

@@ -152,15 +152,11 @@ def calibration_caution(found: str) -> tuple[str, ...]:
     )
 
 
-def chosen_alone_caution(
-    action: IntArray, propensity: FloatArray, possible: IntArray, arms: Sequence[Any]
-) -> tuple[str, ...]:
+def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
     """The caution that arms were not chosen as often as their own propensities say; none where nothing shows.
 
-    Shapes: action, propensity of the chosen arm (T,), possible (K,), rounds in which each arm may have been
-    chosen.
+    Shapes: z of `frequency_statistics` (K,).
     """
-    z = frequency_statistics(action, propensity, possible)
     usable = np.isfinite(z)
     p = 2.0 * special.ndtr(-np.abs(np.where(usable, z, 0.0))) * max(1, int(usable.sum()))
     found = [f"{arms[code]} (z = {z[code]:.1f})" for code in np.flatnonzero(usable & (p < DOUBTED)).tolist()]
@@ -174,16 +170,16 @@ def chosen_alone_caution(
     )
 
 
-def frequency_statistics(action: IntArray, propensity: FloatArray, possible: IntArray) -> FloatArray:
+def frequency_statistics(
+    pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: IntArray
+) -> FloatArray:
     """Standardised sums of 1{A = k} / p - 1, NaN of arms of fewer than 20 rounds or always sure.
 
-    Shapes: action, propensity of the chosen arm (T,), possible (K,); returns (K,).
+    Shapes: (K,), of rounds that chose each arm, the sums of 1 / p and 1 / p^2 over them, and the rounds in
+    which it may have been chosen; returns (K,).
     """
-    size = len(possible)
-    pulls = np.bincount(action, minlength=size)
-    inverse = np.bincount(action, weights=1.0 / propensity, minlength=size)
-    variance = np.bincount(action, weights=(1.0 - propensity) / propensity**2, minlength=size)
-    usable = (pulls >= _LEAST_ROUNDS) & (variance > 0.0)
+    variance = squares - inverse
+    usable = (pulls >= _LEAST_ROUNDS) & (variance > _SAME * squares)
     return np.where(usable, (inverse - possible) / np.sqrt(np.where(usable, variance, 1.0)), np.nan)
 
 
@@ -287,9 +283,19 @@ class PropensityFacts(UnitFacts):
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         found = calibration_caution(miscalibration(self.log, draws))
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
-            possible = self.log.n_rounds - self.impossible
-            found += chosen_alone_caution(self.log.arrays.action, self.propensity, possible, self.log.arms)
+            found += chosen_alone_caution(self._frequencies, self.log.arms)
         return (*found, CONTRADICTED) if self.log.adaptive and self._never_move else found
+
+    @property
+    def _frequencies(self) -> FloatArray:
+        """How far the arms were chosen by their own propensities; shape (K,)."""
+        sums = self._inverse_powers(1), self._inverse_powers(2)
+        return frequency_statistics(self.pulls, *sums, self.log.n_rounds - self.impossible)
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether the chosen arms' propensities alone show that an arm was impossible in some batch."""
+        return self.partial_propensities is not None
 
     @cached_property
     def impossible(self) -> IntArray:

@@ -15,7 +15,12 @@ from adaptinf.inference.validity.assignment import (
     association_of_counts,
     shares_pvalue_of_counts,
 )
-from adaptinf.inference.validity.calibration import CONTRADICTED, calibration_caution, miscalibrated_sums
+from adaptinf.inference.validity.calibration import (
+    CONTRADICTED,
+    calibration_caution,
+    chosen_alone_caution,
+    miscalibrated_sums,
+)
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.faults import SUM_TOLERANCE
@@ -202,8 +207,13 @@ class SumsProfile(LogProfile):
 
     @property
     def partial_propensities(self) -> None:
-        """None: what the chosen arms' propensities rule out is read from rows."""
+        """None: what the chosen arms' propensities rule out is known by batch, and not by round."""
         return None
+
+    @property
+    def rules_out(self) -> bool:
+        """Whether the chosen arms' propensities alone show that an arm was impossible in some batch."""
+        return not (self.knows_every_propensity or bool(self.cells.possible.all()))
 
     @property
     def batched(self) -> bool:
@@ -286,7 +296,7 @@ class SumsProfile(LogProfile):
         if self.estimated:
             return self.share_cautions
         if not self.knows_every_propensity:
-            told = self.share_cautions
+            told = self.share_cautions + chosen_alone_caution(self._frequencies, self.log.arms)
         else:
             told = calibration_caution(miscalibrated_sums(self.cells))
         return (*told, CONTRADICTED) if self.log.adaptive and self._never_move else told

@@ -126,7 +126,7 @@ def chosen_alone_note(profile: LogProfile) -> str:
         "an arm without rounds in a batch counts as impossible there if the propensities of the others add "
         "up to 1; elsewhere "
     )
-    where = "" if profile.partial_propensities is None else ruled_out
+    where = ruled_out if profile.rules_out else ""
     return f"The log has the chosen arm's propensity alone: {where}that each arm could be chosen is assumed."
 
 

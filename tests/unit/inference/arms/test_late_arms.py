@@ -14,7 +14,7 @@ from adaptinf.inference.diagnostics.propensities import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.validation.batches import propensities_as_far_as_known
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 RATES = np.array([0.04, 0.04, 0.06])
 
@@ -37,6 +37,18 @@ def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
 def full_of(frame: pd.DataFrame, every: FloatArray, **options: Any) -> ai.AdaptiveLog:
     wide = frame.assign(**{f"p_{arm}": every[:, place] for place, arm in enumerate("ABD")})
     return log_of(wide, propensities="p_{arm}", **options)
+
+
+COLUMNS: dict[str, Any] = {"action": "arm", "reward": "y", "propensity": "p", "batch": "day"}
+
+
+def answers(log: ai.AdaptiveLog | ai.Sums) -> tuple[ai.Results, ai.Results]:
+    return ai.ArmMeans(log).fit(), ai.Contrast(log, treatment="D", control="A").fit()
+
+
+def frequencies(action: IntArray, own: FloatArray, possible: IntArray) -> FloatArray:
+    sums = [np.bincount(action, own**-power, len(possible)) for power in (0.0, 1.0, 2.0)]
+    return frequency_statistics(*sums, possible)
 
 
 def same(one: ai.Results, other: ai.Results) -> None:
@@ -150,6 +162,47 @@ class TestFromBatches:
             log_of(pd.DataFrame({**rows, **changed}), propensities="from batches", **options)
 
 
+class TestSums:
+    """An engine's sums rule out, say and caution what rows do."""
+
+    def test_the_right_values(self) -> None:
+        frame, _ = late()
+        sums = ai.aggregate(frame, **COLUMNS, reward_range=(0, 1))
+        log = log_of(frame, batch="day")
+        for one, other in zip(answers(sums), answers(log), strict=True):
+            assert one.cautions == other.cautions
+            np.testing.assert_allclose(one.bse, other.bse, rtol=5e-3)  # means of earlier batches, not rounds
+            np.testing.assert_allclose(one.estimate, other.estimate, atol=0.1 * float(one.bse.min()))
+            assert "counts as impossible there" in str(one.summary())
+        assert abs(answers(sums)[0].params["D"] - 0.06) < 2.0 * answers(sums)[0].bse["D"]
+
+    def test_where_shares_move_within_batches_it_says_which_arm(self) -> None:
+        rng = np.random.default_rng(8)
+        share = np.repeat(rng.dirichlet([5.0, 5.0, 5.0], 80) * 0.85 + 0.05, 125, axis=0)
+        share[:5000, 2] = 0.0
+        share /= share.sum(axis=1, keepdims=True)
+        arm = (rng.random(10_000)[:, None] > share.cumsum(axis=1)).sum(axis=1)
+        frame = pd.DataFrame({"arm": np.array(list("ABD"))[arm], "y": rng.binomial(1, 0.06, 10_000)})
+        frame["p"], frame["day"] = share[np.arange(10_000), arm], np.arange(10_000) // 500
+        sums = ai.aggregate(frame, **COLUMNS)
+        for one in answers(sums):
+            (told,) = [told for told in one.cautions if "not chosen as often as the chosen arms'" in told]
+            assert told.startswith("D (z = -")
+        rows = [told for told in answers(log_of(frame, batch="day"))[0].cautions if told.startswith("D (z")]
+        assert [told for told in answers(sums)[0].cautions if told.startswith("D (z")] == rows
+
+    def test_an_arm_that_was_sure(self) -> None:
+        frame, _ = late()
+        frame.loc[frame["day"] < 2, ["arm", "p"]] = ["A", 1.0]
+        sums, log = ai.aggregate(frame, **COLUMNS, reward_range=(0, 1)), log_of(frame, batch="day")
+        alone = (frame["day"] < 2).sum()
+        assert f"{alone} for B" in str(ai.ArmMeans(sums).fit().summary())
+        np.testing.assert_allclose(ai.ArmMeans(sums).fit().bse, ai.ArmMeans(log).fit().bse, rtol=5e-3)
+        frame.loc[frame.index[5], "arm"] = "B"
+        with pytest.raises(LogValidationError, match="some propensities are 1"):
+            ai.aggregate(frame, **COLUMNS)
+
+
 class TestCaution:
     def test_without_batches_it_says_which_arm(self) -> None:
         log = log_of(late()[0])
@@ -166,14 +219,14 @@ class TestCaution:
         share = rng.dirichlet([4.0, 3.0, 2.0], 300)
         action = (rng.random(300)[:, None] > share.cumsum(axis=1)).sum(axis=1)
         own, possible = share[np.arange(300), action], np.array([300, 290, 280])
-        found = frequency_statistics(action, own, possible)
+        found = frequencies(action, own, possible)
         for code in range(3):
             mine = own[action == code]
             total = sum(1.0 / p for p in mine) - possible[code]
             assert found[code] == pytest.approx(
                 total / np.sqrt(sum((1.0 - p) / p**2 for p in mine)), rel=1e-12
             )
-        assert np.isnan(frequency_statistics(action[:30], own[:30], np.full(4, 30))).sum() >= 2
+        assert np.isnan(frequencies(action[:30], own[:30], np.full(4, 30))).sum() >= 2
         gram = inverse_sums(action, own, 3)
         again = inverse_sums(action, own, 3, np.ones((300, 3), dtype=bool))
         np.testing.assert_allclose(again[0], gram[0], rtol=1e-9)
