@@ -1,6 +1,7 @@
 """The journal of a trial: rows that follow from each other, in one SQLite file, on the disk before an answer.
 
-A row is an entry, as JSON, and the digest of the row before it followed by the entry.
+A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
+so that nobody who is told digests alone can guess what stands between them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
 
+SALT, _SALT_BYTES = "salt", 16
 _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
@@ -120,7 +123,9 @@ class Journal:
         try:
             for number, text, digest in self.connection.execute(query).yield_per(_AT_ONCE):
                 head = self._checked(number, text, digest)
-                yield number, decode(json.loads(text)), head
+                entry = decode(json.loads(text))
+                entry.pop(SALT, None)  # rows of the format before have none
+                yield number, entry, head
                 self.rows, self.head = number, head
         except FAILURES as error:
             raise self.told(error, "read") from error
@@ -140,7 +145,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add a row."""
-        text = json.dumps(encode(entry), separators=(",", ":"))
+        text = json.dumps(salted(encode(entry)), separators=(",", ":"))
         head = self.head if self._appended is None else self._appended[1]
         number, digest = self.next, _digest(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
@@ -276,6 +281,14 @@ class Journal:
 
 def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql(connection.info["begin"])
+
+
+def salted(entry: Entry) -> Entry:
+    """An entry with 128 bits that only who has the file knows, whatever else of it can be guessed.
+
+    They are the system's, and no coins of the trial's seed: a replay reads over them.
+    """
+    return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}
 
 
 def _digest(before: str, text: str) -> str:
