@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
+from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.plain import decode, encode
 
 try:
@@ -59,12 +60,13 @@ class Journal:
         self.path, self.rows, self.head = path, 0, _START
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
-        if not create and not path.exists():
+        if create:
+            make_owners(path)
+        elif not path.exists():
             raise FileError(str(path), "read", "there is no such file: Trial.create makes a trial")
-        mode = "rwc" if create else "rw"
 
         def opened() -> sqlite3.Connection:
-            name = f"file:{quote(os.path.abspath(path))}?mode={mode}"
+            name = f"file:{quote(os.path.abspath(path))}?mode=rw"
             driver = sqlite3.connect(
                 name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
@@ -92,6 +94,11 @@ class Journal:
         try:
             if sa.inspect(self.connection).get_table_names():
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+            if owners_alone(self.path) is False:
+                problem = (
+                    "an empty file of that name is there, and open to others: remove it, or name another"
+                )
+                raise FileError(str(self.path), "written", problem)
             _ROWS.create(self.connection)
             also()
             if "noise" in entry:
@@ -281,6 +288,30 @@ class Journal:
 
 def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql(connection.info["begin"])
+
+
+def make_owners(path: Path) -> None:
+    """Make the file, for its owner alone, before SQLite does; one that is there stays.
+
+    No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask is.
+
+    Raises
+    ------
+    FileError
+        If it cannot be made.
+    """
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    with told(path, "written"):
+        try:
+            handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        except FileExistsError:
+            handle = os.open(path, flags)
+        os.close(handle)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that SQLite may have: the database, and those beside it."""
+    return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]
 
 
 def salted(entry: Entry) -> Entry:
