@@ -31,11 +31,16 @@ def as_path(subject: str, name: str, value: Any, more: str = "") -> Path:
     return path
 
 
-def atomic_write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+OWNER_ONLY = 0o600
+"""Mode of a file that nobody but its owner may read or write."""
+
+
+def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool = False) -> None:
     """Write a file by `fill`: whatever interrupts, its name holds the old content whole, or the new one.
 
-    A link is followed; an existing file keeps its mode, and its owner where the system allows it. A device
-    or a pipe is written as it is.
+    A link is followed; an existing file keeps its mode, and its owner where the system allows it. A new one
+    has what the umask leaves. With `owner_only` both are 0600, from the first byte on. A device or a pipe is
+    written as it is.
     """
     with told(path, "written"):
         if "\0" in str(path):
@@ -46,7 +51,7 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
                 fill(stream)
             return
         place = real(path)
-        publish(stage(place, fill), place)
+        publish(stage(place, fill, owner_only=owner_only), place)
 
 
 def real(path: Path) -> Path:
@@ -54,26 +59,29 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def stage(place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None) -> Path:
+def stage(
+    place: Path, fill: Callable[[BinaryIO], Any], like: Path | None = None, owner_only: bool = False
+) -> Path:
     """A temporary file beside `place`, filled and on the disk; none where anything fails.
 
-    It has the mode and owner of the file at `place`, or where there is none those of the file `like`.
+    It has the mode and owner of the file at `place`, or where there is none those of the file `like`; with
+    `owner_only` it has mode 0600.
     """
     old = _checked_status(place)
     if old is None and like is not None:
         old = _checked_status(like)
     _sweep(place)
     temporary = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.tmp")
+    mode = OWNER_ONLY if owner_only else 0o666 if old is None else stat.S_IMODE(old.st_mode)
     try:
         # Never more open than the file that it will be.
-        handle = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IMODE(old.st_mode) if old else 0o666
-        )
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:
             fill(file)
             file.flush()
             if old is not None:
-                _keep_owner_and_mode(temporary, old)
+                _keep_owner(temporary, old)
+                os.chmod(temporary, mode)
             os.fsync(file.fileno())
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -89,6 +97,15 @@ def publish(temporary: Path, place: Path) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(place.parent)
+
+
+def owners_alone(path: Path) -> bool | None:
+    """Whether nobody but its owner may touch a file; None where there is none, or no such modes."""
+    if os.name != "posix":
+        return None
+    with contextlib.suppress(OSError):
+        return not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return None
 
 
 def same_file(first: Path, second: Path) -> bool:
@@ -142,11 +159,10 @@ def _checked_status(place: Path) -> os.stat_result | None:
     return status
 
 
-def _keep_owner_and_mode(temporary: Path, old: os.stat_result) -> None:
+def _keep_owner(temporary: Path, old: os.stat_result) -> None:
     if hasattr(os, "chown"):
         with contextlib.suppress(PermissionError):
             os.chown(temporary, old.st_uid, old.st_gid)
-    os.chmod(temporary, stat.S_IMODE(old.st_mode))
 
 
 def _sweep(place: Path) -> None:

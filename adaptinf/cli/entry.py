@@ -320,7 +320,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         print(_ascii_json(text) if arguments.format == "json" and not _holds(text) else text)
     else:
-        atomic_write(Path(arguments.output), lambda file: file.write(f"{text}\n".encode()))
+        place = Path(arguments.output)
+        atomic_write(place, lambda file: file.write(f"{text}\n".encode()), log.owner_only)
     return 0
 
 

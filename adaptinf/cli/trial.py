@@ -6,7 +6,8 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,7 +191,9 @@ def run_trial(arguments: argparse.Namespace) -> int:
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return 0
-    with Trial.open(arguments.file) as trial:
+    with _warned():
+        trial = Trial.open(arguments.file)
+    with trial:
         if arguments.action in _FIELDS:
             return _answer(trial, arguments)
         if arguments.action == "unblind":
@@ -219,9 +222,8 @@ def _created(arguments: argparse.Namespace) -> Trial:
     from adaptinf.trial import Trial
 
     design = _design({"name": arguments.design, "parameters": arguments.parameters})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", AdaptinfWarning)
-        trial = Trial.create(
+    with _warned():
+        return Trial.create(
             arguments.file,
             design,
             arguments.arm,
@@ -232,9 +234,16 @@ def _created(arguments: argparse.Namespace) -> Trial:
             reward_range=tuple(arguments.reward_range),
             outcome_window=arguments.outcome_window,
         )
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Say what is warned of as a command does, without a place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AdaptinfWarning)
+        yield
     for warning in caught:
         print(f"adaptinf trial: {warning.message}", file=sys.stderr)
-    return trial
 
 
 def _design(given: Any) -> Design:

@@ -336,8 +336,13 @@ class AdaptiveLog(LogColumns, Publishable):
             If the log is not one that a user's frame could make, so that it would be refused when it is read.
         FileError
             If the file cannot be written; one that is there stays as it is.
+
+        Notes
+        -----
+        The log of a trial, and one that was read from a file which only its owner may read, is written as
+        such a file (mode 0600) whatever the umask is, also over one that was more open.
         """
-        write_file(path, self._stored(), "parquet")
+        write_file(path, self._stored(), "parquet", self.owner_only)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the log as CSV, with everything else in ``<path>.json``; `read_log` restores an equal log.
@@ -355,8 +360,13 @@ class AdaptiveLog(LogColumns, Publishable):
             If the log is not one that a user's frame could make, so that it would be refused when it is read.
         FileError
             If the file cannot be written; one that is there stays as it is.
+
+        Notes
+        -----
+        The log of a trial, and one that was read from a file which only its owner may read, is written as
+        such a file (mode 0600) whatever the umask is, also over one that was more open.
         """
-        write_file(path, self._stored(), "csv")
+        write_file(path, self._stored(), "csv", self.owner_only)
 
     def equals(self, other: AdaptiveLog) -> bool:
         """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""

@@ -41,6 +41,8 @@ class Promises:
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
+    owner_only: bool = False
+    """Whether files of it are for their owner alone: of a trial, or read from such a file."""
 
     def _promise(self, metadata: Metadata) -> None:
         """Take over what is said; rewards are promised what follows from the whole, unless it is given."""

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.files import owners_alone
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.files import read_file
@@ -69,7 +70,9 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
         if options:
             problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
             raise ParameterError("read_log", [problem])
-        return AdaptiveLog._restored(content)
+        log = AdaptiveLog._restored(content)
+        log.owner_only = owners_alone(Path(path)) is True
+        return log
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
@@ -103,6 +106,7 @@ def named_log(
     kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"
     unused = [str(name) for name in frame.columns if name not in log.columns]
     left = [Reading("left out", f"columns that nothing asked for: {', '.join(unused)}")] if unused else []
+    log.owner_only = owners_alone(path) is True
     return log.read_from(f"{kind} {path.name}", [*kept, *left])
 
 

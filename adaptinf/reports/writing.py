@@ -81,7 +81,8 @@ def report(
     Notes
     -----
     The file needs nothing else: it holds its pictures, and asks no server for anything. All texts of the log
-    are escaped. The same call writes the same bytes with the same versions: there is no date in it. Pictures
+    are escaped. A report of a trial is for its owner alone (mode 0600), as are the files of the trial's log.
+    The same call writes the same bytes with the same versions: there is no date in it. Pictures
     need matplotlib; without it the report says so in their place.
 
     The report shows raw data by arm and is not covered by a privacy guarantee, unless the result is from the
@@ -117,7 +118,9 @@ def report(
             why = str(error)
     heading = title or "Report of an adaptive experiment"
     text = _written(results, source, found, why, alpha, heading, call, plan)
-    atomic_write(place, lambda file: file.write(text.encode("utf-8")))
+    told = [source, *([] if results is None else [results.facts])]
+    owner_only = any(one.owner_only for one in told if one is not None)
+    atomic_write(place, lambda file: file.write(text.encode("utf-8")), owner_only)
 
 
 def _checked(

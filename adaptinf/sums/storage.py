@@ -48,7 +48,7 @@ class StoredSums:
     by_unit: UnitTotals | None = None
 
 
-def write_stored(path: Any, sums: StoredSums) -> None:
+def write_stored(path: Any, sums: StoredSums, owner_only: bool = False) -> None:
     """Write sums: the file is there whole, or as it was before."""
     place = _place("Sums.to_parquet", path)
     columns = _columns(sums)
@@ -74,7 +74,7 @@ def write_stored(path: Any, sums: StoredSums) -> None:
     told = header | {"digest": content_digest(header, None, columns)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({KEY: json.dumps(told, allow_nan=False).encode()})
-    atomic_write(place, lambda file: pq.write_table(table, file))
+    atomic_write(place, lambda file: pq.write_table(table, file), owner_only)
 
 
 def read_stored(path: Any) -> StoredSums:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.promises import Promises, source_note
@@ -296,6 +298,7 @@ class Sums(WithFurther, Grouped, Promises):
         sums = cls.__new__(cls)
         metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
         sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False, by_unit=by_unit)
+        sums.owner_only = log.owner_only
         return sums
 
     def __add__(self, other: object) -> Sums:
@@ -309,6 +312,7 @@ class Sums(WithFurther, Grouped, Promises):
         }
         sums = self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
         sums.share_movement = joint_movement(self, other)
+        sums.owner_only = self.owner_only or other.owner_only
         return sums
 
     def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
@@ -319,6 +323,7 @@ class Sums(WithFurther, Grouped, Promises):
         sums = type(self).__new__(type(self))
         about = self.reward_range, metadata, context
         sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
+        sums.owner_only = self.owner_only
         return sums
 
     @property
@@ -343,7 +348,7 @@ class Sums(WithFurther, Grouped, Promises):
         """
         metadata = {name: getattr(self, name) for name in METADATA}
         also = {name: getattr(self, name) for name in _ALSO}
-        write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit))
+        write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit), self.owner_only)
 
     @classmethod
     def read_parquet(cls, path: str | PathLike[str]) -> Sums:
@@ -371,6 +376,7 @@ class Sums(WithFurther, Grouped, Promises):
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
         kept = {"shares": also["shares"], "moved": also["share_movement"], "by_unit": stored.by_unit}
         sums._fill(stored.parts, stored.arms, *told, **kept)
+        sums.owner_only = owners_alone(Path(path)) is True
         return sums
 
     def _rounds_by_arm(self) -> FloatArray:

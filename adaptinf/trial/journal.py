@@ -1,6 +1,7 @@
 """The journal of a trial: rows that follow from each other, in one SQLite file, on the disk before an answer.
 
-A row is an entry, as JSON, and the digest of the row before it followed by the entry.
+A row is an entry, as JSON, and the digest of the row before it followed by the entry. Each entry has a salt,
+so that nobody who is told digests alone can guess what stands between them.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
+from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.plain import decode, encode
 
 try:
@@ -22,6 +25,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("a live trial", "SQLAlchemy", "trial") from error
 
+SALT, _SALT_BYTES = "salt", 16
 _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
@@ -56,12 +60,13 @@ class Journal:
         self.path, self.rows, self.head = path, 0, _START
         self._appended: tuple[int, str] | None = None
         self._waiting: dict[sa.Insert, list[dict[str, Any]]] = {}
-        if not create and not path.exists():
+        if create:
+            make_owners(path)
+        elif not path.exists():
             raise FileError(str(path), "read", "there is no such file: Trial.create makes a trial")
-        mode = "rwc" if create else "rw"
 
         def opened() -> sqlite3.Connection:
-            name = f"file:{quote(os.path.abspath(path))}?mode={mode}"
+            name = f"file:{quote(os.path.abspath(path))}?mode=rw"
             driver = sqlite3.connect(
                 name, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
@@ -89,6 +94,11 @@ class Journal:
         try:
             if sa.inspect(self.connection).get_table_names():
                 raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+            if owners_alone(self.path) is False:
+                problem = (
+                    "an empty file of that name is there, and open to others: remove it, or name another"
+                )
+                raise FileError(str(self.path), "written", problem)
             _ROWS.create(self.connection)
             also()
             if "noise" in entry:
@@ -120,7 +130,9 @@ class Journal:
         try:
             for number, text, digest in self.connection.execute(query).yield_per(_AT_ONCE):
                 head = self._checked(number, text, digest)
-                yield number, decode(json.loads(text)), head
+                entry = decode(json.loads(text))
+                entry.pop(SALT, None)  # rows of the format before have none
+                yield number, entry, head
                 self.rows, self.head = number, head
         except FAILURES as error:
             raise self.told(error, "read") from error
@@ -140,7 +152,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add a row."""
-        text = json.dumps(encode(entry), separators=(",", ":"))
+        text = json.dumps(salted(encode(entry)), separators=(",", ":"))
         head = self.head if self._appended is None else self._appended[1]
         number, digest = self.next, _digest(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
@@ -276,6 +288,38 @@ class Journal:
 
 def _begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql(connection.info["begin"])
+
+
+def make_owners(path: Path) -> None:
+    """Make the file, for its owner alone, before SQLite does; one that is there stays.
+
+    No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask is.
+
+    Raises
+    ------
+    FileError
+        If it cannot be made.
+    """
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    with told(path, "written"):
+        try:
+            handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        except FileExistsError:
+            handle = os.open(path, flags)
+        os.close(handle)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that SQLite may have: the database, and those beside it."""
+    return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]
+
+
+def salted(entry: Entry) -> Entry:
+    """An entry with 128 bits that only who has the file knows, whatever else of it can be guessed.
+
+    They are the system's, and no coins of the trial's seed: a replay reads over them.
+    """
+    return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}
 
 
 def _digest(before: str, text: str) -> str:

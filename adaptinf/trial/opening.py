@@ -23,7 +23,10 @@ from adaptinf.trial.coins import Coins, fresh_seed
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import private_terms
 
-FORMAT = 2
+FORMAT = 3
+"""Since it rows are salted."""
+_FORMATS = (2, FORMAT)
+"""Files of these go on."""
 _DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
 _DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
 
@@ -103,7 +106,7 @@ def design_of(path: str, entry: Entry, given: Any) -> Design:
     FileError, ParameterError
         If the file is of another format, or the design that is given is not that of the trial.
     """
-    if entry["format"] != FORMAT:
+    if entry["format"] not in _FORMATS:
         when = "a later" if entry["format"] > FORMAT else "an earlier"
         problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
         raise FileError(path, "read", f"{problem}: go on with that version")

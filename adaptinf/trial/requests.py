@@ -31,7 +31,8 @@ class Requests:
     def __init__(self, journal: Journal, design: Design | None) -> None:
         self.journal, self._design = journal, design
         self._replay: Replay | None = None
-        self._snapshots, self._sealing = Snapshots(journal), Sealing(journal)
+        self._sealing = Sealing(journal)
+        self._snapshots = Snapshots(journal, self._sealing)
         self._kept, self._stale, self._copied = 0, False, True
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
@@ -117,6 +118,7 @@ class Requests:
         elif entry["kind"] == "erase":
             self._sealing.destroy(entry["decision"])
             self._snapshots.drop()
+            self._sealing.renew_snapshots()
             self._stale = True
         elif entry["kind"] == "finish":  # nobody comes any more who would have to be known again
             self._sealing.destroy(MARKS)
@@ -131,19 +133,14 @@ class Requests:
             return
         try:
             self.journal.begin()
-            if self._still_copied():  # which is left as it is
-                self.journal.rollback()
-                return
-            self._kept = self._written(replay)
-            self.journal.commit()
+            if not self._still_copied():  # a copy is left as it is
+                self._kept = self._written(replay)
+                self.journal.commit()
         except (AdaptinfError, *FAILURES):
             self._kept = rows  # the next attempt is as many rows away
-            self.journal.rollback()
-        except BaseException:
-            self.journal.rollback()
-            raise
         finally:
             self._stale = False
+            self._end()
 
     def _written(self, replay: Replay) -> int:
         """The row of the snapshot, after one was written where it is due."""

@@ -2,7 +2,8 @@
 
 A row's sealed fields are JSON, padded, under AES-256-GCM with a fresh nonce, bound to the number of the row.
 The digests of the rows cover the ciphertexts, and the secrets lie in a table beside them: where one is
-destroyed nobody can read what it sealed, and the rows still follow from each other.
+destroyed nobody can read what it sealed, and the rows still follow from each other. Snapshots, which hold
+fields of all participants, have one secret, which an erasure changes.
 """
 
 from __future__ import annotations
@@ -35,10 +36,13 @@ SEALED = {
 """Fields that only who has the secret of a row's decision can read, by the kind of the row."""
 GONE = "gone"
 """In an entry: its sealed fields cannot be read any more, as the secret was destroyed."""
-MARKS = 0
-"""Number of the secret under which names and keys that were erased are known again; others are decisions."""
+MARKS, SNAPSHOTS = 0, -1
+"""Numbers of two secrets: under the first, names and keys that were erased are known again; the other seals
+snapshots. All further ones are decisions."""
 _BYTES, _NONCE, _PADDED, _MARK = 32, 12, 32, 32
 _DESTROYED = bytes(_BYTES)
+_LAYOUT = b"sealed\0\1"
+"""What a sealed snapshot begins with."""
 _TABLE = sa.Table(
     "secrets",
     sa.MetaData(),
@@ -70,10 +74,9 @@ class Sealing:
             return entry
         decision = _decision(entry)
         secret = self.secret(decision) or self._add(decision)
-        nonce = secrets.token_bytes(_NONCE)
         text = json.dumps(encode({name: entry[name] for name in names}), separators=(",", ":")).encode()
         text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
-        content = nonce + AESGCM(secret).encrypt(nonce, text, _place(number, entry))
+        content = _closed(secret, text, _place(number, entry))
         kept = {name: value for name, value in entry.items() if name not in names}
         return {**kept, "sealed": base64.b64encode(content).decode()}
 
@@ -93,11 +96,38 @@ class Sealing:
             if secret is None:
                 return {**kept, GONE: True}
             content = base64.b64decode(entry["sealed"], validate=True)
-            text = AESGCM(secret).decrypt(content[:_NONCE], content[_NONCE:], _place(number, entry))
+            text = _opened(secret, content, _place(number, entry))
             return {**kept, **decode(json.loads(text))}
         except (InvalidTag, ValueError, KeyError, TypeError) as error:
             problem = f"the sealed fields of row {number} do not fit their secret"
             raise JournalError(str(self._journal.path), problem) from error
+
+    def sealed_snapshot(self, content: bytes, place: str) -> bytes:
+        """What a snapshot keeps under a name of its own, as the file has it."""
+        secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
+        return _LAYOUT + _closed(secret, content, place.encode())
+
+    def opened_snapshot(self, content: bytes, place: str) -> bytes | None:
+        """What `sealed_snapshot` was given; None of a layout before, which was not sealed.
+
+        Raises
+        ------
+        JournalError
+            If it does not fit the secret.
+        """
+        if not content.startswith(_LAYOUT):
+            return None
+        secret = self.secret(SNAPSHOTS)
+        try:
+            return _opened(secret or _DESTROYED, content.removeprefix(_LAYOUT), place.encode())
+        except (InvalidTag, ValueError):
+            problem = "its snapshot does not fit its secret"
+            raise JournalError(str(self._journal.path), problem) from None
+
+    def renew_snapshots(self) -> None:
+        """Make unreadable what was left of snapshots: the next ones have another secret."""
+        if self.secret(SNAPSHOTS) is not None:
+            self._overwrite(SNAPSHOTS, secrets.token_bytes(_BYTES))
 
     def secret(self, number: int) -> bytes | None:
         """A secret; None where there is none, or it was destroyed."""
@@ -123,6 +153,7 @@ class Sealing:
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """What is wrong with the secrets of so many decisions, of which some were erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
+        known.pop(SNAPSHOTS, None)
         wanted = set(range(MARKS, decisions + 1))
         odd = sorted(wanted ^ set(known))
         whole = sorted(number for number in gone & set(known) if known[number] != _DESTROYED)
@@ -133,7 +164,10 @@ class Sealing:
 
     def destroy(self, number: int) -> None:
         """Overwrite a secret where it lies: a deleted row could leave a copy in its page."""
-        change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=_DESTROYED)
+        self._overwrite(number, _DESTROYED)
+
+    def _overwrite(self, number: int, secret: bytes) -> None:
+        change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=secret)
         self._journal.write()
         self._many.pop(number, None)
         try:
@@ -162,6 +196,15 @@ class Sealing:
             return list(self._journal.connection.execute(query, values).all())
         except FAILURES as error:
             raise self._journal.told(error, "read") from error
+
+
+def _closed(secret: bytes, text: bytes, place: bytes) -> bytes:
+    nonce = secrets.token_bytes(_NONCE)
+    return nonce + AESGCM(secret).encrypt(nonce, text, place)
+
+
+def _opened(secret: bytes, content: bytes, place: bytes) -> bytes:
+    return AESGCM(secret).decrypt(content[:_NONCE], content[_NONCE:], place)
 
 
 def _decision(entry: Entry) -> int:

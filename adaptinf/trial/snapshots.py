@@ -2,7 +2,8 @@
 
 A snapshot is a cache at a row of the journal. What came between two snapshots is a part, which is written
 once; the digest of a part covers those before it. The design's memory is written anew each time, and its
-digest covers all parts, the number of the row and the row's own digest.
+digest covers all parts, the number of the row and the row's own digest. Both are sealed, as the names, keys
+and contexts in the rows are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from adaptinf.compilation import package_hash
 from adaptinf.errors import JournalError
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.journal import FAILURES, Journal
+from adaptinf.trial.sealing import Sealing
 
 _TABLES = sa.MetaData()
 _PARTS = sa.Table(
@@ -56,11 +58,11 @@ class Snapshot(NamedTuple):
 class Snapshots:
     """The snapshot in the file of a journal, read and written in the journal's transactions."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, sealing: Sealing) -> None:
+        self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, all of it checked; None where there is none, or one of other versions of the code.
+        """The snapshot, all of it checked; None where there is none, or one of another version of the code.
 
         Raises
         ------
@@ -76,7 +78,7 @@ class Snapshots:
             before, parts = "", []
             for row, packed, stated in rows:
                 before = self._matching(_part_digest(before, row, packed), stated)
-                parts.append(packed)
+                parts.append((row, packed))
             self._matching(_state_digest(before, number, head, content), digest)
         except FAILURES as error:
             raise self._journal.told(error, "read") from error
@@ -84,10 +86,15 @@ class Snapshots:
             raise self._damaged() from error
         if head != self._journal.digest(number):
             raise self._damaged()
-        state = unpacked(content)
-        if state["versions"] != versions():
+        state = self._state(number, content)
+        if state is None or state["versions"] != versions():
             return None
-        return Snapshot(number, head, list(map(unpacked, parts)), state)
+        opened = [self._sealing.opened_snapshot(packed, f"part {row}") for row, packed in parts]
+        return Snapshot(number, head, [unpacked(part) for part in opened if part is not None], state)
+
+    def _state(self, number: int, content: bytes) -> Any:
+        opened = self._sealing.opened_snapshot(content, f"state {number}")
+        return None if opened is None else unpacked(opened)
 
     def _row(self) -> Any:
         if not sa.inspect(self._journal.connection).has_table(_STATE.name):
@@ -115,8 +122,8 @@ class Snapshots:
             return 0, Marks()
         number, head, content, digest = found
         self._matching(_state_digest(self._before(), number, head, content), digest)
-        state = unpacked(content)
-        if state["versions"] != versions():
+        state = self._state(number, content)
+        if state is None or state["versions"] != versions():
             raise self._damaged()
         decided, told, amended, keys = state["marks"]
         return number, Marks(decided, told, amended, tuple(keys))
@@ -130,7 +137,9 @@ class Snapshots:
         """Add what came since the last snapshot, and the state after the rows that have been read."""
         connection, number, head = self._journal.connection, self._journal.rows, self._journal.head
         _TABLES.create_all(connection)
-        packed, content = pack(part), pack({**state, "versions": versions()})
+        packed = self._sealing.sealed_snapshot(pack(part), f"part {number}")
+        whole = pack({**state, "versions": versions()})
+        content = self._sealing.sealed_snapshot(whole, f"state {number}")
         digest = _part_digest(self._before(), number, packed)
         connection.execute(sa.insert(_PARTS), {"number": number, "content": packed, "digest": digest})
         connection.execute(sa.delete(_STATE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +12,12 @@ from typing import Any
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.files import as_path, atomic_write
+from adaptinf.files import as_path, atomic_write, owners_alone
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
-from adaptinf.trial.journal import Journal
+from adaptinf.trial.journal import Journal, files_of
 from adaptinf.trial.nodes import as_restored
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
@@ -72,7 +73,8 @@ class Trial(Operations):
         Parameters
         ----------
         path : path
-            The SQLite file, which must not hold anything yet; ``"sqlite:///..."`` means the same.
+            The SQLite file, which must not hold anything yet; ``"sqlite:///..."`` means the same. It and what
+            SQLite puts beside it are for their owner alone (mode 0600), whatever the umask is.
         design : Design
             What decides. A private design draws exact noise of OpenDP; one that has none is refused.
         arms : list of labels, or int
@@ -149,7 +151,8 @@ class Trial(Operations):
         Warns
         -----
         AdaptinfWarning
-            If the snapshot is damaged: every decision was made again then.
+            If the snapshot is damaged: every decision was made again then. If others than the owner may open
+            the file: they see all outcomes and names, and with the seed the next arms.
         """
         place = _place("Trial.open", path)
         journal = Journal(place)
@@ -159,6 +162,7 @@ class Trial(Operations):
             requests = Requests(journal, design)
             requests.read(lambda _: None)
             requests.keep()
+            _warn_of_readers(place)
         except BaseException:
             journal.close()
             raise
@@ -244,11 +248,14 @@ class Trial(Operations):
         Returns
         -------
         AdaptiveLog
-            A copy; the trial goes on. Units of participants who were erased have names that tell nothing.
+            A copy; the trial goes on. Units of participants who were erased have names that tell nothing. The
+            files that it writes are for their owner alone (mode 0600).
         """
 
         def made(replay: Replay) -> AdaptiveLog:
-            return as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            made = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            made.owner_only = True
+            return made
 
         return self._requests.read(made)
 
@@ -309,7 +316,7 @@ class Trial(Operations):
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
 
-        The copy can be read. `restore` lets it take the trial's place.
+        The copy can be read. `restore` lets it take the trial's place. It is for its owner alone (mode 0600).
 
         Parameters
         ----------
@@ -320,7 +327,7 @@ class Trial(Operations):
         if place.exists():
             raise FileError(str(place), "written", "there is a file of that name already")
         content = self._requests.read(lambda _: self._requests.journal.content())
-        atomic_write(place, lambda file: file.write(content))
+        atomic_write(place, lambda file: file.write(content), owner_only=True)
 
     def close(self) -> None:
         """Let go of the file. The trial itself goes on: `open` opens it again."""
@@ -339,6 +346,17 @@ class Trial(Operations):
 
     def __repr__(self) -> str:
         return f"Trial({str(self._requests.journal.path)!r})"
+
+
+def _warn_of_readers(place: Path) -> None:
+    """Say that a file is more open than one that `create` makes."""
+    wide = [file for file in files_of(place) if owners_alone(file) is False]
+    if wide:
+        names = " ".join(shlex.quote(str(file)) for file in wide)
+        problem = (
+            "others than the owner may open the trial's file, which has all outcomes, names and the next arms"
+        )
+        warnings.warn(f"{problem}: chmod 600 {names}", AdaptinfWarning, stacklevel=3)
 
 
 def _place(subject: str, path: Any) -> Path:

@@ -36,6 +36,8 @@ class LogFacts:
         What the participants of auxiliary logs are promised, one per log.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
+    owner_only : bool
+        Whether files about it are for their owner alone.
     """
 
     n_rounds: int
@@ -47,6 +49,7 @@ class LogFacts:
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
     readings: tuple[str, ...] = ()
+    owner_only: bool = False
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False) -> LogFacts:
@@ -66,4 +69,5 @@ class LogFacts:
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
+            owner_only=log.owner_only,
         )

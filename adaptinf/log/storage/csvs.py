@@ -45,7 +45,7 @@ from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 
 
-def write_csv(path: Path, log: StoredLog) -> None:
+def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
     """Write a log as CSV, and its metadata beside it as ``<path>.json``."""
     releases = encode_releases(log.releases)
     header = header_of(log, releases)
@@ -61,12 +61,13 @@ def write_csv(path: Path, log: StoredLog) -> None:
             lambda file: text.to_csv(
                 file, index=False, na_rep="nan", lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
             ),
+            owner_only=owner_only,
         )
         try:
             whole = header | {"sha256": file_digest(table), "releases": releases}
             # Of a table that others may not read, the metadata may not be read either.
             like = sidecar if sidecar.exists() else table
-            publish(stage(waiting, lambda file: file.write(_json(whole)), like), waiting)
+            publish(stage(waiting, lambda file: file.write(_json(whole)), like, owner_only), waiting)
             publish(table, place)
         finally:
             table.unlink(missing_ok=True)

@@ -22,12 +22,12 @@ _PARQUET = (".parquet", ".pq")
 _CSV = (".csv",)
 
 
-def write_file(path: Any, log: StoredLog, kind: str) -> None:
+def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -> None:
     """Write a log as ``"parquet"`` or ``"csv"``: the file is there whole, or as it was before."""
     place = as_path(f"AdaptiveLog.to_{kind}", "path", path)
     _check_suffix(place, _PARQUET if kind == "parquet" else _CSV)
     write = write_parquet if kind == "parquet" else write_csv
-    write(place, log)
+    write(place, log, owner_only)
 
 
 def read_file(path: Any, named: bool) -> RestoredLog | pd.DataFrame:

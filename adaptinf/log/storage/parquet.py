@@ -35,7 +35,7 @@ _KEY = b"adaptinf"
 _RELEASES_KEY = b"adaptinf.releases"
 
 
-def write_parquet(path: Path, log: StoredLog) -> None:
+def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
     """Write a log with its metadata in the schema of the file."""
     releases = encode_releases(log.releases)
     header = header_of(log, releases)
@@ -45,7 +45,7 @@ def write_parquet(path: Path, log: StoredLog) -> None:
         raise ParameterError("AdaptiveLog.to_parquet", [f"Parquet cannot hold a column: {error}"]) from error
     metadata = {_KEY: _json(header), _RELEASES_KEY: base64.b64encode(_deflated(_json(releases)))}
     table = table.replace_schema_metadata(metadata)
-    atomic_write(path, lambda file: pq.write_table(table, file))
+    atomic_write(path, lambda file: pq.write_table(table, file), owner_only)
 
 
 def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:

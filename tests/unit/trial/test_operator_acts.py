@@ -368,12 +368,12 @@ def test_sealed_fields_belong_to_their_row_alone(path: Path) -> None:
 def test_a_file_of_the_first_format_is_refused(path: Path) -> None:
     create(path, Thompson()).close()
     (first,) = entries(path)
-    for number, told in ((1, "an earlier version"), (3, "a later version")):
+    for number, told in ((1, "an earlier version"), (4, "a later version")):
         place = path.with_name(f"{number}.db")
         journal = Journal(place, create=True)
         journal.start({**first, "format": number}, lambda: None)
         journal.close()
-        with pytest.raises(FileError, match=f"{told} of adaptinf wrote it .format {number}; this one has 2"):
+        with pytest.raises(FileError, match=f"{told} of adaptinf wrote it .format {number}; this one has 3"):
             Trial.open(place)
 
 
