@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.coverage import Part, column_coverage, field_coverage, stated_outputs
+from adaptinf.log.collected import declared as declared_parameters
+from adaptinf.log.coverage import Part, field_coverage, public_columns, stated_outputs
 from adaptinf.log.promises import source_note
 from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.stored import storable
@@ -236,20 +237,16 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
     guarantee = _finite_guarantee(log)
     declared = _declared_contexts(log, contexts, guarantee)
     frame = log.frame
-    columns = column_coverage(log, frame.columns, declared)
-    by_round = any(part.name == "action" and part.covered for part in columns)
-    counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
-    columns = (*counted, *(part for part in columns if part.name != "t"))
-    fields = field_coverage(log)
+    columns, fields = public_columns(log, declared), field_coverage(log)
     shown = {part.name for part in (*columns, *fields) if part.covered}
     rounds = None
-    if by_round:
+    if "action" in shown:
         frame["t"] = np.arange(1, log.n_rounds + 1)
         actions = storable({"action": frame["action"].to_numpy()}, log.arms)["action"]
         rounds = frame.assign(action=actions)[[name for name in frame.columns if name in shown]]
     facts = {
         "design": None if log.design is None else log.design.name,
-        "parameters": None if log.design is None else log.design.parameters,
+        "parameters": None if log.design is None else declared_parameters(log.design.parameters),
         "arms": list(log.arms),
         "guarantee_source": log.guarantee_source,
         "noise": log.noise,
@@ -264,7 +261,8 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
 def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
     guarantee = log.guarantee
     if guarantee is None:
-        raise InvalidForLog("public", "it has no privacy guarantee, so nothing of it is covered", ())
+        why = f" ({'; '.join(log.unpromised)})" if log.unpromised else ""
+        raise InvalidForLog("public", f"it has no privacy guarantee, so nothing of it is covered{why}", ())
     if not np.isfinite(guarantee.epsilon):
         reason = f"its guarantee is infinite, so nothing of it is covered ({'; '.join(guarantee.reasons)})"
         raise InvalidForLog("public", reason, ())

@@ -16,7 +16,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.checklist import Known, checklist
-from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts
+from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts, not_covered_told
 from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
 from adaptinf.reports.regulatory import regulatory
@@ -190,7 +190,7 @@ def _written(
         (
             "guarantee",
             "Privacy guarantee",
-            defined(guarantee_facts(log, facts, released=results is not None and results.private)),
+            defined(guarantee_facts(log, facts, released=_released(results))),
         ),
     ]
     if results is not None:
@@ -203,7 +203,11 @@ def _written(
         sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
-    return page(title, lead, sections)
+    return page(title, lead, sections, not_covered_told(log, facts, released=_released(results)))
+
+
+def _released(results: Results | None) -> bool:
+    return results is not None and results.private
 
 
 def _collected(log: AdaptiveLog | Sums | None) -> str:

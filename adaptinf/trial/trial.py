@@ -243,7 +243,7 @@ class Trial(Operations):
         erased : {"keep", "drop"}, optional
             Needed where contexts of participants were erased: ``"keep"`` for a log of all rounds without
             contexts, ``"drop"`` for one without the rounds of these participants, which is right where their
-            being erased has nothing to do with their outcomes.
+            being erased has nothing to do with their outcomes. As nobody knows that, it has no guarantee.
 
         Returns
         -------
@@ -253,9 +253,10 @@ class Trial(Operations):
         """
 
         def made(replay: Replay) -> AdaptiveLog:
-            made = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
-            made.owner_only = True
-            return made
+            log = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            log = log.unpromised_by(replay.ended) if replay.ended else log
+            log.owner_only = True
+            return log
 
         return self._requests.read(made)
 

@@ -34,6 +34,8 @@ class LogFacts:
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
         What the participants of auxiliary logs are promised, one per log.
+    unpromised : tuple of str
+        Why there is no guarantee although the design has one.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     owner_only : bool
@@ -48,6 +50,7 @@ class LogFacts:
     stated: bool = False
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
+    unpromised: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
     owner_only: bool = False
 
@@ -68,6 +71,7 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
+            unpromised=log.unpromised,
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
             owner_only=log.owner_only,
         )
