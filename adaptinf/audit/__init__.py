@@ -14,6 +14,8 @@ from adaptinf.audit.planning.detection import Power, power
 from adaptinf.audit.planning.size_table import SampleSize
 from adaptinf.audit.planning.sizes import sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.coupling.coupled import coupled
+from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
 from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
 from adaptinf.audit.randomization.interval import randomization_interval
 from adaptinf.audit.randomization.results import (
@@ -32,6 +34,8 @@ from adaptinf.audit.studies.runner import study
 __all__ = [
     "AnalysisError",
     "CountStability",
+    "Coupled",
+    "CoupledPair",
     "Coverage",
     "DecorrelationRidge",
     "EpsilonLowerBound",
@@ -48,6 +52,7 @@ __all__ = [
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
+    "coupled",
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
