@@ -71,7 +71,7 @@ def public_columns(log: AdaptiveLog, contexts: Collection[str]) -> tuple[Part, .
     """
     guarantee = log.guarantee
     assert guarantee is not None
-    declared = [name for name in log.frame if name.startswith("propensity") or name == "phase"]
+    declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
     blanked = [] if log.design is None else log.design.parameters.get(BLANKED, [])
     known = [*log.context, *(name for name in blanked if name not in log.context)]
     columns = column_coverage(log, ["t", "action", *declared, *_NEVER, *log.outcomes], contexts)
