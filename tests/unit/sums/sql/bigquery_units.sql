@@ -33,7 +33,8 @@ SELECT
   COALESCE(SUM(`t4`.`moved`), 0) AS `moved`,
   COALESCE(SUM(`t4`.`keeping`), 0) AS `keeping`,
   COALESCE(SUM(`t4`.`sure`), 0) AS `sure`,
-  COALESCE(SUM(`t4`.`unnamed`), 0) AS `unnamed`
+  COALESCE(SUM(`t4`.`unnamed`), 0) AS `unnamed`,
+  COALESCE(SUM(`t4`.`inexact`), 0) AS `inexact`
 FROM (
   SELECT
     `t3`.`unit`,
@@ -41,6 +42,7 @@ FROM (
     `t3`.`above`,
     `t3`.`log`,
     `t3`.`sure`,
+    `t3`.`inexact`,
     `t3`.`inverse_0`,
     `t3`.`inverse_1`,
     `t3`.`weighted_0`,
@@ -81,6 +83,7 @@ FROM (
       COALESCE(SUM(`t2`.`above`), 0) AS `above`,
       COALESCE(SUM(`t2`.`log`), 0) AS `log`,
       COALESCE(SUM(`t2`.`sure`), 0) AS `sure`,
+      COALESCE(SUM(`t2`.`inexact`), 0) AS `inexact`,
       COALESCE(SUM(`t2`.`inverse_0`), 0) AS `inverse_0`,
       COALESCE(SUM(`t2`.`inverse_1`), 0) AS `inverse_1`,
       COALESCE(SUM(`t2`.`weighted_0`), 0) AS `weighted_0`,
@@ -96,6 +99,7 @@ FROM (
     FROM (
       SELECT
         `t1`.`unit`,
+        `t1`.`inexact`,
         `t1`.`arm`,
         `t1`.`__reward`,
         `t1`.`__share_0`,
@@ -163,6 +167,7 @@ FROM (
       FROM (
         SELECT
           `t0`.`user` AS `unit`,
+          0.0 AS `inexact`,
           `t0`.`arm`,
           `t0`.`y` AS `__reward`,
           `t0`.`propensity_a` AS `__share_0`,
