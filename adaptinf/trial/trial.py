@@ -366,7 +366,7 @@ def _warn_of_readers(place: Path) -> None:
         problem = (
             "others than the owner may open the trial's file, which has all outcomes, names and the next arms"
         )
-        warnings.warn(f"{problem}: chmod 600 {names}", AdaptinfWarning, stacklevel=3)
+        warnings.warn(f"{problem}: chmod 600 {names}", AdaptinfWarning, stacklevel=4)
 
 
 def _place(subject: str, path: Any) -> Path:
