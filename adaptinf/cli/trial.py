@@ -34,6 +34,7 @@ _SAID = {
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
     "restore": "let a copy take the place of its trial, which is lost",
+    "moved": "say that the file was moved, and that no other goes on",
     "pause": "assign nobody until it is resumed",
     "resume": "assign again",
     "finish": "end the trial for good",
@@ -133,6 +134,12 @@ def _why_flags(parser: argparse.ArgumentParser, required: bool = False) -> None:
     parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
 
 
+def _restore_flags(parser: argparse.ArgumentParser) -> None:
+    _why_flags(parser, required=True)
+    parser.add_argument("--head", metavar="DIGEST", help="of the last status of the lost file")
+    parser.add_argument("--runs", type=int, help="how many files went on from this copy and are lost")
+
+
 def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arm", metavar="LABEL", help="the arm")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
@@ -153,7 +160,8 @@ _FLAGS = {
     "unblind": _unblind_flags,
     "remove-arm": _remove_arm_flags,
     "erase": _erase_flags,
-    "restore": lambda parser: _why_flags(parser, required=True),
+    "restore": _restore_flags,
+    "moved": lambda parser: _why_flags(parser, required=True),
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
@@ -206,7 +214,10 @@ def run_trial(arguments: argparse.Namespace) -> int:
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
         elif arguments.action == "restore":
-            trial.restore(reason=arguments.reason, by=arguments.by)
+            why = {"reason": arguments.reason, "by": arguments.by}
+            trial.restore(**why, head=arguments.head, runs=arguments.runs)
+        elif arguments.action == "moved":
+            trial.moved(reason=arguments.reason, by=arguments.by)
         elif arguments.action == "verify":
             trial.verify(arguments.head)
         elif arguments.action == "backup":

@@ -9,22 +9,13 @@ import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
+from adaptinf.log.collected import AMENDED, PLANNED, REMOVED
 from adaptinf.log.validation.columns import label_array
 from adaptinf.log.validation.faults import FAULTS
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_sizes
-from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
-
-PLANNED = "planned_rounds"
-"""Parameter in the record of a log that holds fewer rounds than its design planned for."""
-AMENDED = "amended_outcomes"
-"""Parameter in the record of a log: how many of its outcomes the design was told otherwise."""
-REMOVED = "removed_arms"
-"""Parameter in the record of a log: arms that were taken out, each with the rounds that there were then."""
-COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT)
-"""Parameters that tell of the collection and not of the design."""
 
 
 def log_of(

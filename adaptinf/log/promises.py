@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.collected import UNPROMISED
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
 from adaptinf.markup import described
@@ -52,6 +54,23 @@ class Promises:
             self.reward_guarantee = self.guarantee.reward_level()
 
     @property
+    def unpromised(self) -> tuple[str, ...]:
+        """Why the log has no guarantee although its design has one; empty where that is not so."""
+        told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
+        return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
+
+    def unpromised_by(self, reason: str) -> Self:
+        """The same log without a guarantee, and why: something in it was chosen by what no noise hides."""
+        if self.guarantee is None and not self.unpromised:
+            return self
+        made: Any = copy(self)
+        made.guarantee = made.reward_guarantee = made.guarantee_source = None
+        record = self.design or DesignRecord("unknown")
+        told = {**record.parameters, UNPROMISED: [*self.unpromised, reason]}
+        made.design, made.kept = replace(record, parameters=told), {}
+        return made  # type: ignore[no-any-return]
+
+    @property
     def adaptive_told(self) -> str:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
         did = "reacted" if self.adaptive else "did not react"
@@ -83,9 +102,9 @@ class Promises:
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """Lines about persons and auxiliary participants, for a text."""
+        """Lines about persons, auxiliary participants and what is not promised, for a text."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
-        lines = []
+        lines = [f"  no promise: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
             lines.append(f"  with all rounds of a unit: {person}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]

@@ -264,7 +264,8 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
 def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
     guarantee = log.guarantee
     if guarantee is None:
-        raise InvalidForLog("public", "it has no privacy guarantee, so nothing of it is covered", ())
+        why = f" ({'; '.join(log.unpromised)})" if log.unpromised else ""
+        raise InvalidForLog("public", f"it has no privacy guarantee, so nothing of it is covered{why}", ())
     if not np.isfinite(guarantee.epsilon):
         reason = f"its guarantee is infinite, so nothing of it is covered ({'; '.join(guarantee.reasons)})"
         raise InvalidForLog("public", reason, ())

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.collected import LEFT_OUT
 from adaptinf.log.validation import LogArrays
 from adaptinf.log.validation.gaps import arrays_of
 from adaptinf.parameters import OneOf, OrNone, check, refuse
@@ -22,8 +23,6 @@ from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.sessions.telling import Telling
 
-LEFT_OUT = "left_out_rounds"
-"""Parameter in the record of a log: rounds of erased participants that are not in it."""
 _MEANINGS = OrNone(OneOf("keep", "drop"))
 
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.plain import decode, encode
+from adaptinf.trial.places import place_of
 
 try:
     import sqlalchemy as sa
@@ -40,6 +41,7 @@ _ROWS = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
 )
 _ADDED = sa.insert(_ROWS)
+_KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No node of noise has two rows; the rows of all else have none and do not count."""
 
@@ -87,6 +89,7 @@ class Journal:
             self.connection = self._engine.connect()
         except FAILURES as error:
             raise self.told(error, "written" if create else "read") from error
+        self.place = place_of(path)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
         """Make the table, with its first row, and what else is wanted; refused where there is anything."""
@@ -252,15 +255,26 @@ class Journal:
         whole[_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
-    def copied(self) -> bool:
-        """Whether the file is a copy of one that may have gone on."""
+    def behind(self, digest: str) -> list[str] | None:
+        """Kinds of the rows after the one with a digest; None where there is no such row."""
+        query = sa.select(_ROWS.c.number).where(_ROWS.c.digest == digest)
+        try:
+            number = self.connection.execute(query).scalar()
+            if number is None:
+                return None
+            return list(self.connection.execute(sa.select(_KIND).where(_ROWS.c.number > number)).scalars())
+        except FAILURES as error:
+            raise self.told(error, "read") from error
+
+    def marked(self) -> bool:
+        """Whether the file is a copy that `content` made."""
         try:
             return bool(self.connection.exec_driver_sql("PRAGMA user_version").scalar())
         except FAILURES as error:
             raise self.told(error, "read") from error
 
     def take_up(self) -> None:
-        """Take the mark of a copy away, in the transaction."""
+        """Take the mark of such a copy away, in the transaction."""
         try:
             self.connection.exec_driver_sql("PRAGMA user_version = 0")
         except FAILURES as error:
@@ -300,13 +314,15 @@ def make_owners(path: Path) -> None:
     FileError
         If it cannot be made.
     """
-    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with told(path, "written"):
         try:
-            handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+            os.close(os.open(path, flags, OWNER_ONLY))
         except FileExistsError:
-            handle = os.open(path, flags)
-        os.close(handle)
+            # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+            if path.is_symlink():
+                problem = "it is a link, and others may put it there: name the file itself"
+                raise FileError(str(path), "written", problem) from None
 
 
 def files_of(path: Path) -> list[Path]:

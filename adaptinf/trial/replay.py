@@ -24,9 +24,11 @@ from adaptinf.sessions.keeping import marks_of, memory_of, part_of, restore
 from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
+from adaptinf.trial.copies import TAKEN
 from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import NODE
+from adaptinf.trial.places import PLACE
 from adaptinf.trial.sealing import GONE
 from adaptinf.trial.snapshots import Snapshot, pack, unpacked
 
@@ -81,7 +83,7 @@ class Replay(Acts):
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
-        standing = {"state": self.state, "reason": self.reason, "acts": self.acts}
+        standing = {"state": self.state, "reason": self.reason, "acts": self.acts, PLACE: self.place}
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
         return part_of(self.session, since), state
 
@@ -108,8 +110,11 @@ class Replay(Acts):
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return
+        if entry["kind"] == PLACE:
+            self.place = entry[PLACE]
+            return
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
-        self.copied = entry["kind"] == "restore"
+        self.copied = ""
         try:
             with self.nodes.following():
                 blind = self.session.blind
@@ -137,8 +142,8 @@ class Replay(Acts):
             return self._looked_up(said)
         if said["kind"] == "erase":
             return self._erased_again(said)
-        if said["kind"] == "restore":
-            return self.restore(said["reason"], said["by"])
+        if said["kind"] in TAKEN:
+            return self._taken_again(said)
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
             return self._as_written(said, (said["unit"], said["context"], said["key"]))
         if said["kind"] in requests:
@@ -151,6 +156,14 @@ class Replay(Acts):
         refuse("unblind", act_problems(said["reason"], said["by"]))
         self.session.propensities(said["decision"])  # refused where there is no such decision
         return {"kind": "unblind", **{name: said[name] for name in names}}
+
+    def _taken_again(self, said: Entry) -> Entry:
+        """The entry of a file that took the trial's place, where that may be."""
+        refuse(said["kind"], act_problems(said["reason"], said["by"]))
+        if self.state == FINISHED and said["kind"] == "restore":
+            raise ParameterError("restore", ["the trial is finished"])
+        self._take(said)
+        return said
 
     def _erased_again(self, said: Entry) -> Entry:
         """The entry of an erasure; what the design remembered then is taken from it where that is needed."""

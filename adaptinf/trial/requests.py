@@ -16,6 +16,7 @@ from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED
 from adaptinf.trial.journal import FAILURES, Entry, Journal
 from adaptinf.trial.opening import design_of
+from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing
 from adaptinf.trial.snapshots import Snapshots
@@ -33,7 +34,7 @@ class Requests:
         self._replay: Replay | None = None
         self._sealing = Sealing(journal)
         self._snapshots = Snapshots(journal, self._sealing)
-        self._kept, self._stale, self._copied = 0, False, True
+        self._kept, self._stale, self._copied = 0, False, "not known yet"
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
@@ -70,7 +71,7 @@ class Requests:
             written, answers = False, []
             try:
                 replay = self._caught_up()
-                replay.copied = self._still_copied()
+                replay.copied, replay.here = self._still_copied(replay), self.journal.place
                 for answer, entry in acts(replay):
                     answers.append(answer)
                     written |= self._write(replay, entry)
@@ -95,17 +96,25 @@ class Requests:
         self._sealing.let_go()
         self.journal.rollback()
 
-    def _still_copied(self) -> bool:
-        """Whether the file is a copy; a trial never becomes one, and is asked once."""
-        self._copied = self._copied and self.journal.copied()
+    def _still_copied(self, replay: Replay) -> str:
+        """Why the file is a copy; empty where it is none, which never becomes one, and is asked once."""
+        self._copied = self._copied and self.copied(replay)
         return self._copied
+
+    def copied(self, replay: Replay) -> str:
+        """Why the file is a copy; empty where it is none."""
+        return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Entry | None) -> bool:
         """Add the row of an act, behind those of what was drawn for it; False where there is none."""
         if entry is None:
             return False
         whole = {"kind": entry["kind"], "time": now(), **entry}
-        for row in (*replay.nodes.drawn(), whole):
+        before = replay.nodes.drawn()
+        if replay.place is None:  # of a file of the format before
+            replay.place = self.journal.place
+            before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
+        for row in (*before, whole):
             self.journal.append(self._sealing.sealed(self.journal.next, row))
         self._destroy(entry)
         replay.noted(self.journal.next - 1, whole)
@@ -133,7 +142,7 @@ class Requests:
             return
         try:
             self.journal.begin()
-            if not self._still_copied():  # a copy is left as it is
+            if not self._still_copied(replay):  # a copy is left as it is
                 self._kept = self._written(replay)
                 self.journal.commit()
         except (AdaptinfError, *FAILURES):

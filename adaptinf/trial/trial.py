@@ -17,10 +17,11 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
+from adaptinf.trial.copies import as_taken
 from adaptinf.trial.journal import Journal, files_of
-from adaptinf.trial.nodes import as_restored
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
+from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.sealing import Sealing
@@ -116,7 +117,8 @@ class Trial(Operations):
             )
         journal = Journal(place, create=True)
         try:
-            journal.start({"kind": "create", "time": now(), **first}, Sealing(journal).start)
+            entry = {"kind": "create", "time": now(), PLACE: journal.place, **first}
+            journal.start(entry, Sealing(journal).start)
         except BaseException:
             journal.close()
             raise
@@ -253,7 +255,7 @@ class Trial(Operations):
         """
 
         def made(replay: Replay) -> AdaptiveLog:
-            made = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            made = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
             made.owner_only = True
             return made
 
@@ -276,7 +278,7 @@ class Trial(Operations):
             removed=replay.removed,
             erased=len(erased_steps(session)),
             restored=replay.restores,
-            copied=journal.copied(),
+            copied=bool(self._requests.copied(replay)),
             unrepeatable=replay.unrepeatable,
             rows=journal.rows,
             head=journal.head,
@@ -316,7 +318,8 @@ class Trial(Operations):
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
 
-        The copy can be read. `restore` lets it take the trial's place. It is for its owner alone (mode 0600).
+        The copy can be read, and takes no requests until `restore` lets it take the trial's place. It is for
+        its owner alone (mode 0600).
 
         Parameters
         ----------
