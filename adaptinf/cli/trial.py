@@ -310,8 +310,9 @@ def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
 def _request(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
-        raise ParameterError("a line", [f"it is not JSON: {error}"]) from error
+    except ValueError as error:  # which holds the line
+        problem = f"it is not JSON: {error}"
+    raise ParameterError("a line", [problem])
 
 
 def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:

@@ -12,8 +12,9 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
@@ -31,6 +32,12 @@ _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
+_DAMAGES_TOLD = {"SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)"}
+_REASONS = {
+    "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "it is protected against writing",
+}
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
 """The last is of messages in which SQLite quotes a damaged name."""
 _ROWS = sa.Table(
@@ -49,6 +56,7 @@ _COPIED, _PLACE = 1, slice(60, 64)
 """What SQLite's user version says in a copy, and where a file has it: big-endian."""
 
 Entry = dict[str, Any]
+_Answer = TypeVar("_Answer")
 
 
 class Journal:
@@ -83,46 +91,52 @@ class Journal:
                 raise
             return driver
 
-        self._engine = sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
+        self._engine = sa.create_engine(
+            "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
+        )
         sa.event.listen(self._engine, "begin", _begin)
-        try:
-            self.connection = self._engine.connect()
-        except FAILURES as error:
-            raise self.told(error, "written" if create else "read") from error
+        self.connection = self.ask("written" if create else "read", self._engine.connect)
         self.place = place_of(path)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
         """Make the table, with its first row, and what else is wanted; refused where there is anything."""
         self.begin()
         try:
-            if sa.inspect(self.connection).get_table_names():
-                raise FileError(str(self.path), "written", "it holds a trial or other tables already")
-            if owners_alone(self.path) is False:
-                problem = (
-                    "an empty file of that name is there, and open to others: remove it, or name another"
-                )
-                raise FileError(str(self.path), "written", problem)
-            _ROWS.create(self.connection)
-            also()
-            if "noise" in entry:
-                self.connection.exec_driver_sql(_ONCE)
-            self.append(entry)
+            self.ask("written", lambda: self._make(entry, also))
             self.commit()
-        except FAILURES as error:
-            self.rollback()
-            raise self.told(error, "written") from error
         except BaseException:
             self.rollback()
             raise
+
+    def _make(self, entry: Entry, also: Callable[[], None]) -> None:
+        if sa.inspect(self.connection).get_table_names():
+            raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+        if owners_alone(self.path) is False:
+            problem = "an empty file of that name is there, and open to others: remove it, or name another"
+            raise FileError(str(self.path), "written", problem)
+        _ROWS.create(self.connection)
+        also()
+        if "noise" in entry:
+            self.connection.exec_driver_sql(_ONCE)
+        self.append(entry)
+
+    def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
+        """What the database answers, or one error with the code of what failed.
+
+        It is raised where the database's own error is handled no more: that one quotes statements and rows,
+        and would be shown beside it.
+        """
+        try:
+            return act()
+        except FAILURES as error:
+            told = self._told(error, done)
+        raise told
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes keeps all others from writing until it ends."""
         self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
         self._drop()
-        try:
-            self.connection.begin()
-        except FAILURES as error:
-            raise self.told(error, "written" if write else "read") from error
+        self.ask("written" if write else "read", self.connection.begin)
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows that have not been read yet, each checked.
@@ -130,15 +144,22 @@ class Journal:
         A row counts as read when the next one is asked for.
         """
         query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
+        found = self.ask("read", lambda: iter(self.connection.execute(query).yield_per(_AT_ONCE)))
+        while (row := self.ask("read", lambda: next(found, None))) is not None:
+            number, text, digest = row
+            head = self._checked(number, text, digest)
+            yield number, self._entry(number, text), head
+            self.rows, self.head = number, head
+
+    def _entry(self, number: int, text: str) -> Entry:
+        """The entry of a row; what stands in one that cannot be read is not told."""
         try:
-            for number, text, digest in self.connection.execute(query).yield_per(_AT_ONCE):
-                head = self._checked(number, text, digest)
-                entry = decode(json.loads(text))
-                entry.pop(SALT, None)  # rows of the format before have none
-                yield number, entry, head
-                self.rows, self.head = number, head
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+            entry: Entry = decode(json.loads(text))
+            entry.pop(SALT, None)  # rows of the format before have none
+            return entry
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            problem = JournalError(str(self.path), f"row {number} is not laid out as one")
+        raise problem
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
         """The digest of a row, if it is the next one."""
@@ -168,11 +189,8 @@ class Journal:
     def write(self) -> None:
         """Write what was added, in the transaction."""
         waiting, self._waiting = self._waiting, {}
-        try:
-            for statement, rows in waiting.items():
-                self.connection.execute(statement, rows)
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        for statement, rows in waiting.items():
+            self.ask("written", partial(self.connection.execute, statement, rows))
 
     def _drop(self) -> None:
         self._appended, self._waiting = None, {}
@@ -180,10 +198,7 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was added is on the disk when this returns."""
         self.write()
-        try:
-            self.connection.commit()
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        self.ask("written", self.connection.commit)
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -202,10 +217,7 @@ class Journal:
         Nothing that was overwritten is left in either then.
         """
         driver: Any = self.connection.connection.driver_connection
-        try:
-            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         if busy:
             problem = f"another process has read it for {_PATIENCE:g} s: send the request again with its key"
             raise FileError(str(self.path), "purged", problem)
@@ -214,9 +226,7 @@ class Journal:
         """Whether the table is there."""
         self.begin(write=False)
         try:
-            return sa.inspect(self.connection).has_table(_ROWS.name)
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+            return self.ask("read", lambda: sa.inspect(self.connection).has_table(_ROWS.name))
         finally:
             self.rollback()
 
@@ -231,73 +241,53 @@ class Journal:
     def digest(self, number: int) -> Any:
         """What a row says its digest is; None where there is no such row."""
         query = sa.select(_ROWS.c.digest).where(_ROWS.c.number == number)
-        try:
-            return self.connection.execute(query).scalar()
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        return self.ask("read", lambda: self.connection.execute(query).scalar())
 
     def check_pages(self) -> None:
         """Let SQLite look over every page of the file."""
-        try:
-            found = self.connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        checked = "PRAGMA integrity_check"
+        found = self.ask("read", lambda: self.connection.exec_driver_sql(checked).scalars().all())
         if found != ["ok"]:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
 
     def content(self) -> bytes:
         """The whole file as of now, what is still in its write-ahead log included, marked as a copy."""
         driver: Any = self.connection.connection.driver_connection
-        try:
-            whole = bytearray(driver.serialize())
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        whole = bytearray(self.ask("read", driver.serialize))
         whole[_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
     def behind(self, digest: str) -> list[str] | None:
         """Kinds of the rows after the one with a digest; None where there is no such row."""
         query = sa.select(_ROWS.c.number).where(_ROWS.c.digest == digest)
-        try:
-            number = self.connection.execute(query).scalar()
-            if number is None:
-                return None
-            return list(self.connection.execute(sa.select(_KIND).where(_ROWS.c.number > number)).scalars())
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        number = self.ask("read", lambda: self.connection.execute(query).scalar())
+        if number is None:
+            return None
+        later = sa.select(_KIND).where(_ROWS.c.number > number)
+        return self.ask("read", lambda: list(self.connection.execute(later).scalars()))
 
     def marked(self) -> bool:
         """Whether the file is a copy that `content` made."""
-        try:
-            return bool(self.connection.exec_driver_sql("PRAGMA user_version").scalar())
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        marked = "PRAGMA user_version"
+        return bool(self.ask("read", lambda: self.connection.exec_driver_sql(marked).scalar()))
 
     def take_up(self) -> None:
         """Take the mark of such a copy away, in the transaction."""
-        try:
-            self.connection.exec_driver_sql("PRAGMA user_version = 0")
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        self.ask("written", lambda: self.connection.exec_driver_sql("PRAGMA user_version = 0"))
 
     def close(self) -> None:
         """Let go of the file."""
         self.connection.close()
         self._engine.dispose()
 
-    def told(self, error: Exception, done: str) -> AdaptinfError:
-        """What SQLite says, as one error that names the file."""
+    def _told(self, error: Exception, done: str) -> AdaptinfError:
+        """What SQLite says, as one error that names the file and the code, and quotes nothing."""
         origin = getattr(error, "orig", None) or error
         name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
         if name.startswith(_DAMAGES):
-            return JournalError(str(self.path), f"SQLite says {origin!s:.200}")
-        reasons = {
-            "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
-            "SQLITE_FULL": "the disk is full",
-            "SQLITE_READONLY": "it is protected against writing",
-        }
-        known = (reason for start, reason in reasons.items() if name.startswith(start))
-        return FileError(str(self.path), done, next(known, f"{origin} ({name})"))
+            return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
+        known = (reason for start, reason in _REASONS.items() if name.startswith(start))
+        return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
 
 
 def _begin(connection: sa.Connection) -> None:

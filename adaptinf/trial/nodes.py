@@ -32,7 +32,7 @@ class Nodes:
             self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": draw_node(name, scale)})
             entry = self._fresh[-1]
         elif not self._waiting or (self._waiting[0][NODE], self._waiting[0]["scale"]) != (name, scale):
-            raise JournalError(self._path, f"it has no row for the noise of {name}")
+            raise JournalError(self._path, "a row of noise is missing, or another one than its request needs")
         else:
             entry = self._waiting.pop(0)
         return int(entry["units"])
@@ -48,7 +48,7 @@ class Nodes:
         try:
             yield
             if self._waiting:
-                raise JournalError(self._path, f"nothing asked for the noise of {self._waiting[0][NODE]}")
+                raise JournalError(self._path, "a row of noise belongs to no request")
         finally:
             self._following = False
 

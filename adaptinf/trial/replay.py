@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from adaptinf.sessions.erasing import (
     record_blank,
     status_of,
 )
-from adaptinf.sessions.keeping import marks_of, memory_of, part_of, restore
+from adaptinf.sessions.keeping import Kept, go_back, kept_of, marks_of, memory_of, part_of, restore
 from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
@@ -28,9 +28,16 @@ from adaptinf.trial.copies import TAKEN
 from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import NODE
-from adaptinf.trial.places import PLACE
+from adaptinf.trial.places import PLACE, Place
 from adaptinf.trial.sealing import GONE
 from adaptinf.trial.snapshots import Snapshot, pack, unpacked
+
+
+class Begun(NamedTuple):
+    """How a trial stood before a group of requests."""
+
+    kept: Kept | None
+    place: Place | None
 
 
 class Replay(Acts):
@@ -74,6 +81,19 @@ class Replay(Acts):
             "decision": outcome.id,
             "reward": outcome.reward,
         }
+
+    def begun(self) -> Begun:
+        """How things stand before a group of assignments or outcomes."""
+        return Begun(kept_of(self.session), self.place)
+
+    def back_to(self, begun: Begun) -> bool:
+        """Undo a group of which one was refused; whether that could be done."""
+        if begun.kept is None:
+            return False
+        go_back(self.session, begun.kept)
+        self.nodes.drawn()
+        self.place = begun.place
+        return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What came since then, and how things stand; None of a design of one's own.
@@ -121,8 +141,10 @@ class Replay(Acts):
                 again = self._again_blank(said) if GONE in entry else self._again(said)
                 if blind or self.session.blind:
                     self.nodes.leave()
-        except (ParameterError, KeyError, TypeError, ValueError, IndexError) as error:
-            raise JournalError(path, f"row {number} cannot be followed: {error}") from error
+        except (ParameterError, KeyError, TypeError, ValueError, IndexError):
+            again = None  # what is wrong with a row would quote it
+        if again is None:
+            raise JournalError(path, f"row {number} cannot be followed: it does not fit the rows before it")
         if again != said:
             told = "is not what its design decides on the rows before it, in this version of adaptinf"
             raise JournalError(path, f"row {number} {told}")

@@ -59,27 +59,34 @@ class Requests:
         What was refused has changed nothing. After any other failure it is open what the disk has, so the
         memory is given up, and the next request reads the journal from its first row.
         """
-        return self.change_all(lambda replay: [act(replay)], purge)[0]
+        return self._change(lambda replay: [act(replay)], purge)[0]
 
-    def change_all(
-        self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]], purge: bool = False
+    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
+        """The same for assignments or outcomes one after the other: all are on the disk then, or none is."""
+        return self._change(acts, several=True)
+
+    def _change(
+        self,
+        acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]],
+        purge: bool = False,
+        several: bool = False,
     ) -> list[_Answer]:
-        """The same for acts that follow each other: all are on the disk when this returns, or none is."""
         with self._lock:
             self._refuse_strangers()
             self.journal.begin()
-            written, answers = False, []
+            written, answers, begun = False, [], None
             try:
                 replay = self._caught_up()
                 replay.copied, replay.here = self._still_copied(replay), self.journal.place
+                begun = replay.begun() if several else None
                 for answer, entry in acts(replay):
                     answers.append(answer)
                     written |= self._write(replay, entry)
                 if written:
                     self.journal.commit()
             except ParameterError:
-                if written:  # the memory has what the file will not have
-                    self._forget()
+                if written and (begun is None or not replay.back_to(begun)):
+                    self._forget()  # the memory has what the file will not have
                 raise
             except BaseException:
                 self._forget()
@@ -215,8 +222,9 @@ class Requests:
                 self.journal.skip(snapshot.number, snapshot.head)
         except (JournalError, KeyError, ValueError, IndexError, AttributeError) as error:
             self._stale = True
+            found = error.reason if isinstance(error, JournalError) else "it is not laid out as one"
             warnings.warn(
-                f"{path}: the snapshot is damaged, so every decision was made again ({error}): is the disk "
+                f"{path}: the snapshot is damaged, so every decision was made again ({found}): is the disk "
                 "in order?",
                 AdaptinfWarning,
                 stacklevel=2,

@@ -178,15 +178,26 @@ def twin_of(trial: ai.Trial, path: Path) -> None:
     trial.backup(path)
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA user_version = 0")
-        head = ""
-        for number, text in file.execute("SELECT number, entry FROM journal ORDER BY number").fetchall():
-            entry = json.loads(text)
-            if "place" in entry:
-                entry["place"] = place_of(path)
-            changed = json.dumps(entry, separators=(",", ":"))
-            head = hashlib.sha256(f"{head}{changed}".encode()).hexdigest()
-            file.execute("UPDATE journal SET entry = ?, digest = ? WHERE number = ?", (changed, head, number))
-        file.commit()
+        file.execute("DROP TABLE IF EXISTS snapshot_state")
+        file.execute("DROP TABLE IF EXISTS snapshot_parts")
+        rechained(file, lambda _, entry: {**entry, "place": place_of(path)} if "place" in entry else entry)
+
+
+def rechained(
+    file: sqlite3.Connection,
+    change: Callable[[int, dict[str, Any]], dict[str, Any]],
+    spoil: Callable[[str], str] = str,
+    last: bool = False,
+) -> None:
+    """Make the digests anew over rows that were changed; the last text may be spoilt, too."""
+    rows, head = file.execute("SELECT number, entry FROM journal ORDER BY number").fetchall(), ""
+    for number, text in rows:
+        changed = json.dumps(change(number, json.loads(text)), separators=(",", ":"))
+        if last and number == len(rows):
+            changed = spoil(changed)
+        head = hashlib.sha256(f"{head}{changed}".encode()).hexdigest()
+        file.execute("UPDATE journal SET entry = ?, digest = ? WHERE number = ?", (changed, head, number))
+    file.commit()
 
 
 def in_child(work: Callable[[], None]) -> int:
