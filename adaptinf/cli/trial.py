@@ -40,8 +40,14 @@ _SAID = {
     "finish": "end the trial for good",
 }
 _KEY = "names the request: sent again, it counts once"
+_HIDDEN = ("unit", "key", "reason", "by")
+_DASH = "-"
 _LINES = (
     "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
+)
+_NAMES = (
+    "Flags stand in the list of processes, which everybody on the machine can read: where --unit, --key, "
+    "--reason or --by is -, it is read from standard input, a line each, in this order."
 )
 
 
@@ -51,8 +57,10 @@ def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
     parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
     actions = parser.add_subparsers(dest="action", metavar="action", required=True)
     for name, said in _SAID.items():
-        more = f" {_LINES}" if name in _FIELDS else ""
-        action = actions.add_parser(name, help=said, description=f"{said[0].upper()}{said[1:]}.{more}")
+        more = [_LINES] if name in _FIELDS else []
+        more += [_NAMES] if name in _FLAGS and name not in _NAMELESS else []
+        text = " ".join([f"{said[0].upper()}{said[1:]}.", *more])
+        action = actions.add_parser(name, help=said, description=text)
         action.add_argument("file", metavar="FILE", type=path, help="the trial")
         _FLAGS.get(name, lambda _: None)(action)
         action.set_defaults(run=run_trial)
@@ -180,6 +188,21 @@ _FIELDS = {
 """What requests hold that can come as lines."""
 
 
+_NAMELESS = ("create", "verify", "export")
+"""Actions whose flags name nobody."""
+
+
+def _read_hidden(arguments: argparse.Namespace) -> None:
+    """Put lines of standard input in the place of names that are given as a dash."""
+    for name in _HIDDEN:
+        if getattr(arguments, name, None) == _DASH:
+            line = sys.stdin.readline()
+            if not line.strip():
+                problem = f"it is {_DASH}, and standard input has no line for it"
+                raise ParameterError(f"--{name}", [problem])
+            setattr(arguments, name, line.rstrip("\r\n"))
+
+
 def _json(text: str) -> Any:
     return json.loads(text)
 
@@ -199,6 +222,7 @@ def run_trial(arguments: argparse.Namespace) -> int:
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return 0
+    _read_hidden(arguments)
     with _warned():
         trial = Trial.open(arguments.file)
     with trial:

@@ -56,6 +56,8 @@ _COPIED, _PLACE = 1, slice(60, 64)
 """What SQLite's user version says in a copy, and where a file has it: big-endian."""
 
 Entry = dict[str, Any]
+as_text = json.JSONEncoder(separators=(",", ":")).encode
+"""An entry, or a part of one, as JSON; made once, as `json.dumps` would make it for each row."""
 _Answer = TypeVar("_Answer")
 
 
@@ -176,7 +178,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add a row."""
-        text = json.dumps(salted(encode(entry)), separators=(",", ":"))
+        text = as_text(salted(encode(entry)))
         head = self.head if self._appended is None else self._appended[1]
         number, digest = self.next, _digest(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})

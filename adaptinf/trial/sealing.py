@@ -19,7 +19,7 @@ from typing import Any
 
 from adaptinf.errors import JournalError, MissingDependencyError
 from adaptinf.log.storage.plain import decode, encode
-from adaptinf.trial.journal import Entry, Journal
+from adaptinf.trial.journal import Entry, Journal, as_text
 
 try:
     import sqlalchemy as sa
@@ -75,7 +75,7 @@ class Sealing:
             return entry
         decision = _decision(entry)
         secret = self.secret(decision) or self._add(decision)
-        text = json.dumps(encode({name: entry[name] for name in names}), separators=(",", ":")).encode()
+        text = as_text(encode({name: entry[name] for name in names})).encode()
         text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
         content = _closed(secret, text, _place(number, entry))
         kept = {name: value for name, value in entry.items() if name not in names}
