@@ -36,13 +36,20 @@ _SAID = {
     "export": "write the log as Parquet",
     "backup": "write a copy to a new file",
     "restore": "let a copy take the place of its trial, which is lost",
+    "moved": "say that the file was moved, and that no other goes on",
     "pause": "assign nobody until it is resumed",
     "resume": "assign again",
     "finish": "end the trial for good",
 }
 _KEY = "names the request: sent again, it counts once"
+_HIDDEN = ("unit", "key", "reason", "by")
+_DASH = "-"
 _LINES = (
     "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
+)
+_NAMES = (
+    "Flags stand in the list of processes, which everybody on the machine can read: where --unit, --key, "
+    "--reason or --by is -, it is read from standard input, a line each, in this order."
 )
 
 
@@ -52,8 +59,10 @@ def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
     parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
     actions = parser.add_subparsers(dest="action", metavar="action", required=True)
     for name, said in _SAID.items():
-        more = f" {_LINES}" if name in _FIELDS else ""
-        action = actions.add_parser(name, help=said, description=f"{said[0].upper()}{said[1:]}.{more}")
+        more = [_LINES] if name in _FIELDS else []
+        more += [_NAMES] if name in _FLAGS and name not in _NAMELESS else []
+        text = " ".join([f"{said[0].upper()}{said[1:]}.", *more])
+        action = actions.add_parser(name, help=said, description=text)
         action.add_argument("file", metavar="FILE", type=path, help="the trial")
         _FLAGS.get(name, lambda _: None)(action)
         action.set_defaults(run=run_trial)
@@ -139,6 +148,12 @@ def _why_flags(parser: argparse.ArgumentParser, required: bool = False) -> None:
     parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
 
 
+def _restore_flags(parser: argparse.ArgumentParser) -> None:
+    _why_flags(parser, required=True)
+    parser.add_argument("--head", metavar="DIGEST", help="of the last status of the lost file")
+    parser.add_argument("--runs", type=int, help="how many files went on from this copy and are lost")
+
+
 def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arm", metavar="LABEL", help="the arm")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
@@ -159,7 +174,8 @@ _FLAGS = {
     "unblind": _unblind_flags,
     "remove-arm": _remove_arm_flags,
     "erase": _erase_flags,
-    "restore": lambda parser: _why_flags(parser, required=True),
+    "restore": _restore_flags,
+    "moved": lambda parser: _why_flags(parser, required=True),
     "verify": _verify_flags,
     "export": _export_flags,
     "pause": _reason_flags,
@@ -176,6 +192,21 @@ _FIELDS = {
     "erase": ("unit", "key", "reason", "by"),
 }
 """What requests hold that can come as lines."""
+
+
+_NAMELESS = ("create", "verify", "export")
+"""Actions whose flags name nobody."""
+
+
+def _read_hidden(arguments: argparse.Namespace) -> None:
+    """Put lines of standard input in the place of names that are given as a dash."""
+    for name in _HIDDEN:
+        if getattr(arguments, name, None) == _DASH:
+            line = sys.stdin.readline()
+            if not line.strip():
+                problem = f"it is {_DASH}, and standard input has no line for it"
+                raise ParameterError(f"--{name}", [problem])
+            setattr(arguments, name, line.rstrip("\r\n"))
 
 
 def _json(text: str) -> Any:
@@ -197,6 +228,7 @@ def run_trial(arguments: argparse.Namespace) -> int:
     if arguments.action == "create":
         _say(_status(_created(arguments)))
         return 0
+    _read_hidden(arguments)
     with _warned():
         trial = Trial.open(arguments.file)
     with trial:
@@ -214,7 +246,10 @@ def run_trial(arguments: argparse.Namespace) -> int:
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
         elif arguments.action == "restore":
-            trial.restore(reason=arguments.reason, by=arguments.by)
+            why = {"reason": arguments.reason, "by": arguments.by}
+            trial.restore(**why, head=arguments.head, runs=arguments.runs)
+        elif arguments.action == "moved":
+            trial.moved(reason=arguments.reason, by=arguments.by)
         elif arguments.action == "verify":
             trial.verify(arguments.head)
         elif arguments.action == "backup":
@@ -321,8 +356,9 @@ def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
 def _request(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
-        raise ParameterError("a line", [f"it is not JSON: {error}"]) from error
+    except ValueError as error:  # which holds the line
+        problem = f"it is not JSON: {error}"
+    raise ParameterError("a line", [problem])
 
 
 def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from adaptinf.sessions.decisions import Decision
 from adaptinf.sessions.rounds import Marks
@@ -50,6 +50,27 @@ def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str,
     stepper = session._stepper
     assert isinstance(stepper, KernelStepper)
     stepper.remember(memory)
+
+
+class Kept(NamedTuple):
+    """A session as it stood: what it had kept, what its design remembered, and whether it was blind."""
+
+    marks: Marks
+    memory: dict[str, Any]
+    blind: bool
+
+
+def kept_of(session: Session) -> Kept | None:
+    """How a session stands, for `go_back`; None where its design cannot be brought back."""
+    memory = session._stepper.kept()
+    return None if memory is None else Kept(marks_of(session), memory, session.blind)
+
+
+def go_back(session: Session, kept: Kept) -> None:
+    """Undo what was assigned, recorded and amended since then."""
+    session._rounds.cut(kept.marks)
+    session._stepper.remember(kept.memory)
+    session.blind = kept.blind
 
 
 def answered(session: Session, kind: str, key: Any) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
 from adaptinf.sessions.participants import Participants
@@ -57,12 +58,35 @@ def open_session(
     placed = design._placed(participants)
     if noise == "release":
         refuse(name, exact_problems(placed, horizon, participants.n_arms))
+    coins = block_stream(seed_sequence(rng), 0) if coins is None else coins
+    try:
+        return _opened(design, placed, participants, horizon, window, coins, noise, draw)
+    except MemoryError:
+        size = 8.0 * horizon * participants.n_arms / 2**30
+    problem = (
+        f"{horizon:,} rounds of {participants.n_arms:,} arms need more memory than there is (a number for "
+        f"each round and arm takes {size:,.1f} GiB): declare fewer of them"
+    )
+    raise ParameterError(name, [problem])
+
+
+def _opened(
+    design: Any,
+    placed: Any,
+    participants: Participants,
+    horizon: int,
+    window: int | None,
+    coins: np.random.Generator,
+    noise: str,
+    draw: Draw | None,
+) -> Session:
+    """The session, of what was found right."""
+    name = type(design).__name__
     promised = (
         placed.guarantee(horizon, participants.n_arms),
         placed.reward_guarantee(horizon, participants.n_arms),
     )
     program = design.program(participants, horizon, recording=True)
-    coins = block_stream(seed_sequence(rng), 0) if coins is None else coins
     clocked = design.pending != "last"
     stepper: Stepper | None
     if noise == "release":

@@ -181,7 +181,12 @@ class SumsStepper(ReleaseStepper):
         """As of the kernels alone, and the sums."""
         return {**super().memory(fresh), "sums": self._sums.memory()}
 
+    def kept(self) -> dict[str, Any] | None:
+        """As of the kernels alone, and the sums."""
+        kernels = super().kept()
+        return None if kernels is None else {**kernels, "sums": self._sums.memory()}
+
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on, as a fresh stepper, where the memory was taken."""
+        """Go on, as a fresh stepper or as this one later, where the memory was taken."""
         super().remember(memory)
         self._sums.remember(memory["sums"])

@@ -95,6 +95,19 @@ class Rounds:
         """How much there is."""
         return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
 
+    def cut(self, since: Marks) -> None:
+        """Go back to where there was so much, by assignments, outcomes and amendments alone."""
+        later = self.told[since.told : self.n_told]
+        self.record.reward[later], self.known[later] = np.nan, 0
+        for unit in self.units[since.decided :]:
+            self.by_unit.pop(unit, None)
+        del self.units[since.decided :], self.amendments[since.amended :]
+        for kind, count in zip(KINDS, since.keys, strict=True):
+            steps = self.answers.steps[kind]
+            for key in list(islice(steps, count, None)):
+                del steps[key]
+        self.decided, self.n_told = since.decided, since.told
+
     def part(self, since: Marks) -> dict[str, Any]:
         """What came since then, in arrays and lists; `extend` takes it."""
         record, told = self.record, self.told[since.told : self.n_told]

@@ -16,7 +16,7 @@ from adaptinf.sessions.removals import drawn, unfit, without
 from adaptinf.sessions.requests import identity, plain
 from adaptinf.sessions.rounds import Rounds
 from adaptinf.sessions.runs import run_of
-from adaptinf.sessions.steppers import Stepper
+from adaptinf.sessions.steppers import Stepper, certain
 from adaptinf.sessions.telling import Telling
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray
@@ -216,7 +216,7 @@ class Session(Telling):
                 status = self._overridden
         if record.propensities.shape[1]:
             if own is None:
-                own = np.eye(n_arms)[proposal] if self._share.shape[0] else np.full(n_arms, np.nan)
+                own = certain(proposal, n_arms) if self._share.shape[0] else np.full(n_arms, np.nan)
             row = (1.0 - share) * own + share / n_arms
             if removed := [code for code, _ in self._rounds.removed]:
                 row = without(row, removed)

@@ -34,6 +34,12 @@ class Stepper(Protocol):
     def outcome(self) -> FloatArray:
         """What a run reports at its end, as things stand."""
 
+    def kept(self) -> dict[str, Any] | None:
+        """What steps may change, for `remember` to go back to; None where that is not to be had."""
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on where the memory was taken."""
+
     def released(self) -> FloatArray:
         """The releases so far, shape (releases, 5)."""
 
@@ -61,7 +67,7 @@ class KernelStepper:
     def __init__(self, program: Program, n_arms: int, clocked: bool, rng: np.random.Generator) -> None:
         self.program, self.clocked, self.rng, self.status = program, clocked, rng, 0
         self.state = np.zeros(program.state_shape)
-        self._certain = np.eye(n_arms)
+        self._n_arms = n_arms
         self._nothing = np.zeros(0)
         self._report = np.zeros(program.n_outcomes)
 
@@ -81,7 +87,7 @@ class KernelStepper:
         tables.status[0] = 0
         arm = self._call(CHOOSE, context)
         self.status = int(tables.status[0])
-        return arm, tables.propensity if tables.propensity.shape[0] else self._certain[arm]
+        return arm, tables.propensity if tables.propensity.shape[0] else certain(arm, self._n_arms)
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
         """Learn an outcome; the kernel counts the round, so that the clock stands at `now` afterwards."""
@@ -101,8 +107,17 @@ class KernelStepper:
         }
         return {"state": self.state.copy(), "tables": written}
 
+    def kept(self) -> dict[str, Any] | None:
+        """The state, and all tables that can be written; releases lie behind each other, counted in it."""
+        written = {
+            name: array.copy()
+            for name, array in self.program.tables._asdict().items()
+            if name != "released" and isinstance(array, np.ndarray) and array.flags.writeable
+        }
+        return {"state": self.state.copy(), "tables": written}
+
     def remember(self, memory: dict[str, Any]) -> None:
-        """Go on, as a fresh stepper, where the memory was taken."""
+        """Go on, as a fresh stepper or as this one later, where the memory was taken."""
         self.state[:] = memory["state"]
         for name, array in memory["tables"].items():
             getattr(self.program.tables, name)[: len(array)] = array
@@ -150,6 +165,14 @@ class FunctionStepper:
             self._restore()
             raise
 
+    def kept(self) -> dict[str, Any] | None:
+        """Nothing: what a user's functions hold on to is not known."""
+        return None
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Nothing was kept."""
+        raise NotImplementedError
+
     def _restore(self) -> None:
         self.decider.state = pickle.loads(self.decider.kept)
 
@@ -167,3 +190,10 @@ class FunctionStepper:
     def released(self) -> FloatArray:
         """Nothing is released."""
         return np.zeros((0, 5))
+
+
+def certain(arm: int, n_arms: int) -> FloatArray:
+    """Propensities (arms,) of an arm that is named without any."""
+    row = np.zeros(n_arms)
+    row[arm] = 1.0
+    return row

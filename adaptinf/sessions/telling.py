@@ -125,8 +125,7 @@ class Telling:
         if not rounds.known[step]:
             raise ParameterError("amend", [f"decision {step + 1} has no outcome yet: record it"])
         if same_reward(rounds.amended().get(step, float(rounds.record.reward[step])), value):
-            told = "is lost" if value is None else f"has the outcome {value:g}"
-            raise ParameterError("amend", [f"decision {step + 1} {told} already"])
+            raise ParameterError("amend", [f"decision {step + 1} has this outcome already"])
 
     def _unknown(self, decision_id: int) -> list[str]:
         decided = self._rounds.decided
@@ -138,10 +137,7 @@ class Telling:
     def _refuse_other_reward(self, step: int, value: float | None) -> None:
         if self._has(step, value):
             return
-        known = float(self._rounds.record.reward[step])
-        told = "was recorded as lost" if np.isnan(known) else f"has the outcome {known:g} already"
-        got = "None" if value is None else f"{value:g}"
-        problem = f"decision {step + 1} {told}, got {got}: amend it if that is a correction"
+        problem = f"decision {step + 1} has another outcome already: amend it if that is a correction"
         raise ParameterError("record", [problem])
 
     def _enter(self, step: int, value: float | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,13 @@ from adaptinf.sessions.erasing import erased_steps, forget, keys_of
 from adaptinf.sessions.keeping import answered, decision_of, has_key, keep_key, memory_of, remove_again
 from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.requests import identity, plain
+from adaptinf.trial.coins import fresh_seed
+from adaptinf.trial.copies import ELSEWHERE, MARKED, TAKEN, word_problems
 from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import Nodes
 from adaptinf.trial.opening import session_of
+from adaptinf.trial.places import PLACE, Place, same_place
 from adaptinf.trial.snapshots import pack
 
 OPEN, PAUSED, FINISHED = "open", "paused", "finished"
@@ -28,20 +31,17 @@ Mark = Callable[[str, Any], str | None]
 """What stands for the name of a unit or a key that was erased, as `Sealing.mark` tells it."""
 
 
-COPY = (
-    "the file is a copy that backup made, and its trial may have gone on: restore it where it takes the "
-    "trial's place"
-)
-
-
 class Acts:
     """A session, whether it takes requests, and what was done to it."""
 
-    copied = False
-    """Whether the file is a copy that nothing may change: set by whoever asks for a change."""
+    copied = ""
+    """Why the file is a copy that nothing may change, `MARKED` or `ELSEWHERE`; empty where it is none."""
+    here: Place | None = None
+    """Where the file is. Both are set by whoever asks for a change."""
 
     def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
+        self.place: Place | None = first.get(PLACE)
         self.nodes = Nodes(path, draw)
         self.session, self._coins = session_of(first, design, self.nodes)
         self.state, self.reason = OPEN, ""
@@ -75,8 +75,14 @@ class Acts:
 
     @property
     def restores(self) -> int:
-        """How often a copy took the trial's place."""
+        """How often a copy took the trial's place, as `restore` lets it."""
         return sum(act["kind"] == "restore" for act in self.acts)
+
+    def copy_of(self, here: Place, marked: bool) -> str:
+        """Why a file that is here, which backup may have marked, is a copy; empty where it is none."""
+        if marked:
+            return MARKED
+        return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
 
     def amend(
         self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
@@ -109,17 +115,50 @@ class Acts:
         self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
         return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
 
-    def restore(self, reason: Any, by: Any) -> Entry | None:
+    def restore(
+        self, reason: Any, by: Any, head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]
+    ) -> Entry | None:
         """Let a copy take the trial's place; None where it has done so already."""
         refuse("restore", act_problems(reason, by))
         if self.state == FINISHED:
             raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
-        if not self.copied:
-            if self.restores:
-                return None
-            raise ParameterError("restore", ["the file is no copy that backup made"])
-        self.copied = False
-        return {"kind": "restore", "reason": reason, "by": by}
+        said = {"kind": "restore", "reason": reason, "by": by, "head": head, "runs": plain(runs)}
+        if self._taken_before(said, "the file is no copy: it is where its journal says"):
+            return None
+        refuse("restore", word_problems(head, runs, behind))
+        return self._taken(said)
+
+    def moved(self, reason: Any, by: Any) -> Entry | None:
+        """Say that a file which is elsewhere is the trial itself; None where that was said already."""
+        refuse("moved", act_problems(reason, by))
+        said = {"kind": "moved", "reason": reason, "by": by}
+        if self._taken_before(said, "the file is where its journal says: there is nothing to be said"):
+            return None
+        refuse("moved", [MARKED] if self.copied == MARKED else [])
+        return self._taken(said)
+
+    def _taken_before(self, said: Entry, problem: str) -> bool:
+        """Whether a file that is no copy took the trial's place by this act; refused where by no such one."""
+        if self.copied:
+            return False
+        last = next((act for act in reversed(self.acts) if act["kind"] in TAKEN), {})
+        refuse(said["kind"], [] if all(last.get(name) == said[name] for name in said) else [problem])
+        return True
+
+    def _taken(self, said: Entry) -> Entry:
+        """The entry by which the file takes the trial's place: where it is, and bytes for all later coins.
+
+        So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
+        """
+        entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
+        self._take(entry)
+        return entry
+
+    def _take(self, entry: Entry) -> None:
+        """Take the trial's place as a row says it; rows of the format before have neither place nor coins."""
+        self.copied, self.place = "", entry.get(PLACE, self.place)
+        if "coins" in entry:
+            self._coins.stir(bytes.fromhex(entry["coins"]))
 
     def remove_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
         """Take an arm out; the arms that are left, with the entry to write where the key is new."""
@@ -193,7 +232,7 @@ class Acts:
         return decision
 
     def _if_copied(self) -> list[str]:
-        return [COPY] if self.copied else []
+        return [self.copied] if self.copied else []
 
     def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
         """Say that a unit, a key or a decision is of a participant who was erased."""
@@ -233,6 +272,9 @@ class Acts:
             elif act["kind"] == "erase":
                 erased_steps(self.session).add(act["decision"] - 1)
                 self._noted_erasure(act)
+            elif act["kind"] in TAKEN:
+                self._take(act)
+        self.place = standing[PLACE]
 
     def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
         """Whether a key is new; refused where the trial takes no new requests of this kind."""

@@ -12,7 +12,7 @@ _HALF = 2**128
 
 
 def fresh_seed() -> bytes:
-    """256 bits from the system's cryptographic source."""
+    """256 bits from the system's cryptographic source, of a trial or of a file that takes its place."""
     return secrets.token_bytes(32)
 
 
@@ -26,6 +26,10 @@ class Coins:
         self._seed = seed
         self._bits = np.random.PCG64(0)
         self.generator = np.random.Generator(self._bits)
+
+    def stir(self, fresh: bytes) -> None:
+        """Let all coins that are set from now on depend on bytes that nobody knew before, too."""
+        self._seed = hmac.digest(self._seed, fresh, hashlib.sha256)
 
     def set(self, event: str, number: int) -> None:
         """Make the generator that of an event."""

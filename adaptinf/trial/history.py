@@ -8,7 +8,7 @@ from typing import Any
 
 from adaptinf.texts import shown
 
-ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore")
+ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")
 """Kinds of rows that tell what somebody did."""
 _LONGEST = 1_000
 
@@ -23,7 +23,7 @@ class Act:
         Number of the row in the journal.
     time : str
         Of the clock at hand, in UTC.
-    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore"}
+    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
         What was done.
     reason : str or None
         Why; None where it was about a participant who was erased.
@@ -35,6 +35,10 @@ class Act:
         The amended outcome.
     arm : label or None
         The arm that was removed.
+    head : str or None
+        What `restore` was told as the last head of the lost file.
+    runs : int or None
+        What `restore` was told as the number of lost runs.
 
     Examples
     --------
@@ -56,6 +60,8 @@ class Act:
     decision: int | None = None
     reward: float | None = None
     arm: Any = None
+    head: str | None = None
+    runs: int | None = None
 
 
 def act_of(entry: Mapping[str, Any]) -> Act:

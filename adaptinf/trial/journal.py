@@ -12,13 +12,15 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.plain import decode, encode
+from adaptinf.trial.places import place_of
 
 try:
     import sqlalchemy as sa
@@ -30,6 +32,12 @@ _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
+_DAMAGES_TOLD = {"SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)"}
+_REASONS = {
+    "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "it is protected against writing",
+}
 FAILURES = (sa.exc.DBAPIError, sqlite3.Error, UnicodeDecodeError)
 """The last is of messages in which SQLite quotes a damaged name."""
 _ROWS = sa.Table(
@@ -40,6 +48,7 @@ _ROWS = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
 )
 _ADDED = sa.insert(_ROWS)
+_KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No node of noise has two rows; the rows of all else have none and do not count."""
 
@@ -47,6 +56,9 @@ _COPIED, _PLACE = 1, slice(60, 64)
 """What SQLite's user version says in a copy, and where a file has it: big-endian."""
 
 Entry = dict[str, Any]
+as_text = json.JSONEncoder(separators=(",", ":")).encode
+"""An entry, or a part of one, as JSON; made once, as `json.dumps` would make it for each row."""
+_Answer = TypeVar("_Answer")
 
 
 class Journal:
@@ -81,45 +93,52 @@ class Journal:
                 raise
             return driver
 
-        self._engine = sa.create_engine("sqlite://", creator=opened, poolclass=sa.pool.NullPool)
+        self._engine = sa.create_engine(
+            "sqlite://", creator=opened, poolclass=sa.pool.NullPool, hide_parameters=True
+        )
         sa.event.listen(self._engine, "begin", _begin)
-        try:
-            self.connection = self._engine.connect()
-        except FAILURES as error:
-            raise self.told(error, "written" if create else "read") from error
+        self.connection = self.ask("written" if create else "read", self._engine.connect)
+        self.place = place_of(path)
 
     def start(self, entry: Entry, also: Callable[[], None]) -> None:
         """Make the table, with its first row, and what else is wanted; refused where there is anything."""
         self.begin()
         try:
-            if sa.inspect(self.connection).get_table_names():
-                raise FileError(str(self.path), "written", "it holds a trial or other tables already")
-            if owners_alone(self.path) is False:
-                problem = (
-                    "an empty file of that name is there, and open to others: remove it, or name another"
-                )
-                raise FileError(str(self.path), "written", problem)
-            _ROWS.create(self.connection)
-            also()
-            if "noise" in entry:
-                self.connection.exec_driver_sql(_ONCE)
-            self.append(entry)
+            self.ask("written", lambda: self._make(entry, also))
             self.commit()
-        except FAILURES as error:
-            self.rollback()
-            raise self.told(error, "written") from error
         except BaseException:
             self.rollback()
             raise
+
+    def _make(self, entry: Entry, also: Callable[[], None]) -> None:
+        if sa.inspect(self.connection).get_table_names():
+            raise FileError(str(self.path), "written", "it holds a trial or other tables already")
+        if owners_alone(self.path) is False:
+            problem = "an empty file of that name is there, and open to others: remove it, or name another"
+            raise FileError(str(self.path), "written", problem)
+        _ROWS.create(self.connection)
+        also()
+        if "noise" in entry:
+            self.connection.exec_driver_sql(_ONCE)
+        self.append(entry)
+
+    def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
+        """What the database answers, or one error with the code of what failed.
+
+        It is raised where the database's own error is handled no more: that one quotes statements and rows,
+        and would be shown beside it.
+        """
+        try:
+            return act()
+        except FAILURES as error:
+            told = self._told(error, done)
+        raise told
 
     def begin(self, write: bool = True) -> None:
         """Begin a transaction; one that writes keeps all others from writing until it ends."""
         self.connection.info["begin"] = "BEGIN IMMEDIATE" if write else "BEGIN"
         self._drop()
-        try:
-            self.connection.begin()
-        except FAILURES as error:
-            raise self.told(error, "written" if write else "read") from error
+        self.ask("written" if write else "read", self.connection.begin)
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows that have not been read yet, each checked.
@@ -127,15 +146,22 @@ class Journal:
         A row counts as read when the next one is asked for.
         """
         query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
+        found = self.ask("read", lambda: iter(self.connection.execute(query).yield_per(_AT_ONCE)))
+        while (row := self.ask("read", lambda: next(found, None))) is not None:
+            number, text, digest = row
+            head = self._checked(number, text, digest)
+            yield number, self._entry(number, text), head
+            self.rows, self.head = number, head
+
+    def _entry(self, number: int, text: str) -> Entry:
+        """The entry of a row; what stands in one that cannot be read is not told."""
         try:
-            for number, text, digest in self.connection.execute(query).yield_per(_AT_ONCE):
-                head = self._checked(number, text, digest)
-                entry = decode(json.loads(text))
-                entry.pop(SALT, None)  # rows of the format before have none
-                yield number, entry, head
-                self.rows, self.head = number, head
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+            entry: Entry = decode(json.loads(text))
+            entry.pop(SALT, None)  # rows of the format before have none
+            return entry
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            problem = JournalError(str(self.path), f"row {number} is not laid out as one")
+        raise problem
 
     def _checked(self, number: Any, text: Any, digest: Any) -> str:
         """The digest of a row, if it is the next one."""
@@ -152,7 +178,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Add a row."""
-        text = json.dumps(salted(encode(entry)), separators=(",", ":"))
+        text = as_text(salted(encode(entry)))
         head = self.head if self._appended is None else self._appended[1]
         number, digest = self.next, _digest(head, text)
         self.add(_ADDED, {"number": number, "entry": text, "digest": digest})
@@ -165,11 +191,8 @@ class Journal:
     def write(self) -> None:
         """Write what was added, in the transaction."""
         waiting, self._waiting = self._waiting, {}
-        try:
-            for statement, rows in waiting.items():
-                self.connection.execute(statement, rows)
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        for statement, rows in waiting.items():
+            self.ask("written", partial(self.connection.execute, statement, rows))
 
     def _drop(self) -> None:
         self._appended, self._waiting = None, {}
@@ -177,10 +200,7 @@ class Journal:
     def commit(self) -> None:
         """End the transaction: what was added is on the disk when this returns."""
         self.write()
-        try:
-            self.connection.commit()
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        self.ask("written", self.connection.commit)
         if self._appended is not None:
             self.rows, self.head = self._appended
             self._appended = None
@@ -199,10 +219,7 @@ class Journal:
         Nothing that was overwritten is left in either then.
         """
         driver: Any = self.connection.connection.driver_connection
-        try:
-            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         if busy:
             problem = f"another process has read it for {_PATIENCE:g} s: send the request again with its key"
             raise FileError(str(self.path), "purged", problem)
@@ -211,9 +228,7 @@ class Journal:
         """Whether the table is there."""
         self.begin(write=False)
         try:
-            return sa.inspect(self.connection).has_table(_ROWS.name)
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+            return self.ask("read", lambda: sa.inspect(self.connection).has_table(_ROWS.name))
         finally:
             self.rollback()
 
@@ -228,10 +243,7 @@ class Journal:
     def digest(self, number: int) -> Any:
         """What a row says its digest is; None where there is no such row."""
         query = sa.select(_ROWS.c.digest).where(_ROWS.c.number == number)
-        try:
-            return self.connection.execute(query).scalar()
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        return self.ask("read", lambda: self.connection.execute(query).scalar())
 
     def nodes(self) -> list[tuple[int, Entry, str]]:
         """Numbers, entries and digests of the rows of noise, in their order."""
@@ -247,55 +259,49 @@ class Journal:
 
     def check_pages(self) -> None:
         """Let SQLite look over every page of the file."""
-        try:
-            found = self.connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        checked = "PRAGMA integrity_check"
+        found = self.ask("read", lambda: self.connection.exec_driver_sql(checked).scalars().all())
         if found != ["ok"]:
             raise JournalError(str(self.path), f"SQLite finds {found[0]!s:.200}")
 
     def content(self) -> bytes:
         """The whole file as of now, what is still in its write-ahead log included, marked as a copy."""
         driver: Any = self.connection.connection.driver_connection
-        try:
-            whole = bytearray(driver.serialize())
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        whole = bytearray(self.ask("read", driver.serialize))
         whole[_PLACE] = _COPIED.to_bytes(4, "big")
         return bytes(whole)
 
-    def copied(self) -> bool:
-        """Whether the file is a copy of one that may have gone on."""
-        try:
-            return bool(self.connection.exec_driver_sql("PRAGMA user_version").scalar())
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+    def behind(self, digest: str) -> list[str] | None:
+        """Kinds of the rows after the one with a digest; None where there is no such row."""
+        query = sa.select(_ROWS.c.number).where(_ROWS.c.digest == digest)
+        number = self.ask("read", lambda: self.connection.execute(query).scalar())
+        if number is None:
+            return None
+        later = sa.select(_KIND).where(_ROWS.c.number > number)
+        return self.ask("read", lambda: list(self.connection.execute(later).scalars()))
+
+    def marked(self) -> bool:
+        """Whether the file is a copy that `content` made."""
+        marked = "PRAGMA user_version"
+        return bool(self.ask("read", lambda: self.connection.exec_driver_sql(marked).scalar()))
 
     def take_up(self) -> None:
-        """Take the mark of a copy away, in the transaction."""
-        try:
-            self.connection.exec_driver_sql("PRAGMA user_version = 0")
-        except FAILURES as error:
-            raise self.told(error, "written") from error
+        """Take the mark of such a copy away, in the transaction."""
+        self.ask("written", lambda: self.connection.exec_driver_sql("PRAGMA user_version = 0"))
 
     def close(self) -> None:
         """Let go of the file."""
         self.connection.close()
         self._engine.dispose()
 
-    def told(self, error: Exception, done: str) -> AdaptinfError:
-        """What SQLite says, as one error that names the file."""
+    def _told(self, error: Exception, done: str) -> AdaptinfError:
+        """What SQLite says, as one error that names the file and the code, and quotes nothing."""
         origin = getattr(error, "orig", None) or error
         name = str(getattr(origin, "sqlite_errorname", "SQLITE_ERROR"))
         if name.startswith(_DAMAGES):
-            return JournalError(str(self.path), f"SQLite says {origin!s:.200}")
-        reasons = {
-            "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
-            "SQLITE_FULL": "the disk is full",
-            "SQLITE_READONLY": "it is protected against writing",
-        }
-        known = (reason for start, reason in reasons.items() if name.startswith(start))
-        return FileError(str(self.path), done, next(known, f"{origin} ({name})"))
+            return JournalError(str(self.path), f"SQLite says {_DAMAGES_TOLD.get(name, name)}")
+        known = (reason for start, reason in _REASONS.items() if name.startswith(start))
+        return FileError(str(self.path), done, next(known, f"SQLite says {name}"))
 
 
 def _begin(connection: sa.Connection) -> None:
@@ -312,13 +318,15 @@ def make_owners(path: Path) -> None:
     FileError
         If it cannot be made.
     """
-    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with told(path, "written"):
         try:
-            handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+            os.close(os.open(path, flags, OWNER_ONLY))
         except FileExistsError:
-            handle = os.open(path, flags)
-        os.close(handle)
+            # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+            if path.is_symlink():
+                problem = "it is a link, and others may put it there: name the file itself"
+                raise FileError(str(path), "written", problem) from None
 
 
 def files_of(path: Path) -> list[Path]:

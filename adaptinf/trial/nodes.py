@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from typing import Any
 
 from adaptinf.designs import Design
 from adaptinf.errors import JournalError
-from adaptinf.guarantee import sequential
-from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Count, refuse
 from adaptinf.sessions.releasing import Draw, draw_node
 from adaptinf.trial.journal import Entry
@@ -39,7 +36,7 @@ class Nodes:
             self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": units})
             entry = self._fresh[-1]
         elif not self._waiting or (self._waiting[0][NODE], self._waiting[0]["scale"]) != (name, scale):
-            raise JournalError(self._path, f"it has no row for the noise of {name}")
+            raise JournalError(self._path, "a row of noise is missing, or another one than its request needs")
         else:
             entry = self._waiting.pop(0)
         return int(entry["units"])
@@ -55,7 +52,7 @@ class Nodes:
         try:
             yield
             if self._waiting:
-                raise JournalError(self._path, f"nothing asked for the noise of {self._waiting[0][NODE]}")
+                raise JournalError(self._path, "a row of noise belongs to no request")
         finally:
             self._following = False
 
@@ -67,24 +64,6 @@ class Nodes:
         """The rows of what has been drawn since this was last asked."""
         fresh, self._fresh = self._fresh, []
         return fresh
-
-
-def as_restored(log: AdaptiveLog, times: int) -> AdaptiveLog:
-    """The log with what is promised where copies took the trial's place so often.
-
-    An outcome enters nodes of the file that was lost and of the one in its place; the noise of those behind
-    the copy is drawn in both. What a run spends on an outcome is at most epsilon over all its nodes, so that
-    several runs, each chosen by what the ones before told, spend their sum.
-    """
-    if times == 0:
-        return log
-    made = copy(log)
-    for name in ("guarantee", "reward_guarantee"):
-        promised = getattr(log, name)
-        if promised is not None:
-            setattr(made, name, sequential(*[promised] * (times + 1)))
-    made.kept = {}
-    return made
 
 
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:

@@ -220,23 +220,32 @@ class Operations:
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 
-    def restore(self, *, reason: str, by: str) -> None:
-        """Let a copy that `backup` made take the place of its trial, which is lost.
+    def restore(self, *, reason: str, by: str, head: str | None = None, runs: int | None = None) -> None:
+        """Let a copy take the place of its trial, which is lost.
 
-        Until then a copy can be read and its participants erased, and takes no other request: the trial may
-        have gone on after it. Answers that were given since are not in the copy, and participants who come
-        again are assigned anew. A private design may draw the noise of a node a second time then, so logs
-        promise epsilon once more for each time that a copy took the trial's place.
+        Until then a copy, made by `backup` or in any other way, can be read and its participants erased, and
+        takes no other request: the trial may have gone on after it. Answers that were given since are not in
+        the copy, and participants who come again are assigned anew, with coins that the lost file did not
+        have. A private design draws the noise of nodes that the lost file had drawn once more, so that what
+        is promised depends on how many runs there were; a copy cannot know that.
 
         Parameters
         ----------
         reason, by : str
             Why, and who does it; the journal keeps both.
+        head : str, optional
+            The `head` of the last status of the lost file, after which it gave no further answer. Where it is
+            the copy's, nothing was lost, and logs promise what they did.
+        runs : int, optional
+            How many files went on from this copy and are lost: the trial's own, and each earlier one that was
+            restored from the same copy and went on. Logs promise epsilon once more for each, as stated by the
+            operator. With neither of the two they promise nothing.
 
         Raises
         ------
         ParameterError
-            If the file is no copy, its trial is finished, or reason or by is missing. Nothing has changed.
+            If the file is no copy, its trial is finished, the head is not that of the copy's last row, or
+            reason or by is missing. Nothing has changed.
         FileError
             As for `assign`.
 
@@ -249,11 +258,46 @@ class Operations:
         ...     decision = trial.assign("participant 1", key="request 1")
         ...     trial.backup(f"{folder}/copy.db")
         >>> with ai.Trial.open(f"{folder}/copy.db") as copy:
-        ...     copy.restore(reason="the disk broke", by="Dr. Ames")
+        ...     copy.restore(reason="the disk broke", by="Dr. Ames", runs=1)
         ...     copy.assign("participant 2", key="request 2").id
         2
         """
-        self._requests.change(lambda replay: (None, replay.restore(reason, by)))
+        behind = self._requests.journal.behind
+        self._requests.change(lambda replay: (None, replay.restore(reason, by, head, runs, behind)))
+
+    def moved(self, *, reason: str, by: str) -> None:
+        """Say that the trial's file was moved to another disk or machine, and no other file goes on.
+
+        The journal names the file: one that is renamed on its disk stays the same, and any other that holds
+        the same rows opens as a copy. A copy that `backup` made is restored instead.
+
+        Parameters
+        ----------
+        reason, by : str
+            Why, and who does it; the journal keeps both. Logs say that the guarantee rests on this statement.
+
+        Raises
+        ------
+        ParameterError
+            If the file is where its journal says, backup made it, or reason or by is missing. Nothing has
+            changed.
+        FileError
+            As for `assign`.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import shutil, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with ai.Trial.create(f"{folder}/trial.db", ai.designs.Thompson(), 2, horizon=100) as trial:
+        ...     decision = trial.assign("participant 1", key="request 1")
+        >>> place = shutil.copy(f"{folder}/trial.db", f"{folder}/new.db")
+        >>> with ai.Trial.open(place) as trial:
+        ...     trial.moved(reason="a new server", by="Dr. Ames")
+        ...     trial.assign("participant 2", key="request 2").id
+        2
+        """
+        self._requests.change(lambda replay: (None, replay.moved(reason, by)))
 
     def remove_arm(self, arm: Any, *, key: str | int, reason: str, by: str) -> tuple[Any, ...]:
         """Never assign an arm again; the others share its probability in proportion to their own.

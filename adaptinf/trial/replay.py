@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,24 @@ from adaptinf.sessions.erasing import (
     record_blank,
     status_of,
 )
-from adaptinf.sessions.keeping import marks_of, memory_of, part_of, restore
+from adaptinf.sessions.keeping import Kept, go_back, kept_of, marks_of, memory_of, part_of, restore
 from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
+from adaptinf.trial.copies import TAKEN
 from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import NODE
+from adaptinf.trial.places import PLACE, Place
 from adaptinf.trial.sealing import GONE
 from adaptinf.trial.snapshots import Snapshot, pack, unpacked
+
+
+class Begun(NamedTuple):
+    """How a trial stood before a group of requests."""
+
+    kept: Kept | None
+    place: Place | None
 
 
 class Replay(Acts):
@@ -73,6 +82,19 @@ class Replay(Acts):
             "reward": outcome.reward,
         }
 
+    def begun(self) -> Begun:
+        """How things stand before a group of assignments or outcomes."""
+        return Begun(kept_of(self.session), self.place)
+
+    def back_to(self, begun: Begun) -> bool:
+        """Undo a group of which one was refused; whether that could be done."""
+        if begun.kept is None:
+            return False
+        go_back(self.session, begun.kept)
+        self.nodes.drawn()
+        self.place = begun.place
+        return True
+
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What came since then, and how things stand; None of a design of one's own.
 
@@ -81,7 +103,7 @@ class Replay(Acts):
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
-        standing = {"state": self.state, "reason": self.reason, "acts": self.acts}
+        standing = {"state": self.state, "reason": self.reason, "acts": self.acts, PLACE: self.place}
         state = {"marks": marks_of(self.session), "memory": memory, "standing": standing}
         return part_of(self.session, since), state
 
@@ -108,16 +130,21 @@ class Replay(Acts):
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return
+        if entry["kind"] == PLACE:
+            self.place = entry[PLACE]
+            return
         said = {name: value for name, value in entry.items() if name not in ("time", GONE)}
-        self.copied = entry["kind"] == "restore"
+        self.copied = ""
         try:
             with self.nodes.following():
                 blind = self.session.blind
                 again = self._again_blank(said) if GONE in entry else self._again(said)
                 if blind or self.session.blind:
                     self.nodes.leave()
-        except (ParameterError, KeyError, TypeError, ValueError, IndexError) as error:
-            raise JournalError(path, f"row {number} cannot be followed: {error}") from error
+        except (ParameterError, KeyError, TypeError, ValueError, IndexError):
+            again = None  # what is wrong with a row would quote it
+        if again is None:
+            raise JournalError(path, f"row {number} cannot be followed: it does not fit the rows before it")
         if again != said:
             told = "is not what its design decides on the rows before it, in this version of adaptinf"
             raise JournalError(path, f"row {number} {told}")
@@ -137,8 +164,8 @@ class Replay(Acts):
             return self._looked_up(said)
         if said["kind"] == "erase":
             return self._erased_again(said)
-        if said["kind"] == "restore":
-            return self.restore(said["reason"], said["by"])
+        if said["kind"] in TAKEN:
+            return self._taken_again(said)
         if said["kind"] == "assign" and self.session.blind and said["round"] > self.session.rounds:
             return self._as_written(said, (said["unit"], said["context"], said["key"]))
         if said["kind"] in requests:
@@ -151,6 +178,14 @@ class Replay(Acts):
         refuse("unblind", act_problems(said["reason"], said["by"]))
         self.session.propensities(said["decision"])  # refused where there is no such decision
         return {"kind": "unblind", **{name: said[name] for name in names}}
+
+    def _taken_again(self, said: Entry) -> Entry:
+        """The entry of a file that took the trial's place, where that may be."""
+        refuse(said["kind"], act_problems(said["reason"], said["by"]))
+        if self.state == FINISHED and said["kind"] == "restore":
+            raise ParameterError("restore", ["the trial is finished"])
+        self._take(said)
+        return said
 
     def _erased_again(self, said: Entry) -> Entry:
         """The entry of an erasure; what the design remembered then is taken from it where that is needed."""

@@ -17,6 +17,7 @@ from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED
 from adaptinf.trial.journal import FAILURES, Entry, Journal
 from adaptinf.trial.opening import design_of
+from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing
 from adaptinf.trial.snapshots import Snapshots
@@ -34,7 +35,7 @@ class Requests:
         self._replay: Replay | None = None
         self._sealing = Sealing(journal)
         self._snapshots = Snapshots(journal, self._sealing)
-        self._kept, self._stale, self._copied = 0, False, True
+        self._kept, self._stale, self._copied = 0, False, "not known yet"
         self._lock, self._process, self._closed = threading.RLock(), os.getpid(), False
 
     def read(self, look: Callable[[Replay], _Answer], heads: set[str] | None = None) -> _Answer:
@@ -59,27 +60,34 @@ class Requests:
         What was refused has changed nothing. After any other failure it is open what the disk has, so the
         memory is given up, and the next request reads the journal from its first row.
         """
-        return self.change_all(lambda replay: [act(replay)], purge)[0]
+        return self._change(lambda replay: [act(replay)], purge)[0]
 
-    def change_all(
-        self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]], purge: bool = False
+    def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
+        """The same for assignments or outcomes one after the other: all are on the disk then, or none is."""
+        return self._change(acts, several=True)
+
+    def _change(
+        self,
+        acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]],
+        purge: bool = False,
+        several: bool = False,
     ) -> list[_Answer]:
-        """The same for acts that follow each other: all are on the disk when this returns, or none is."""
         with self._lock:
             self._refuse_strangers()
             self.journal.begin()
-            written, answers = False, []
+            written, answers, begun = False, [], None
             try:
                 replay = self._caught_up()
-                replay.copied = self._still_copied()
+                replay.copied, replay.here = self._still_copied(replay), self.journal.place
+                begun = replay.begun() if several else None
                 for answer, entry in acts(replay):
                     answers.append(answer)
                     written |= self._write(replay, entry)
                 if written:
                     self.journal.commit()
             except ParameterError:
-                if written:  # the memory has what the file will not have
-                    self._forget()
+                if written and (begun is None or not replay.back_to(begun)):
+                    self._forget()  # the memory has what the file will not have
                 raise
             except BaseException:
                 self._forget()
@@ -96,17 +104,25 @@ class Requests:
         self._sealing.let_go()
         self.journal.rollback()
 
-    def _still_copied(self) -> bool:
-        """Whether the file is a copy; a trial never becomes one, and is asked once."""
-        self._copied = self._copied and self.journal.copied()
+    def _still_copied(self, replay: Replay) -> str:
+        """Why the file is a copy; empty where it is none, which never becomes one, and is asked once."""
+        self._copied = self._copied and self.copied(replay)
         return self._copied
+
+    def copied(self, replay: Replay) -> str:
+        """Why the file is a copy; empty where it is none."""
+        return replay.copy_of(self.journal.place, self.journal.marked())
 
     def _write(self, replay: Replay, entry: Entry | None) -> bool:
         """Add the row of an act, behind those of what was drawn for it; False where there is none."""
         if entry is None:
             return False
         whole = {"kind": entry["kind"], "time": now(), **entry}
-        for row in (*replay.nodes.drawn(), whole):
+        before = replay.nodes.drawn()
+        if replay.place is None:  # of a file of the format before
+            replay.place = self.journal.place
+            before.append({"kind": PLACE, "time": now(), PLACE: replay.place})
+        for row in (*before, whole):
             self.journal.append(self._sealing.sealed(self.journal.next, row))
         self._destroy(entry)
         replay.noted(self.journal.next - 1, whole)
@@ -134,7 +150,7 @@ class Requests:
             return
         try:
             self.journal.begin()
-            if not self._still_copied():  # a copy is left as it is
+            if not self._still_copied(replay):  # a copy is left as it is
                 self._kept = self._written(replay)
                 self.journal.commit()
         except (AdaptinfError, *FAILURES):
@@ -207,8 +223,9 @@ class Requests:
                 self.journal.skip(snapshot.number, snapshot.head)
         except (JournalError, KeyError, ValueError, IndexError, AttributeError) as error:
             self._stale = True
+            found = error.reason if isinstance(error, JournalError) else "it is not laid out as one"
             warnings.warn(
-                f"{path}: the snapshot is damaged, so every decision was made again ({error}): is the disk "
+                f"{path}: the snapshot is damaged, so every decision was made again ({found}): is the disk "
                 "in order?",
                 AdaptinfWarning,
                 stacklevel=2,

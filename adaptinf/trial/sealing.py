@@ -14,11 +14,12 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from adaptinf.errors import JournalError, MissingDependencyError
 from adaptinf.log.storage.plain import decode, encode
-from adaptinf.trial.journal import FAILURES, Entry, Journal
+from adaptinf.trial.journal import Entry, Journal, as_text
 
 try:
     import sqlalchemy as sa
@@ -74,7 +75,7 @@ class Sealing:
             return entry
         decision = _decision(entry)
         secret = self.secret(decision) or self._add(decision)
-        text = json.dumps(encode({name: entry[name] for name in names}), separators=(",", ":")).encode()
+        text = as_text(encode({name: entry[name] for name in names})).encode()
         text += b" " * (-len(text) % _PADDED)  # the length of a name is no longer told to the letter
         content = _closed(secret, text, _place(number, entry))
         kept = {name: value for name, value in entry.items() if name not in names}
@@ -98,9 +99,9 @@ class Sealing:
             content = base64.b64decode(entry["sealed"], validate=True)
             text = _opened(secret, content, _place(number, entry))
             return {**kept, **decode(json.loads(text))}
-        except (InvalidTag, ValueError, KeyError, TypeError) as error:
+        except (InvalidTag, ValueError, KeyError, TypeError):  # which hold what was read
             problem = f"the sealed fields of row {number} do not fit their secret"
-            raise JournalError(str(self._journal.path), problem) from error
+        raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
         """What a snapshot keeps under a name of its own, as the file has it."""
@@ -118,11 +119,9 @@ class Sealing:
         if not content.startswith(_LAYOUT):
             return None
         secret = self.secret(SNAPSHOTS)
-        try:
+        with suppress(InvalidTag, ValueError):
             return _opened(secret or _DESTROYED, content.removeprefix(_LAYOUT), place.encode())
-        except (InvalidTag, ValueError):
-            problem = "its snapshot does not fit its secret"
-            raise JournalError(str(self._journal.path), problem) from None
+        raise JournalError(str(self._journal.path), "its snapshot does not fit its secret")
 
     def renew_snapshots(self) -> None:
         """Make unreadable what was left of snapshots: the next ones have another secret."""
@@ -170,10 +169,7 @@ class Sealing:
         change = sa.update(_TABLE).where(_TABLE.c.number == number).values(secret=secret)
         self._journal.write()
         self._many.pop(number, None)
-        try:
-            self._journal.connection.execute(change)
-        except FAILURES as error:
-            raise self._journal.told(error, "written") from error
+        self._journal.ask("written", lambda: self._journal.connection.execute(change))
 
     def mark(self, what: str, value: Any) -> str | None:
         """What stands for the name of a unit or a key that was erased; None after the secret was destroyed.
@@ -192,10 +188,8 @@ class Sealing:
         return secret
 
     def _read(self, query: Any, values: dict[str, Any] | None = None) -> list[Any]:
-        try:
-            return list(self._journal.connection.execute(query, values).all())
-        except FAILURES as error:
-            raise self._journal.told(error, "read") from error
+        connection = self._journal.connection
+        return self._journal.ask("read", lambda: list(connection.execute(query, values).all()))
 
 
 def _closed(secret: bytes, text: bytes, place: bytes) -> bytes:

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from adaptinf.compilation import package_hash
 from adaptinf.errors import JournalError
 from adaptinf.sessions.rounds import Marks
-from adaptinf.trial.journal import FAILURES, Journal
+from adaptinf.trial.journal import Journal
 from adaptinf.trial.sealing import Sealing
 
 _TABLES = sa.MetaData()
@@ -69,32 +69,35 @@ class Snapshots:
         JournalError
             If it is damaged.
         """
+        found, parts = self._journal.ask("read", self._rows)
+        if found is None:
+            return None
+        number, head, content, digest = found
         try:
-            found = self._row()
-            if found is None:
-                return None
-            number, head, content, digest = found
-            rows = self._journal.connection.execute(sa.select(_PARTS).order_by(_PARTS.c.number))
-            before, parts = "", []
-            for row, packed, stated in rows:
+            before = ""
+            for row, packed, stated in parts:
                 before = self._matching(_part_digest(before, row, packed), stated)
-                parts.append((row, packed))
             self._matching(_state_digest(before, number, head, content), digest)
-        except FAILURES as error:
-            raise self._journal.told(error, "read") from error
-        except TypeError as error:  # a value of another type than was written
-            raise self._damaged() from error
-        if head != self._journal.digest(number):
+            right = head == self._journal.digest(number)
+        except TypeError:  # a value of another type than was written
+            right = False
+        if not right:
             raise self._damaged()
         state = self._state(number, content)
         if state is None or state["versions"] != versions():
             return None
-        opened = [self._sealing.opened_snapshot(packed, f"part {row}") for row, packed in parts]
+        opened = [self._sealing.opened_snapshot(packed, f"part {row}") for row, packed, _ in parts]
         return Snapshot(number, head, [unpacked(part) for part in opened if part is not None], state)
 
     def _state(self, number: int, content: bytes) -> Any:
         opened = self._sealing.opened_snapshot(content, f"state {number}")
         return None if opened is None else unpacked(opened)
+
+    def _rows(self) -> tuple[Any, list[Any]]:
+        found = self._row()
+        if found is None:
+            return None, []
+        return found, list(self._journal.connection.execute(sa.select(_PARTS).order_by(_PARTS.c.number)))
 
     def _row(self) -> Any:
         if not sa.inspect(self._journal.connection).has_table(_STATE.name):
@@ -149,7 +152,7 @@ class Snapshots:
 
     def drop(self) -> None:
         """Remove the snapshot: the next one is of all rows."""
-        _TABLES.drop_all(self._journal.connection)
+        self._journal.ask("written", lambda: _TABLES.drop_all(self._journal.connection))
 
 
 def versions() -> dict[str, str]:

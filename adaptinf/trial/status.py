@@ -31,7 +31,8 @@ class TrialStatus:
     restored : int
         How often a copy took the trial's place.
     copied : bool
-        Whether the file is such a copy that has not done so: it can be read, and takes no requests.
+        Whether the file is a copy that has not done so, made by `backup` or in any other way: it can be read,
+        and takes no requests.
     unrepeatable : int
         Decisions that stand as they were written, since they rest on a context that was erased: nobody can
         make them again.

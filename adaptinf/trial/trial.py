@@ -18,10 +18,11 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
 from adaptinf.sessions.releasing import Draw
+from adaptinf.trial.copies import as_taken
 from adaptinf.trial.journal import Entry, Journal, files_of
-from adaptinf.trial.nodes import as_restored
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
+from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.sealing import Sealing
@@ -122,7 +123,8 @@ class Trial(Operations):
         """A trial in a new file, of this first entry; an audit gives the noise, which OpenDP draws else."""
         journal = Journal(place, create=True)
         try:
-            journal.start({"kind": "create", "time": now(), **first}, Sealing(journal).start)
+            entry = {"kind": "create", "time": now(), PLACE: journal.place, **first}
+            journal.start(entry, Sealing(journal).start)
         except BaseException:
             journal.close()
             raise
@@ -262,7 +264,7 @@ class Trial(Operations):
         """
 
         def made(replay: Replay) -> AdaptiveLog:
-            log = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
             log = log.unpromised_by(replay.ended) if replay.ended else log
             log.owner_only = True
             return log
@@ -286,7 +288,7 @@ class Trial(Operations):
             removed=replay.removed,
             erased=len(erased_steps(session)),
             restored=replay.restores,
-            copied=journal.copied(),
+            copied=bool(self._requests.copied(replay)),
             unrepeatable=replay.unrepeatable,
             rows=journal.rows,
             head=journal.head,
@@ -326,7 +328,8 @@ class Trial(Operations):
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the trial as it stands to a new file, whole or not at all; the trial goes on.
 
-        The copy can be read. `restore` lets it take the trial's place. It is for its owner alone (mode 0600).
+        The copy can be read, and takes no requests until `restore` lets it take the trial's place. It is for
+        its owner alone (mode 0600).
 
         Parameters
         ----------

@@ -167,3 +167,33 @@ def test_an_arm_is_removed_and_a_participant_erased(
     assert 'erased="drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
     told(capsys, "export", path, output, "--missing", "drop", "--erased", "drop")
     assert ai.read_log(output).n_rounds == 1
+
+
+def test_names_come_from_standard_input_and_stand_in_no_list_of_processes(
+    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: whoever runs ps reads `--unit "Ms Example"`."""
+    created(capsys, path)
+
+    def typed(*lines: str) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+    why = "--reason", "-", "--by", "-"
+    typed("Ms Example", "visit of Ms Example")
+    first = told(capsys, "assign", path, "--key", "-", "--unit", "-")
+    assert told(capsys, "assign", path, "--unit", "Ms Example", "--key", "visit of Ms Example") == first
+    typed("form of Ms Example")
+    told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "-")
+    typed("Ms Example", "she fainted", "Dr. Ames")
+    assert told(capsys, "unblind", path, "--unit", "-", *why)["arm"] == first["arm"]
+    typed("a slip", "Dr. Ames")
+    told(capsys, "amend", path, "--decision", "1", "--reward", "0", "--key", "m", *why)
+    typed("Ms Example", "a letter", "the office")
+    assert told(capsys, "erase", path, "--unit", "-", "--key", "e", *why) == {"decision": 1}
+    typed("for the night")
+    assert told(capsys, "pause", path, "--reason", "-")["reason"] == "for the night"
+    acts = {act.kind: act.reason for act in ai.Trial.open(path).history()}
+    assert acts == {"unblind": None, "amend": None, "erase": "a letter", "pause": "for the night"}
+    typed()
+    problem = told(capsys, "erase", path, "--unit", "-", "--key", "e", code=2)
+    assert problem == "adaptinf trial: --unit: it is -, and standard input has no line for it"

@@ -470,7 +470,7 @@ def test_a_stopped_writer_of_a_csv_is_completed_by_readers_and_writers(tmp_path:
     assert ai.read_log(path, action="arm", reward="y").n_rounds == 4
 
 
-def _no_space(*_: Any) -> Path:
+def _no_space(*_: Any, **__: Any) -> Path:
     raise OSError(28, "No space left on device")
 
 

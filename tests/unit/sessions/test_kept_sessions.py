@@ -176,7 +176,7 @@ def test_requests_that_come_again_after_a_restart_have_their_answers() -> None:
         again.assign("two", key="k")
     with pytest.raises(ValueError, match="key 7 stands for another request, one of record"):
         again.record(first.id, 0.0, key=7)
-    with pytest.raises(ValueError, match="has the outcome 1 already"):
+    with pytest.raises(ValueError, match="has another outcome already"):
         again.record(first.id, 0.0, key=8)
 
 

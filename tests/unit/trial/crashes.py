@@ -21,6 +21,7 @@ import numpy as np
 import adaptinf as ai
 from adaptinf.trial import requests
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.places import place_of
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
 from adaptinf.trial.sealing import Sealing
@@ -173,10 +174,30 @@ class Scenario:
 
 
 def twin_of(trial: ai.Trial, path: Path) -> None:
-    """A copy of a trial that goes on as if it were the trial itself."""
+    """A copy of a trial that goes on as if it were the trial itself: its rows name its own file."""
     trial.backup(path)
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA user_version = 0")
+        file.execute("DROP TABLE IF EXISTS snapshot_state")
+        file.execute("DROP TABLE IF EXISTS snapshot_parts")
+        rechained(file, lambda _, entry: {**entry, "place": place_of(path)} if "place" in entry else entry)
+
+
+def rechained(
+    file: sqlite3.Connection,
+    change: Callable[[int, dict[str, Any]], dict[str, Any]],
+    spoil: Callable[[str], str] = str,
+    last: bool = False,
+) -> None:
+    """Make the digests anew over rows that were changed; the last text may be spoilt, too."""
+    rows, head = file.execute("SELECT number, entry FROM journal ORDER BY number").fetchall(), ""
+    for number, text in rows:
+        changed = json.dumps(change(number, json.loads(text)), separators=(",", ":"))
+        if last and number == len(rows):
+            changed = spoil(changed)
+        head = hashlib.sha256(f"{head}{changed}".encode()).hexdigest()
+        file.execute("UPDATE journal SET entry = ?, digest = ? WHERE number = ?", (changed, head, number))
+    file.commit()
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -231,7 +252,7 @@ def attempt(path: Path, scenario: Scenario, prepare: Callable[[], None], rng: np
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Entries of a journal, opened where their secret is there, without their times."""
+    """Entries of a journal, opened where their secret is there, without their times and places."""
     journal = Journal(path)
     sealing = Sealing(journal)
     journal.begin(write=False)
@@ -240,7 +261,8 @@ def entries(path: Path) -> list[dict[str, Any]]:
     finally:
         journal.rollback()
         journal.close()
-    return [{name: value for name, value in row.items() if name != "time"} for row in rows]
+    left_out = ("time", "place")
+    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
 
 def undisturbed(path: Path, scenario: Scenario) -> list[Any]:

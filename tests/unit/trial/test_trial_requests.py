@@ -62,7 +62,7 @@ def test_each_wrong_request_has_one_clear_answer_and_changes_nothing(path: Path)
         first = trial.assign(SQL, SQL, key=SQL)
         assert trial.record(first.id, 1.0, key="r").reward == 1.0
         before = trial.status()
-        assert "has the outcome 1 already" in refused(trial.record, first.id, 0.0, key="again")
+        assert "has another outcome already" in refused(trial.record, first.id, 0.0, key="again")
         assert "there is no decision 2" in refused(trial.record, 2, 1.0, key="unknown")
         assert "from 0 to 1" in refused(trial.record, first.id, 1.5, key="range")
         assert "from 0 to 1" in refused(trial.record, first.id, float("nan"), key="nan")

@@ -245,7 +245,7 @@ def test_a_changed_bit_anywhere_is_detected_or_changes_nothing(path: Path, tmp_p
     made(path, Thompson())
     rows, right, rng = entries(path), image(path), np.random.default_rng(2)
     place, told, fates = tmp_path / "flipped.db", 0, []
-    for bit in rng.integers(0, 8 * path.stat().st_size, size=250).tolist():
+    for bit in rng.integers(0, 8 * path.stat().st_size, size=300).tolist():
         flipped(path, place, bit)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -1,0 +1,89 @@
+"""Copies of a trial: when a file counts as one, what lets it take the trial's place, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import Count, Is, OrNone, problems_of
+
+TAKEN = ("restore", "moved")
+"""Kinds of rows by which a file takes the trial's place; each says where it is, and brings fresh coins."""
+MARKED = (
+    "the file is a copy that backup made, and its trial may have gone on: restore it where it takes the "
+    "trial's place"
+)
+ELSEWHERE = (
+    "the file is another one than its journal names, so a copy whose trial may have gone on: restore it "
+    "where it takes the trial's place, or say by moved that it is the trial itself and that no other goes on"
+)
+_HEAD, _RUNS = OrNone(Is(str, "the text of a head")), OrNone(Count(0))
+_NOTHING = (
+    "a copy took the place of the trial's file, and nothing says what had been drawn after the copy was made "
+    "(restore was told neither head= nor runs=)"
+)
+
+
+def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
+    """What is wrong with what is said of the lost file; `behind` gives the kinds of the rows after a head.
+
+    Erasures alone may follow: copies take them, and they draw nothing.
+    """
+    problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
+    if problems or head is None:
+        return problems
+    if runs is not None:
+        return ["give head= or runs=, not both: the right head says that there were none"]
+    instead = "say by runs= how many files went on from it and are lost, or leave both out: no promise then"
+    kinds = behind(head)
+    if kinds is None:
+        return [f"no row of the copy has this head, so the trial went on after the copy was made: {instead}"]
+    if set(kinds) - {"erase"}:
+        return [
+            f"{len(kinds):,} rows of the copy come after this head, so it is not the last one that is known "
+            f"of the lost file: {instead}"
+        ]
+    return []
+
+
+def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog:
+    """The log with what is promised after files took the trial's place.
+
+    An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
+    the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
+    epsilon over all its nodes, so that several runs, each chosen by what the ones before told, spend their
+    sum.
+    """
+    taken = [act for act in acts if act["kind"] in TAKEN]
+    if log.guarantee is None or not taken:
+        return log
+    if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
+        return log.unpromised_by(_NOTHING)
+    lost = sum(act.get("runs") or 0 for act in taken)
+    stated = [act for act in taken if act.get("head") is None]
+    made = copy(log)
+    for name in ("guarantee", "reward_guarantee"):
+        if (promised := getattr(log, name)) is not None:
+            setattr(made, name, _once_more(promised, lost, len(taken), bool(stated)))
+    if stated:
+        made.guarantee_source = "stated"
+    made.kept = {}
+    return made
+
+
+def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) -> PrivacyGuarantee:
+    """What so many lost runs and the present one spend together."""
+    times = "once" if taken == 1 else f"{taken} times"
+    whose = "the operator states" if stated else "the last head that was kept shows"
+    runs = "1 lost run" if lost == 1 else f"{lost:,} lost runs"
+    reason = f"another file took the trial's place {times}; {whose} that {runs} went on from it"
+    return replace(
+        promised,
+        epsilon=promised.epsilon * (1 + lost),
+        delta=min(1.0, promised.delta * (1 + lost)),
+        reasons=(*promised.reasons, reason),
+    )
