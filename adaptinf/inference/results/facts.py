@@ -9,7 +9,7 @@ from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,10 @@ class LogFacts:
     readings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False) -> LogFacts:
-        """Facts of a log, or of sums."""
+    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
+        """Facts of a log, or of sums; `private`: those that its guarantee covers, and no others."""
+        if private:
+            return cls.released(log)
         units = None if log.units is None else len(set(log.units.tolist()))
         told = not isinstance(log, Sums) and (
             log._readings or log.arrays.received is not None or log.arrays.known is not None
@@ -70,4 +72,18 @@ class LogFacts:
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             unpromised=log.unpromised,
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
+        )
+
+    @classmethod
+    def released(cls, log: AdaptiveLog | PublicLog | Sums) -> LogFacts:
+        """What a table from releases alone may tell: the same of a log and of its public part."""
+        return cls(
+            n_rounds=log.n_rounds,
+            design=None if log.design is None else log.design.name,
+            guarantee=log.guarantee,
+            noise=log.noise,
+            stated=log.guarantee_source == "stated",
+            person=log.declared_person_guarantee,
+            auxiliary=log.auxiliary_guarantees,
+            unpromised=log.unpromised,
         )
