@@ -51,9 +51,11 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     Notes
     -----
     A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
-    user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again. In a CSV from elsewhere pandas decides the types, and text such as ``NA``
-    is a missing value; but labels stay as they are written: in a column of arms or units that holds 01 or
-    1.50, and in a context of whole numbers that holds 01234, everything is text.
+    user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again.
+
+    In a CSV from elsewhere pandas decides the types, and text such as ``NA`` is a missing value; but labels
+    stay as they are written: in a column of arms or units that holds 01 or 1.50, and in a context of whole
+    numbers that holds 01234, everything is text.
 
     Examples
     --------

@@ -122,8 +122,8 @@ def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, release
     if promised is not None and math.isfinite(promised.epsilon):
         promise = f"the guarantee ({promised}) does not cover it"
     return (
-        f"Not covered: this report shows raw numbers of a private trial, and {promise}. It is for whoever may "
-        "see the data. What may be published is log.public(), and report(log.public(), path) is its report."
+        f"Not covered: this report shows raw numbers of a private trial, and {promise}. It is for whoever "
+        "may see the data. What may be published is log.public(), whose report is report(log.public(), path)."
     )
 
 

@@ -42,8 +42,8 @@ def published_page(public: PublicLog, alpha: float, title: str, call: str | None
     results, why = answer_of(public)
     facts = LogFacts.released(public)
     lead = (
-        f"{public.n_rounds:,} rounds, design {facts.design or 'not named'}; from the private releases alone, with "
-        f"{versions().partition(' (')[0]}."
+        f"{public.n_rounds:,} rounds, design {facts.design or 'not named'}; from the private releases alone, "
+        f"with {versions().partition(' (')[0]}."
     )
     answer = paragraph(why) if results is None else summary_parts(results.summary(alpha), "term")
     sections = [

@@ -20,6 +20,7 @@ from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.inference.released.units import refuse_repeated_units
+from adaptinf.log.collected import IN_TIME_NAMES
 from adaptinf.log.coverage import stated_outputs
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _from_epochs(
 ) -> PairEffect:
     """Difference of the means that the two arms released in their last common epoch."""
     names = [log.arms[treatment], log.arms[control]]
-    means = log.releases
+    means = log.releases[~log.releases["name"].isin(IN_TIME_NAMES)]
     ends = np.unique(means["round"].to_numpy())
     common = [
         e for e, end in enumerate(ends, 1) if set(names) <= set(means.loc[means["round"] == end, "group"])

@@ -7,7 +7,6 @@ import numpy as np
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
 
-
 _VARY = (
     "and where effects differ between units the sums vary more than those of independent rounds: no release "
     "tells how much more"

@@ -218,8 +218,8 @@ def test_a_report_of_a_private_trial_says_on_top_that_it_is_not_covered(tmp_path
         ai.report(design.run(arms, horizon=400, rng=1), tmp_path / "r.html")
         text = (tmp_path / "r.html").read_text(encoding="utf-8")
         told = (
-            '<p role="note" class="box">Not covered: this report shows raw numbers of a private trial, and the '
-            "guarantee (epsilon = 1, pure, per reward, central, standard) does not cover it."
+            '<p role="note" class="box">Not covered: this report shows raw numbers of a private trial, and '
+            "the guarantee (epsilon = 1, pure, per reward, central, standard) does not cover it."
         )
         assert (told in text) == boxed
         assert not boxed or text.index(told) < text.index("<nav")

@@ -114,7 +114,7 @@ def test_units_that_may_come_back_are_refused_as_in_a_log() -> None:
 
 
 def test_a_table_of_releases_tells_nothing_of_the_rows_behind_it() -> None:
-    """Late outcomes, units and the rest are facts of the raw log, and the notes of a released table have none."""
+    """Late outcomes, units and the rest are facts of the raw log; a released table has none of them."""
     session = DPConSE(epsilon=1.0, first_window=5, contrast_share=1).session([0, 1], 400, window=3, rng=1)
     late = DPConSE(epsilon=1.0, first_window=5, contrast_share=1).session([0, 1], 400, window=3, rng=1)
     for step in range(400):
