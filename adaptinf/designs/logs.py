@@ -9,11 +9,12 @@ import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
-from adaptinf.log.collected import AMENDED, PLANNED, REMOVED, UNPROMISED
+from adaptinf.log.collected import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, REMOVED, UNPROMISED, WINDOW
 from adaptinf.log.validation.columns import label_array
 from adaptinf.log.validation.faults import FAULTS
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_sizes
+from adaptinf.sessions.in_time import SENSITIVITY
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 
@@ -29,7 +30,7 @@ def log_of(
     reward_guarantee: PrivacyGuarantee | None,
 ) -> AdaptiveLog:
     """The log of the rounds that were run, of a design that planned for `horizon` of them."""
-    record, rounds = run.record, run.record.action.size
+    record = run.record
     phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
     unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
     if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
@@ -44,15 +45,38 @@ def log_of(
         reward_guarantee=reward_guarantee,
         design=_record(design, run, env, horizon, unpromised),
         noise=run.noise if guarantee is not None and guarantee.epsilon > 0.0 else None,
-        releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
+        releases=_releases(design, run, env, horizon),
         adaptive_rounds=_adaptive_rounds(design, run),
-        released_rounds=_at_least(design._released_rounds(run, rounds), _last_removal(run)),
+        released_rounds=_released_rounds(design, run),
         guarantee_source="design",
         recommended=design._recommended(run, env),
         missing=run.missing,
     )
     log.units, log._outcome_rounds = run.units, run.known
     return log
+
+
+def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str, Any] | None:
+    """Columns of the design's releases, and of in-time sums where there are any."""
+    own: dict[str, Any] | None = None
+    if run.released.shape[0]:
+        own = design._releases(run.released, env, horizon)
+    if run.in_time is None or run.in_time_epsilon is None:
+        return own
+    counted = env.n_arms
+    added: dict[str, Any] = {
+        "round": np.full(2 * counted, horizon),
+        "name": np.repeat(np.array(IN_TIME_NAMES, dtype=object), counted),
+        "group": label_array([*env.arms, *env.arms]),
+        "value": run.in_time.T.reshape(-1),
+        "mechanism": np.full(2 * counted, "laplace", dtype=object),
+        "scale": np.full(2 * counted, SENSITIVITY / run.in_time_epsilon),
+    }
+    if own is None:
+        return added
+    joined = {name: np.concatenate([own[name], added[name]]) for name in added if name != "group"}
+    labels = [*np.asarray(own["group"]).tolist(), *added["group"].tolist()]
+    return {name: label_array(labels) if name == "group" else joined[name] for name in added}
 
 
 def check_run(run: Run) -> None:
@@ -71,6 +95,14 @@ def _adaptive_rounds(design: Any, run: Run) -> int | None:
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 
+def _released_rounds(design: Any, run: Run) -> int | None:
+    """Rounds whose reward can change a release or a later action; all where in-time outcomes are counted."""
+    rounds = run.record.action.size
+    if run.in_time_epsilon is not None:
+        return rounds
+    return _at_least(design._released_rounds(run, rounds), _last_removal(run))
+
+
 def _last_removal(run: Run) -> int:
     """Rounds before the last choice of somebody who removed an arm and saw a choice follow; 0 without one."""
     rounds = run.record.action.size
@@ -87,6 +119,10 @@ def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: l
     told: dict[str, Any] = {}
     if run.record.action.size < horizon:
         told[PLANNED] = horizon
+    if run.window is not None:
+        told |= {WINDOW: run.window, LATE: run.late}
+    if run.in_time_epsilon is not None:
+        told[IN_TIME] = run.in_time_epsilon
     if run.amended:
         told[AMENDED] = run.amended
     if run.removed:

@@ -116,6 +116,11 @@ class Mixture(Design):
         return self.design.lost
 
     @property
+    def lost_unsaid(self) -> float | None:  # type: ignore[override]
+        """As which reward one counts in trials whose file does not say."""
+        return self.design.lost_unsaid
+
+    @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
         """What names a node of the design's exact noise."""
         return self.design.nodes

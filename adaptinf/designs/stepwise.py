@@ -23,6 +23,8 @@ class Stepwise:
     pending: ClassVar[str] = "last"
     domain: ClassVar[str] = "any"
     lost: ClassVar[float | None] = None
+    lost_unsaid: ClassVar[float | None] = None
+    """As which reward one counts in trials whose file does not say; None where that never changed."""
     nodes: ClassVar[tuple[str, str] | None] = None
     inexact: ClassVar[str] = "it promises no privacy, so that there is no noise to draw"
 
@@ -76,6 +78,7 @@ class Stepwise:
         per_arm: bool = False,
         reward_range: tuple[float, float] = (0.0, 1.0),
         window: int | None = None,
+        in_time: float | None = None,
         rng: RandomSource | None = None,
         noise: str = "simulation",
     ) -> Session:
@@ -98,6 +101,10 @@ class Stepwise:
         window : int, optional
             For private designs whose outcomes come late: the outcome of a round enters after `window` further
             rounds, whenever it comes, and counts as 0 if it is not there then.
+        in_time : float, optional
+            With `window`: release each arm's successes and failures that were in time as well, when the last
+            window has ended, at so much privacy beside the design's. It must be asked for beforehand, and
+            contexts must have no part in the choice. `ArmMeans.fit("released")` reads them.
         rng : int, SeedSequence, Generator or None
             Source of the coins, and of simulated noise.
         noise : {"simulation", "release"}
@@ -118,4 +125,4 @@ class Stepwise:
             If OpenDP is needed and not installed.
         """
         declared = arms, features, dimension, per_arm, reward_range
-        return open_session(self, declared, horizon, window, rng, noise=noise)
+        return open_session(self, declared, horizon, window, rng, noise=noise, in_time=in_time)

@@ -7,6 +7,14 @@ from typing import Any
 
 PLANNED = "planned_rounds"
 """Rounds that were declared, where the log holds fewer."""
+WINDOW = "outcome_window"
+"""After how many further participants an outcome entered, whenever it came."""
+LATE = "late_counts_as"
+"""What an outcome counted as that was not in by then."""
+IN_TIME = "in_time_epsilon"
+"""Privacy parameter of the released in-time successes and failures."""
+IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
+"""Names of these releases, one row an arm each."""
 AMENDED = "amended_outcomes"
 """How many of the log's outcomes the design was told otherwise."""
 REMOVED = "removed_arms"
@@ -17,9 +25,11 @@ BLANKED = "blanked_contexts"
 """Names of the contexts that are not in the log, as those of some participants were erased."""
 UNPROMISED = "no_guarantee"
 """Why the log has no guarantee although its design has one, a list of texts."""
-COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
+DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
+"""Those of them that were fixed before the first round."""
+COLLECTED = (*DECLARED, AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
 
 
 def declared(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that were fixed before the first round, the number of rounds among them."""
-    return {name: value for name, value in parameters.items() if name not in COLLECTED or name == PLANNED}
+    """The parameters that were fixed before the first round."""
+    return {name: value for name, value in parameters.items() if name not in COLLECTED or name in DECLARED}

@@ -15,6 +15,7 @@ from adaptinf.log.traits import Outputs
 
 if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
+    from adaptinf.log.public import PublicLog
 
 _NEVER: Mapping[str, str] = {
     "unit_id": "who took part is no output",
@@ -72,10 +73,8 @@ def public_columns(log: AdaptiveLog, contexts: Collection[str]) -> tuple[Part, .
     guarantee = log.guarantee
     assert guarantee is not None
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
-    blanked = [] if log.design is None else log.design.parameters.get(BLANKED, [])
-    known = [*log.context, *(name for name in blanked if name not in log.context)]
     columns = column_coverage(log, ["t", "action", *declared, *_NEVER, *log.outcomes], contexts)
-    about = tuple(_context_part(name, guarantee, name in contexts) for name in known)
+    about = tuple(_context_part(name, guarantee, name in contexts) for name in context_names(log))
     by_round = any(part.name == "action" and part.covered for part in columns)
     counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
     others = tuple(part for part in columns if part.name != "t")
@@ -104,7 +103,13 @@ def field_coverage(log: AdaptiveLog) -> tuple[Part, ...]:
     )
 
 
-def stated_outputs(log: AdaptiveLog) -> Outputs | None:
+def context_names(log: AdaptiveLog) -> list[str]:
+    """Names of the declared contexts, in the log or erased."""
+    blanked = [] if log.design is None else log.design.parameters.get(BLANKED, [])
+    return [*log.context, *(name for name in blanked if name not in log.context)]
+
+
+def stated_outputs(log: AdaptiveLog | PublicLog) -> Outputs | None:
     """What the log's design states of its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs

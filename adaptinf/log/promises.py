@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.collected import UNPROMISED
+from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
 from adaptinf.markup import described
@@ -86,6 +87,11 @@ class Promises:
         return self._of_persons(self.guarantee)
 
     @property
+    def declared_person_guarantee(self) -> PrivacyGuarantee | None:
+        """The same where `rounds_per_unit` was declared; None else."""
+        return guarantee_of_person(self.guarantee, self.rounds_per_unit)
+
+    @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
         """The same for the rewards of all of a person's rounds, contexts being public."""
         return self._of_persons(self.reward_guarantee)
@@ -96,9 +102,7 @@ class Promises:
 
         Unit record, model local, notion standard: their own actions are not among the trial's outputs.
         """
-        traits = None if self.design is None else self.design.traits
-        epsilons = () if traits is None else traits.auxiliary
-        return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+        return auxiliary_guarantees(None if self.design is None else self.design.traits)
 
     @property
     def promises(self) -> tuple[str, ...]:
@@ -122,7 +126,7 @@ class Promises:
         if guarantee is None or (most is None and self.units is None):
             return None
         if most is not None:
-            return guarantee.group(math.ceil(most / guarantee.rounds))
+            return guarantee_of_person(guarantee, most)
         most = most_rounds(self.units)
         if most == 1:
             return None
@@ -132,6 +136,19 @@ class Promises:
         )
         grouped = guarantee.group(math.ceil(most / guarantee.rounds))
         return replace(grouped, reasons=(*grouped.reasons, reason))
+
+
+def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee, ...]:
+    """What the participants of each auxiliary log are promised."""
+    epsilons = () if traits is None else traits.auxiliary
+    return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+
+
+def guarantee_of_person(guarantee: PrivacyGuarantee | None, most: int | None) -> PrivacyGuarantee | None:
+    """What a person is promised who may have so many rounds; None without a guarantee or such a cap."""
+    if guarantee is None or most is None:
+        return None
+    return guarantee.group(math.ceil(most / guarantee.rounds))
 
 
 def most_rounds(units: NDArray[Any] | None) -> int:

@@ -123,7 +123,7 @@ def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, release
         promise = f"the guarantee ({promised}) does not cover it"
     return (
         f"Not covered: this report shows raw numbers of a private trial, and {promise}. It is for whoever "
-        "may see the data. What may be published is log.public(), with report(log.public(), path)."
+        "may see the data. What may be published is log.public(), whose report is report(log.public(), path)."
     )
 
 

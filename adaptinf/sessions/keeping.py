@@ -10,6 +10,8 @@ from adaptinf.sessions.rounds import Marks
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import KernelStepper
 
+_IN_TIME = "in time"
+
 
 def marks_of(session: Session) -> Marks:
     """How much a session has kept."""
@@ -40,7 +42,8 @@ def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
         return None
-    return stepper.memory(begun)
+    memory = stepper.memory(begun)
+    return memory if session.in_time is None else {**memory, _IN_TIME: session.in_time}
 
 
 def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str, Any]) -> None:
@@ -49,6 +52,7 @@ def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str,
         session._rounds.extend(part)
     stepper = session._stepper
     assert isinstance(stepper, KernelStepper)
+    session.in_time = memory.get(_IN_TIME)
     stepper.remember(memory)
 
 

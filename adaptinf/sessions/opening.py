@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,20 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
+from adaptinf.sessions.in_time import SENSITIVITY, in_time_problems, in_time_release, with_in_time
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import Draw, ReleaseStepper, SumsStepper, draw_node, exact_problems
+from adaptinf.sessions.releasing import (
+    Draw,
+    ReleaseStepper,
+    SumsStepper,
+    draw_node,
+    exact_problems,
+    unit_scale,
+)
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import Stepper, stepper_of
 from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
-from adaptinf.typing import RandomSource
+from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 _NO_WINDOW = {
     "any": "learns from outcomes as they come, in any order",
@@ -31,11 +40,14 @@ def open_session(
     coins: np.random.Generator | None = None,
     noise: str = "simulation",
     draw: Draw | None = None,
+    in_time: float | None = None,
+    lost: float | None = None,
 ) -> Session:
     """Open a session of a design; `declared` is what `Participants` are told.
 
     It draws from `coins` where they are given, and from a stream that `rng` starts otherwise; the nodes of
-    exact noise come from `draw`, by default from OpenDP.
+    exact noise come from `draw`, by default from OpenDP. In-time outcomes are counted at privacy `in_time`.
+    An outcome that is not there counts as `lost`, by default as the design says.
 
     Raises
     ------
@@ -53,6 +65,7 @@ def open_session(
         problems.append(f"window must be left out: {name} {_NO_WINDOW[design.pending]}")
     elif not problems and window is not None and window > (most := design.longest_window(horizon)):
         problems.append(f"window must be at most {most:,} at a horizon of {horizon:,}, got {window:,}")
+    problems += [] if problems else in_time_problems(design, in_time, window)
     participants = Participants(*declared, design.domain, problems)
     refuse(name, design._environment_problems(participants, horizon))
     placed = design._placed(participants)
@@ -83,16 +96,16 @@ def _opened(
     """The session, of what was found right."""
     name = type(design).__name__
     promised = (
-        placed.guarantee(horizon, participants.n_arms),
-        placed.reward_guarantee(horizon, participants.n_arms),
+        with_in_time(placed.guarantee(horizon, participants.n_arms), in_time),
+        with_in_time(placed.reward_guarantee(horizon, participants.n_arms), in_time),
     )
     program = design.program(participants, horizon, recording=True)
     clocked = design.pending != "last"
     stepper: Stepper | None
+    drawn = draw or draw_node
     if noise == "release":
         if draw is None:
             draw_node("none", 1.0)  # a missing library is noticed before anybody comes
-        drawn = draw or draw_node
         how = program, participants.n_arms, clocked, coins, design.nodes, drawn
         sums = placed.exact_sums(horizon, participants.n_arms)
         stepper = ReleaseStepper(*how) if sums is None else SumsStepper(*how, sums)
@@ -104,10 +117,20 @@ def _opened(
     assert stepper is not None
 
     def log(run: Run) -> AdaptiveLog:
-        made: AdaptiveLog = placed._log(run, participants, horizon, *promised)
+        made: AdaptiveLog = placed._log(
+            replace(run, in_time_epsilon=in_time), participants, horizon, *promised
+        )
         return made
+
+    def counted(units: IntArray) -> FloatArray:
+        scale = unit_scale(SENSITIVITY / in_time) if in_time else 0.0
+        return in_time_release(units, scale, drawn if noise == "release" else simulated)
+
+    def simulated(name: str, scale: float) -> float:
+        return float(coins.laplace(scale=scale))
 
     own_coins = design.traits.own_coins
     by_context = bool(participants.features or participants.dimension) and placed.traits.uses_context != "no"
-    rules = design.pending, window, design.lost, own_coins, by_context
-    return Session(name, participants, horizon, program, stepper, coins, log, *rules)
+    rules = design.pending, window, design.lost if lost is None else lost, own_coins, by_context
+    told = counted if in_time else None
+    return Session(name, participants, horizon, program, stepper, coins, log, *rules, told)

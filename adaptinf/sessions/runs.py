@@ -15,7 +15,14 @@ from adaptinf.typing import IntArray
 _NAMES = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
 
 
-def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | None, amended: bool) -> Run:
+def run_of(
+    rounds: Rounds,
+    stepper: Stepper,
+    window: int | None,
+    lost: float | None,
+    missing: str | None,
+    amended: bool,
+) -> Run:
     """A copy of the rounds so far, with outcomes as they were amended or as the design was told them."""
     done = rounds.decided
     arrays = {name: getattr(rounds.record, name)[:done].copy() for name in _NAMES}
@@ -31,6 +38,8 @@ def run_of(rounds: Rounds, stepper: Stepper, window: int | None, missing: str | 
         len(corrected),
         tuple(rounds.removed),
         noise=stepper.noise,
+        window=window,
+        late=None if window is None else lost,
     )
 
 

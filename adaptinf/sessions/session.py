@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
 from adaptinf.sessions.decisions import Decision
+from adaptinf.sessions.in_time import in_time_units
 from adaptinf.sessions.participants import Participants
 from adaptinf.sessions.removals import drawn, unfit, without
 from adaptinf.sessions.requests import identity, plain
@@ -19,7 +21,7 @@ from adaptinf.sessions.runs import run_of
 from adaptinf.sessions.steppers import Stepper, certain
 from adaptinf.sessions.telling import Telling
 from adaptinf.simulation.replicate import Program, Run
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 _MISSING = OrNone(OneOf("drop", "worst", "best"))
 
@@ -42,6 +44,9 @@ class Session(Telling):
     2    new     1.0         0.9
     """
 
+    in_time: FloatArray | None
+    """Released in-time successes and failures, shape (arms, 2), once the last window has ended."""
+
     def __init__(
         self,
         name: str,
@@ -56,12 +61,14 @@ class Session(Telling):
         lost: float | None,
         own_coins: bool,
         by_context: bool,
+        in_time: Callable[[IntArray], FloatArray] | None = None,
     ) -> None:
         self._name, self._participants, self._horizon, self._make_log = name, participants, horizon, log
         self._stepper, self._coins, self._share = stepper, coins, program.share
         self._overridden = program.n_statuses - 1
         self._pending, self._window, self._lost, self._own_coins = pending, window, lost, own_coins
         self.by_context, self.blind, self._closed = by_context, False, 0
+        self._release_in_time, self.in_time = in_time, None
         with_propensities = program.tables.propensity.shape[0] > 0 or program.share.shape[0] > 0
         self._rounds = Rounds(participants, horizon, with_propensities)
 
@@ -312,6 +319,12 @@ class Session(Telling):
             due = first + self._closed
             self._learn(due, float(self._rounds.record.reward[due]))
             self._closed += 1
+        if self._release_in_time is not None and self.in_time is None:
+            record, punctual = self._rounds.record, np.array(list(map(self._in_time, range(self.rounds))))
+            arms, rewards = record.action[: self.rounds], record.reward[: self.rounds]
+            self.in_time = self._release_in_time(
+                in_time_units(arms, rewards, punctual, self._participants.n_arms)
+            )
 
     def undue(self, step: int) -> bool:
         """Whether the outcome of a round has still to enter, when its window ends."""
@@ -353,7 +366,8 @@ class Session(Telling):
         check("log", missing=(missing, _MISSING), amended=(amended, BOOLEAN))
         if not self.rounds:
             raise ParameterError("log", ["nobody has been assigned yet"])
-        run = run_of(self._rounds, self._stepper, self._window, missing, amended)
+        run = run_of(self._rounds, self._stepper, self._window, self._lost, missing, amended)
+        run = replace(run, in_time=self.in_time)
         absent = int(np.count_nonzero(np.isnan(run.record.reward)))
         if absent and missing is None:
             few = "outcome is" if absent == 1 else "outcomes are"

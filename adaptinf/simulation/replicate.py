@@ -101,7 +101,9 @@ class Run:
     Units (rounds,) where rounds belong to units, known (rounds,) where outcomes come late, as in `LogArrays`;
     missing where outcomes are, what that means; amended outcomes that the design was told otherwise; arms
     that were removed, each with the number of rounds before that; noise where it comes from, if there is any;
-    further outcomes by their names, (rounds,) each.
+    further outcomes by their names, (rounds,) each. Of a session with a window: how many further participants
+    an outcome had, what one counted as that was not in by then, and the in-time sums, (arms, 2), once they
+    are released, at what privacy.
     """
 
     record: Record
@@ -114,6 +116,10 @@ class Run:
     removed: tuple[tuple[int, int], ...] = ()
     noise: str = "simulation"
     outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
+    window: int | None = None
+    late: float | None = None
+    in_time: FloatArray | None = None
+    in_time_epsilon: float | None = None
 
 
 def seed_sequence(rng: RandomSource | None) -> np.random.SeedSequence:

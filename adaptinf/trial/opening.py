@@ -40,6 +40,7 @@ def declared_entry(
     per_arm: bool,
     reward_range: tuple[float, float],
     outcome_window: int | None = None,
+    in_time: float | None = None,
 ) -> Entry:
     """The first entry of a trial, when all of it has been found right.
 
@@ -54,8 +55,9 @@ def declared_entry(
     declared, coins = (arms, features, dimension, per_arm, reward_range), Coins(seed).generator
     session = open_session(design, declared, horizon, None, None, coins)
     exact = private_terms(design, horizon, len(session.arms), outcome_window)
-    if exact:
-        open_session(design, declared, horizon, outcome_window, None, coins, "release")
+    if exact or in_time is not None:
+        open_session(design, declared, horizon, outcome_window, None, coins, "release", in_time=in_time)
+        exact |= {"late": design.lost, **({} if in_time is None else {"in_time": float(in_time)})}
     record = design.record()
     low, high = reward_range
     return {
@@ -129,5 +131,7 @@ def session_of(entry: Entry, design: Design, draw: Draw) -> tuple[Session, Coins
     coins = Coins(bytes.fromhex(entry["seed"]))
     declared: Any = tuple(entry[name] for name in _DECLARED)
     window, noise = entry.get("outcome_window"), entry.get("noise", "simulation")
-    session = open_session(design, declared, entry["horizon"], window, None, coins.generator, noise, draw)
+    late, in_time = entry.get("late", design.lost_unsaid), entry.get("in_time")
+    how = window, None, coins.generator, noise, draw, in_time, late
+    session = open_session(design, declared, entry["horizon"], *how)
     return session, coins

@@ -69,6 +69,7 @@ class Trial(Operations):
         per_arm: bool = False,
         reward_range: tuple[float, float] = (0.0, 1.0),
         outcome_window: int | None = None,
+        in_time: float | None = None,
     ) -> Trial:
         """Make a trial in a new file.
 
@@ -88,6 +89,9 @@ class Trial(Operations):
         outcome_window : int, optional
             Needed by private designs: after so many further participants an outcome enters, whenever it came.
             One that is missing then counts as 0, and what comes later is for the log alone.
+        in_time : float, optional
+            As for `Design.session`: each arm's successes and failures that were in time are released at the
+            end, at so much privacy beside the design's.
 
         Returns
         -------
@@ -107,7 +111,7 @@ class Trial(Operations):
             If the design has no coins of its own: whoever knows the outcomes can foresee the next arm.
         """
         place = _place("Trial.create", path)
-        declared = features, dimension, per_arm, reward_range, outcome_window
+        declared = features, dimension, per_arm, reward_range, outcome_window, in_time
         first = declared_entry(design, arms, horizon, *declared)
         if not design.traits.own_coins:
             warnings.warn(

@@ -63,9 +63,10 @@ class DPConSE(Design):
     Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
     record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
     standard. In a session with a window the rounds that begin before the first half's outcomes have entered
-    are assigned as in the first half and enter no sum; an outcome that never comes counts as 1/2, so that it
-    adds nothing to a contrast. With `contrast_share` 1 a record is the potential rewards of one participant,
-    so that both guarantees are one, standard, at epsilon; T_min is then at least 4 log(n) / epsilon.
+    are assigned as in the first half and enter no sum; an outcome that is not in when its window ends counts
+    as 0, so that effects are those on success within the window. With `contrast_share` 1 a record is the
+    potential rewards of one participant, so that both guarantees are one, standard, at epsilon; T_min is then
+    at least 4 log(n) / epsilon.
 
     Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
     as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
@@ -96,7 +97,8 @@ class DPConSE(Design):
     min_horizon: ClassVar[int] = 2
     vectors: ClassVar[str] = "refused"
     unit_rewards: ClassVar[bool] = True
-    lost: ClassVar[float | None] = 0.5
+    lost: ClassVar[float | None] = 0.0
+    lost_unsaid: ClassVar[float | None] = 0.5
     inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"
 
     @property

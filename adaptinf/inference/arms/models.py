@@ -21,6 +21,7 @@ from adaptinf.inference.arms.choice import (
     name_of,
 )
 from adaptinf.inference.arms.fit import (
+    check_null,
     check_options,
     fit_efficiency,
     mean_reference,
@@ -31,7 +32,9 @@ from adaptinf.inference.arms.fit import (
 from adaptinf.inference.arms.pairs import differences_of
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.inputs.arguments import require_data
+from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.released.in_time import in_time_means
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -39,7 +42,7 @@ from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
     from adaptinf.sums import Sums
 
 
@@ -48,8 +51,8 @@ class ArmMeans:
 
     Parameters
     ----------
-    log : AdaptiveLog or Sums
-        The data.
+    log : AdaptiveLog, Sums or PublicLog
+        The data; of a public part, its releases answer.
     arms : sequence of labels, optional
         The arms of interest, by default all of the log's.
     rounds : str or array_like of bool, shape (T,), optional
@@ -117,13 +120,14 @@ class ArmMeans:
 
     def __init__(
         self,
-        log: AdaptiveLog | Sums,
+        log: AdaptiveLog | Sums | PublicLog,
         arms: Sequence[Any] | None = None,
         *,
         rounds: Any = None,
         denominator: Any = None,
     ) -> None:
-        self.log = log = require_data("ArmMeans", log)
+        self.log = log = require_data("ArmMeans", log, public=True)
+        refuse_rounds("ArmMeans", log, rounds=rounds, denominator=denominator)
         keep = None
         self._told: tuple[str, ...] = ()
         if rounds is not None:
@@ -152,8 +156,11 @@ class ArmMeans:
 
         Parameters
         ----------
-        estimator : {"sample-mean", "ipw", "aipw", "alee"}, optional
-            By default what `default_estimator` says.
+        estimator : {"sample-mean", "ipw", "aipw", "alee", "released"}, optional
+            By default what `default_estimator` says. ``"released"`` reads the successes S and failures F that
+            were in time, where these were released (``in_time=`` of a session or trial): S / (S + F), which
+            assumes that outcomes are late regardless of what they are, with Manski's limits S / n and
+            1 - F / n beside it. Of a public part there is no other.
         weights : {"joint", "uniform", "sqrt", "two-point", "combined"}, optional
             Weights of the scores of IPW and AIPW. Joint ones are the default; uniform ones take their place
             where the log lacks propensities of every arm, or no weight is fixed before a context. Sqrt and
@@ -203,7 +210,14 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        if (result := by_deviation(self, dict(locals()))) is not None:
+        arguments = dict(locals())
+        if from_releases("ArmMeans.fit", self.log, estimator) or estimator == "released":
+            refuse_others(
+                "ArmMeans.fit", arguments, ("estimator", "null"), "of released successes and failures"
+            )
+            check_null("ArmMeans.fit", null, [])
+            return in_time_means(self.log, self._codes, null)
+        if (result := by_deviation(self, arguments)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)

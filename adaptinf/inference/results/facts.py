@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adaptinf.log.collected import LATE, WINDOW
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class LogFacts:
         What the participants of auxiliary logs are promised, one per log.
     unpromised : tuple of str
         Why there is no guarantee although the design has one.
+    outcome : str
+        As what outcomes count that missed their window, in a table from releases.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     owner_only : bool
@@ -51,12 +55,15 @@ class LogFacts:
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
     unpromised: tuple[str, ...] = ()
+    outcome: str = ""
     readings: tuple[str, ...] = ()
     owner_only: bool = False
 
     @classmethod
-    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False) -> LogFacts:
-        """Facts of a log, or of sums."""
+    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
+        """Facts of a log, or of sums; `private`: those that its guarantee covers, and no others."""
+        if private:
+            return cls.released(log)
         units = None if log.units is None else len(set(log.units.tolist()))
         told = not isinstance(log, Sums) and (
             log._readings or log.arrays.received is not None or log.arrays.known is not None
@@ -75,3 +82,36 @@ class LogFacts:
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
             owner_only=log.owner_only,
         )
+
+    @classmethod
+    def released(cls, log: AdaptiveLog | PublicLog | Sums, outcome: str = "") -> LogFacts:
+        """What a table from releases alone may tell: the same of a log and of its public part.
+
+        `outcome` says what late outcomes count as where the table does not take them as the design did.
+        """
+        late, reading = _late_told({} if log.design is None else log.design.parameters)
+        return cls(
+            n_rounds=log.n_rounds,
+            design=None if log.design is None else log.design.name,
+            guarantee=log.guarantee,
+            noise=log.noise,
+            stated=log.guarantee_source == "stated",
+            person=log.declared_person_guarantee,
+            auxiliary=log.auxiliary_guarantees,
+            unpromised=log.unpromised,
+            outcome=outcome or late,
+            readings=(reading,) if reading and not outcome else (),
+        )
+
+
+def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
+    """What late outcomes counted as, for the head of a table and for its notes; empty without a window."""
+    window, late = parameters.get(WINDOW), parameters.get(LATE)
+    if window is None or late is None:
+        return "", ""
+    what = "success" if late == 0 else "the outcome"
+    return (
+        f"within the window, late = {late:g}",
+        f"An outcome that was not in when its window of {window:,} further participants ended counted as "
+        f"{late:g}: this is {what} within the window, and not the outcome whenever it comes.",
+    )

@@ -291,6 +291,9 @@ def _facts(results: Results) -> list[list[str]]:
         ("Noise backend:", facts.noise or ("unknown" if needs_noise else "none")),
         ("Null:", f"{results.null:g}"),
     ]
+    if facts.outcome:
+        left.append(("Outcome:", facts.outcome))
+        right.append(("", ""))
     return [[*a, *b] for a, b in zip(left, right, strict=True)]
 
 

@@ -43,8 +43,11 @@ class Live:
     design: Design
     codes: bool = False
     vectors: bool = False
+    in_time: float | None = None
 
     def options(self) -> dict[str, Any]:
+        if self.in_time is not None:
+            return {"in_time": self.in_time}
         if self.vectors:
             return {"dimension": 2, "per_arm": True}
         return {"features": ["f", "m"]} if self.codes else {}
@@ -58,6 +61,7 @@ LIVE = {
     "LinPriv": Live(LinPriv(epsilon=1.0), vectors=True),
     "DPConSE": Live(CALENDAR, codes=True),
     "DPConSE, two arms": Live(DPConSE(epsilon=1.0, first_window=5, contrast_share=1)),
+    "PrivateUCB, in-time outcomes": Live(PrivateUCB(epsilon=1.0), in_time=0.5),
     "Mixture of PrivateUCB": Live(Mixture(PrivateUCB(epsilon=1.0), exploration=0.3)),
     "Mixture of LinPriv": Live(Mixture(LinPriv(epsilon=1.0), exploration=0.3), vectors=True),
     "Mixture of elimination": Live(

@@ -47,7 +47,7 @@ def with_lost(session: Session, value: float | None, contexts: Any = None) -> Se
         (PrivateUCB(epsilon=1.0), {}, 0.0),
         (LinPriv(epsilon=1.0), {"dimension": 2}, 0.0),
         (Mixture(PrivateUCB(epsilon=1.0), exploration=0.2), {}, 0.0),
-        (DPConSE(epsilon=1.0), {"features": 3}, 0.5),
+        (DPConSE(epsilon=1.0), {"features": 3}, 0.0),
         (LDPBandit(epsilon=8.0), {"dimension": 2}, 0.0),
         (LDPLinear(epsilon=8.0), {"dimension": 2}, 0.0),
         (DPBAI(epsilon=1.0, features=FEATURES), {}, 0.0),

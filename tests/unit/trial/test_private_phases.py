@@ -83,7 +83,7 @@ def test_sums_follow_from_rows_in_whole_numbers_and_the_last_ones_come_at_the_fi
                 exact = len(tossed if estimating else mine) * GRID_UNITS
             else:
                 halves = [
-                    0 if step in MISSING else round(REWARDS[step] * GRID_UNITS) - GRID_UNITS // 2
+                    (0 if step in MISSING else round(REWARDS[step] * GRID_UNITS)) - GRID_UNITS // 2
                     for step in tossed
                 ]
                 signs = [1 if decided[step]["arm"] == "b" else -1 for step in tossed]
