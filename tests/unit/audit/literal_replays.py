@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import Replayed
+from adaptinf.audit.privacy.designs.conse_audits import released_at
+from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, LEARNING_BETTER
 from adaptinf.privacy.counters.sums import COUNTERS, noise_nodes
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _END, _VALUE = 0, 3
+_CONTRAST, _ARRIVALS = 0, 1
 
 
 class UCBChoice:
@@ -111,3 +114,59 @@ class EliminationReplay:
             epoch += 1
         parts.append(np.full(max(rounds - done, 0), left[0]))
         return np.concatenate(parts)[:rounds].astype(np.int64), stops
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumsReplay:
+    """Whose worse arm is dropped, T_min, and who enters the trial with which probability; contexts (rounds,).
+
+    All of it from released numbers alone. Coins decide the rest: actions are held against the public state
+    where this leaves no choice.
+    """
+
+    tables: Any
+    contexts: IntArray
+    override: int = -1
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """The public state at the end, and the rounds in which it leaves no choice."""
+        tables, n_features = self.tables, self.tables.n_features
+        runs, horizon = seen.actions.shape
+        begin, half = 0, horizon // 2
+        drawn = np.empty((runs, horizon), dtype=np.bool_)
+        arm = np.zeros((runs, n_features))
+        decided = np.zeros((runs, n_features), dtype=np.bool_)
+        pooled, total = np.zeros((runs, n_features)), np.zeros((runs, n_features))
+        forced = np.zeros((runs, horizon), dtype=np.int64)
+        for end in tables.ends:
+            contexts = self.contexts[begin:end]
+            drawn[:, begin:end], forced[:, begin:end] = ~decided[:, contexts], arm[:, contexts]
+            arrivals, contrast = (
+                released_at(seen, int(end), code, n_features) for code in (_ARRIVALS, _CONTRAST)
+            )
+            total += arrivals
+            pooled += np.where(decided, 0.0, contrast)
+            upper = np.maximum(arrivals + tables.arrival_scale * tables.log_two, 0.0)
+            threshold = np.sqrt(0.5 * upper * tables.log_four) + tables.contrast_scale * tables.log_two
+            dropped = ~decided & (np.abs(contrast) > threshold)
+            arm = np.where(dropped, contrast > 0.0, arm)
+            decided |= dropped
+            begin = int(end)
+        arm = np.where(decided, arm, pooled > 0.0)
+        total = np.maximum(1.0, total)
+        powers = [math.pow(one, 1.0 - tables.alpha) for one in total.min(axis=1).tolist()]
+        budget = np.maximum(tables.least, np.array(powers))
+        inclusion = np.minimum(1.0, budget[:, None] / total)
+        drawn[:, half:] = inclusion[:, self.contexts[half:]] >= 1.0
+        forced[:, half:] = arm[:, self.contexts[half:]]
+        kept = np.isin(seen.statuses, (LEARNING_BETTER, ESTIMATION_BETTER))
+        overridden = seen.statuses == self.override
+        learning = overridden | (np.arange(horizon) >= half)
+        ends = 1 + 2 * n_features
+        return (
+            Replayed("T_min", seen.outcomes[:, :1], budget[:, None], "half-time, number"),
+            Replayed("the share of the trial", seen.outcomes[:, ends:][:, :n_features], inclusion, "context"),
+            Replayed("the better arm", seen.outcomes[:, ends + n_features :], arm, "context"),
+            Replayed("whether a coin chose", ~kept | learning, drawn | learning),
+            Replayed("the arm", seen.actions, np.where(kept & ~overridden, forced, seen.actions)),
+        )
