@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.audit.privacy.designs.audited_trial import Replayed
 from adaptinf.audit.privacy.designs.conse_audits import released_at
 from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, LEARNING_BETTER
+from adaptinf.designs.linear.kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
 from adaptinf.privacy.counters.sums import COUNTERS, noise_nodes
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
@@ -170,3 +171,88 @@ class SumsReplay:
             Replayed("whether a coin chose", ~kept | learning, drawn | learning),
             Replayed("the arm", seen.actions, np.where(kept & ~overridden, forced, seen.actions)),
         )
+
+
+class LinearChoice:
+    """What LinPriv's choice may read, of several runs: counts, contexts, and noisy sums as released."""
+
+    def __init__(self, tables: LinearTables, runs: int) -> None:
+        arms, d = tables.n_arms, tables.dimension
+        self.tables, self.every = tables, np.arange(runs)
+        self.inverse = np.tile(np.eye(d) / tables.regularisation, (runs, arms, 1, 1))
+        self.theta, self.log_det = np.zeros((runs, arms, d)), np.zeros((runs, arms))
+        self.counts = np.zeros((runs, arms), dtype=np.int64)
+
+    def arms(self, step: int, context: FloatArray) -> IntArray:
+        """The arm of each run in a round, counted from 0; context (arms, d)."""
+        tables = self.tables
+        images = _products(self.inverse, np.broadcast_to(context, self.theta.shape))
+        mean, quadratic = _dot(self.theta, context), _dot(images, context)
+        length = np.sqrt(np.maximum(quadratic, 0.0))
+        reach = self._reach()
+        if tables.width == PUBLISHED:
+            log_term = math.log1p((step + 1.0) / tables.regularisation) + tables.log_share
+            common = math.sqrt(2.0 * tables.dimension * log_term) + tables.root
+            index = mean + length * common + reach / tables.regularisation
+            return np.asarray(index.argmax(axis=1))
+        radius = np.sqrt(2.0 * (0.5 * self.log_det + tables.log_share)) * tables.noise_scale
+        if tables.width == RIDGE:
+            radius = radius + reach / math.sqrt(tables.regularisation)
+        index = mean + length * (radius + tables.root)
+        if tables.width == PROJECTED:
+            index = index + np.sqrt(_dot(images, images)) * reach
+        return np.asarray(index.argmax(axis=1))
+
+    def learn(self, arms: IntArray, context: FloatArray, released: FloatArray) -> None:
+        """A pull of an arm, and the noisy sums that it brought, shape (runs, d)."""
+        own = context[arms]
+        image = _products(self.inverse[self.every, arms], own)
+        quadratic = _dot(image, own)
+        factor = 1.0 / (1.0 + quadratic)
+        self.inverse[self.every, arms] -= factor[:, None, None] * (image[:, :, None] * image[:, None, :])
+        self.log_det[self.every, arms] += [math.log1p(one) for one in quadratic.tolist()]
+        self.counts[self.every, arms] += 1
+        self.theta[self.every, arms] = _products(self.inverse[self.every, arms], released)
+
+    def _reach(self) -> FloatArray:
+        """What the noise's norm stays below at each count."""
+        bounds, most = self.tables.bounds, int(self.counts.max()) + 1
+        if self.tables.width == PUBLISHED:
+            table = [0.0] + [bounds[0, 0] * math.log(count) ** 1.5 for count in range(1, most)]
+        else:
+            table = [0.0] + [bounds[count.bit_length() - 1, count.bit_count()] for count in range(1, most)]
+        return np.array(table)[self.counts]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearReplay:
+    """The arms with the highest index, from contexts and noisy sums alone; vectors (rounds, arms, d)."""
+
+    tables: LinearTables
+    vectors: FloatArray
+    override: int = -1
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """Actions of every round, given the earlier ones and their releases."""
+        runs, rounds = seen.actions.shape
+        choice = LinearChoice(self.tables, runs)
+        released = seen.releases[..., _VALUE].reshape(runs, rounds, -1)
+        actions = np.empty_like(seen.actions)
+        for step in range(rounds):
+            actions[:, step] = choice.arms(step, self.vectors[step])
+            choice.learn(seen.actions[:, step], self.vectors[step], released[:, step])
+        overridden = seen.statuses == self.override
+        return (Replayed("the arm", seen.actions, np.where(overridden, seen.actions, actions)),)
+
+
+def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Sum over the last axis in the order of a loop, as the kernel adds."""
+    total = np.zeros(np.broadcast_shapes(left.shape, right.shape)[:-1])
+    for k in range(left.shape[-1]):
+        total = total + left[..., k] * right[..., k]
+    return total
+
+
+def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """Matrices times vectors; shapes (..., d, d) and (..., d)."""
+    return np.stack([_dot(matrix[..., k, :], vector) for k in range(matrix.shape[-1])], axis=-1)
