@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import Replayed
 from adaptinf.audit.privacy.designs.conse_audits import released_at
+from adaptinf.audit.privacy.designs.local_audits import first_bin_sums
 from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, LEARNING_BETTER
 from adaptinf.designs.linear.kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
 from adaptinf.privacy.counters.sums import COUNTERS, noise_nodes
@@ -256,3 +257,47 @@ def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
 def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """Matrices times vectors; shapes (..., d, d) and (..., d)."""
     return np.stack([_dot(matrix[..., k, :], vector) for k in range(matrix.shape[-1])], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralBins:
+    """Which arms are dropped, and whether the bin is halved, from the noisy counts and sums alone."""
+
+    tables: Any
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """Active bins and dropped arms after the one check, at the end."""
+        tables, participants = self.tables, float(seen.actions.shape[1])
+        state = np.empty((seen.actions.shape[0], 2))
+        for run, sums in enumerate(first_bin_sums(seen).tolist()):
+            state[run] = self._checked(sums, participants)
+        threshold = tables.refinement
+        return (
+            Replayed("the number of bins", seen.outcomes[:, :1], 1.0 + (state[:, 1:] < threshold), "check"),
+            Replayed("the number of arms dropped", seen.outcomes[:, 2:3], state[:, :1], "check"),
+        )
+
+    def _checked(self, sums: list[list[float]], seen: float) -> tuple[float, float]:
+        """Arms dropped, and the smallest radius of those that are left."""
+        tables = self.tables
+        spread = seen / (tables.epsilons[-1] * tables.epsilons[-1])
+        shortfall = math.sqrt(32.0 * tables.width * spread)
+        means, radii = [], []
+        for count, total in sums:
+            radius = math.inf
+            if tables.published:
+                if count != 0.0:
+                    radius = math.sqrt(tables.width * max(spread, count)) / abs(count)
+            elif count > shortfall:
+                variance = tables.width * (64.0 * spread + 0.25 * max(count, 0.0))
+                radius = math.sqrt(variance) / (count - shortfall)
+            means.append(total / count if count != 0.0 else 0.0)
+            radii.append(radius)
+        highest = max(mean - tables.reach * radius for mean, radius in zip(means, radii, strict=True))
+        late = seen >= tables.warm_up
+        left = [
+            radius
+            for mean, radius in zip(means, radii, strict=True)
+            if not (late and highest > mean + tables.reach * radius)
+        ]
+        return float(len(sums) - len(left)), min(left, default=math.inf)
