@@ -11,6 +11,7 @@ Generator           a fresh draw (the simulation backend: fast, seedable, **not 
 `Recorder`          zero, after the scale that was asked for has been noted
 `Nodes`             by ``named_laplace``: the noise of a named node, zero where it is not known yet
 `Told`              no noise, but sums that have theirs already, which a kernel takes in place of its own
+`Fixed`             coins that all fall alike, and no noise: a choice made again from what was released
 ==================  =====================================================================
 """
 
@@ -66,12 +67,20 @@ class Told(NamedTuple):
     place: IntArray
 
 
+class Fixed(NamedTuple):
+    """The one value of all coins; a choice that asks for noise gets what cannot be mistaken for a release."""
+
+    coin: float
+
+
 def laplace(source: Any, scale: float) -> float:
     """One Laplace draw of the given scale from a source."""
     if isinstance(source, Buffer):
         return float(_buffer_noise(source, scale))
     if isinstance(source, Recorder):
         return float(_recorder_laplace(source, scale))
+    if isinstance(source, Fixed):
+        return float(_no_noise(source, scale))
     return float(_generator_laplace(source, scale))
 
 
@@ -90,6 +99,8 @@ def gaussian(source: Any, scale: float) -> float:
         return float(_recorder_gaussian(source, scale))
     if isinstance(source, Nodes):
         return float(_nodes_gaussian(source, scale))
+    if isinstance(source, Fixed):
+        return float(_no_noise(source, scale))
     return float(_generator_gaussian(source, scale))
 
 
@@ -99,6 +110,8 @@ def uniform(source: Any) -> float:
         return float(_buffer_uniform(source))
     if isinstance(source, Nodes):
         return float(source.coins.random())
+    if isinstance(source, Fixed):
+        return float(source.coin)
     return float(source.random())
 
 
@@ -164,9 +177,17 @@ def _node_uniform(source: Any) -> Any:
     return source.coins.random()
 
 
+def _fixed_uniform(source: Any) -> Any:
+    return source.coin
+
+
+def _no_noise(source: Any, scale: Any) -> Any:
+    return math.nan
+
+
 def is_source(source: Any, kind: type) -> bool:
     """Whether the type of a source, as Numba has it, is of a kind."""
-    return isinstance(source, types.NamedTuple) and source.instance_class is kind
+    return isinstance(source, types.BaseNamedTuple) and source.instance_class is kind
 
 
 @overload(laplace, jit_options={"forceinline": True})
@@ -175,7 +196,7 @@ def _laplace_for(source: Any, scale: Any) -> Any:
         return _buffer_noise
     if is_source(source, Recorder):
         return _recorder_laplace
-    return _generator_laplace
+    return _no_noise if is_source(source, Fixed) else _generator_laplace
 
 
 @overload(gaussian, jit_options={"forceinline": True})
@@ -184,6 +205,8 @@ def _gaussian_for(source: Any, scale: Any) -> Any:
         return _buffer_noise
     if is_source(source, Recorder):
         return _recorder_gaussian
+    if is_source(source, Fixed):
+        return _no_noise
     return _nodes_gaussian if is_source(source, Nodes) else _generator_gaussian
 
 
@@ -196,6 +219,8 @@ def _named_laplace_for(source: Any, scale: Any, stream: Any, place: Any) -> Any:
 def _uniform_for(source: Any) -> Any:
     if is_source(source, Buffer):
         return _buffer_uniform
+    if is_source(source, Fixed):
+        return _fixed_uniform
     return _node_uniform if is_source(source, Nodes) else _generator_uniform
 
 

@@ -26,7 +26,8 @@ class Program:
 
     What takes single steps is the compiled entry point for them, `Functions` in Python, or None. Choices read
     the first `n_public` rows of the state, all of them where it is None; none of these holds a number that is
-    not released.
+    not released. `replay` is the entry point that makes decisions again from releases, None where these do
+    not settle them.
     """
 
     entry: Any
@@ -37,6 +38,7 @@ class Program:
     share: FloatArray = field(default_factory=lambda: np.zeros(0))
     step: Any = None
     n_public: int | None = None
+    replay: Any = None
 
     def world(self, environment: Environment, horizon: int) -> World:
         """What a run of this program is exposed to."""

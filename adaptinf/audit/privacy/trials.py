@@ -13,6 +13,7 @@ from adaptinf.audit.privacy.designs import (
     Replayed,
     audit_trials,
 )
+from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise, stopping_outputs
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.results import Finding
@@ -53,9 +54,9 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         runs = min(RUNS, max(LEAST_RUNS, HELD // trial.horizon))
         words = trial.words if runs == RUNS else f"{trial.words}, {runs} runs"
         seen = trial.sample(design, runs, child(root, _KEY, number))
-        if trial.replay is not None:
+        if again := replays(trial, design):
             replayed.append(words)
-            told = [_difference(part) for part in trial.replay(seen)]
+            told = [_difference(part) for one in again for part in one(seen)]
             findings += [Finding("replay", f"{one} [{words}]") for one in told if one]
         if trial.noise is not None:
             noises += [(words, noise) for noise in trial.noise(seen)]

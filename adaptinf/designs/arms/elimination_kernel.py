@@ -10,9 +10,10 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.log.traits import FreshEpochs
-from adaptinf.privacy.noise import named_laplace
+from adaptinf.privacy.noise import Fixed, named_laplace
+from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block, send
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
 from adaptinf.simulation.steps import Step, single_step
 from adaptinf.simulation.stretches import draw_arm
 from adaptinf.typing import FloatArray, IntArray
@@ -20,6 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
 """Rows before it are what choices read, where means are private: the sums reach them through these alone."""
+_OUTBOX = Outbox(_MEAN)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
 """The last three count rounds: those whose outcome is in, those that the turn has passed, and those that had
 begun when the epoch began, whose outcomes are in none."""
@@ -46,76 +48,85 @@ class _Tables(NamedTuple):
 
 
 @kernel
-def _passes_needed(tables: _Tables, state: FloatArray) -> float:
+def _passes_needed(tables: _Tables, public: FloatArray) -> float:
     """Passes after which the arms are compared, counted as the state counts them."""
     if tables.by_epochs:
-        left = tables.n_arms - int(state[SCALARS, _DROPPED])
-        return float(tables.lengths[left, int(state[SCALARS, _COMPARED])])
-    return float(state[SCALARS, _PASSES]) + 1.0
+        left = tables.n_arms - int(public[SCALARS, _DROPPED])
+        return float(tables.lengths[left, int(public[SCALARS, _COMPARED])])
+    return float(public[SCALARS, _PASSES]) + 1.0
 
 
 @kernel
-def _threshold(tables: _Tables, state: FloatArray) -> float:
+def _threshold(tables: _Tables, public: FloatArray) -> float:
     if tables.by_epochs:
-        left = tables.n_arms - int(state[SCALARS, _DROPPED])
-        return float(tables.thresholds[left, int(state[SCALARS, _COMPARED])])
-    passes = state[SCALARS, _PASSES]
+        left = tables.n_arms - int(public[SCALARS, _DROPPED])
+        return float(tables.thresholds[left, int(public[SCALARS, _COMPARED])])
+    passes = public[SCALARS, _PASSES]
     return math.sqrt(2.0 * (tables.log_start + 2.0 * math.log(passes)) / passes)
 
 
 @kernel
-def _viable_from(tables: _Tables, state: FloatArray, arm: int) -> int:
+def _viable_from(tables: _Tables, public: FloatArray, arm: int) -> int:
     """The first arm from `arm` on that is still there, or the number of arms."""
-    while arm < tables.n_arms and state[_GONE, arm] > 0.0:
+    while arm < tables.n_arms and public[_GONE, arm] > 0.0:
         arm += 1
     return arm
 
 
 @kernel
-def _compare(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Drop the arms whose mean lies too far below the highest; an epoch's sums are forgotten."""
+def _send_means(tables: _Tables, state: FloatArray, source: Any) -> None:
+    """Send out the mean of each arm that is left, with noise where it is private; an epoch's sums go."""
     passes = state[SCALARS, _PASSES]
-    threshold = _threshold(tables, state)
-    highest = -np.inf
     for arm in range(tables.n_arms):
         if state[_GONE, arm] == 0.0:
             total = state[_SUM, arm]
             if tables.epsilon > 0.0:
                 epoch = int(state[SCALARS, _COMPARED]) + 1
                 total += named_laplace(source, 1.0 / tables.epsilon, arm, epoch)
-                release(tables, state, 0, arm, total / passes, 1.0 / (tables.epsilon * passes))
-            mean = total / passes
-            state[_MEAN, arm] = mean
-            highest = max(highest, mean)
-    for arm in range(tables.n_arms):
-        if state[_GONE, arm] == 0.0 and highest - state[_MEAN, arm] > threshold:
-            state[_GONE, arm] = 1.0
-            state[SCALARS, _DROPPED] += 1.0
+                send(tables, state, _OUTBOX, 0, arm, total / passes, 1.0 / (tables.epsilon * passes))
+            else:
+                state[_MEAN, arm] = total / passes
     if tables.by_epochs:
         state[_SUM, : tables.n_arms] = 0.0
-        state[SCALARS, _PASSES] = 0.0
-    state[SCALARS, _COMPARED] += 1.0
-    state[SCALARS, _FRESH] = state[SCALARS, _BEGUN]
-    if state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
-        state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
 
 
 @kernel
-def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    arm = int(state[SCALARS, _NEXT])
+def _compare(tables: _Tables, public: FloatArray) -> None:
+    """Drop the arms whose mean lies too far below the highest; the turn is the first arm's that is left."""
+    threshold = _threshold(tables, public)
+    highest = -np.inf
+    for arm in range(tables.n_arms):
+        if public[_GONE, arm] == 0.0:
+            highest = max(highest, public[_MEAN, arm])
+    for arm in range(tables.n_arms):
+        if public[_GONE, arm] == 0.0 and highest - public[_MEAN, arm] > threshold:
+            public[_GONE, arm] = 1.0
+            public[SCALARS, _DROPPED] += 1.0
+    if tables.by_epochs:
+        public[SCALARS, _PASSES] = 0.0
+    public[SCALARS, _COMPARED] += 1.0
+    public[SCALARS, _FRESH] = public[SCALARS, _BEGUN]
+    if public[SCALARS, _DROPPED] == tables.n_arms - 1.0:
+        public[SCALARS, _DECIDED] = public[SCALARS, ROUND]
+    public[SCALARS, _NEXT] = _viable_from(tables, public, 0)
+
+
+@kernel
+def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: Any) -> int:
+    arm = int(public[SCALARS, _NEXT])
     certain_arm(tables, arm)
     return arm
 
 
 @kernel
-def _turn(tables: _Tables, state: FloatArray, arm: int) -> None:
+def _turn(tables: _Tables, public: FloatArray, arm: int) -> None:
     """After a round of an arm it is the turn of the next one, unless the round was overridden."""
-    state[SCALARS, _BEGUN] += 1.0
+    public[SCALARS, _BEGUN] += 1.0
     if tables.status[0] == 0:
-        following = _viable_from(tables, state, arm + 1)
+        following = _viable_from(tables, public, arm + 1)
         if following == tables.n_arms:
-            following = _viable_from(tables, state, 0)
-        state[SCALARS, _NEXT] = following
+            following = _viable_from(tables, public, 0)
+        public[SCALARS, _NEXT] = following
 
 
 @kernel
@@ -127,31 +138,53 @@ def _wait(tables: _Tables, state: FloatArray) -> None:
 
 
 @kernel
-def _update(
-    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
-) -> None:
-    state[SCALARS, ROUND] += 1.0
-    state[SCALARS, _LEARNT] += 1.0
-    if state[SCALARS, _BEGUN] < state[SCALARS, _LEARNT]:
-        _turn(tables, state, arm)
-    stale = state[SCALARS, _LEARNT] <= state[SCALARS, _FRESH]
-    if tables.status[0] > 0 or stale or state[SCALARS, _DROPPED] == tables.n_arms - 1.0:
-        return
-    state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
-    if _viable_from(tables, state, arm + 1) == tables.n_arms:
-        needed = _passes_needed(tables, state)
-        state[SCALARS, _PASSES] += 1.0
-        if state[SCALARS, _PASSES] >= needed:
-            _compare(tables, state, source)
-            state[SCALARS, _NEXT] = _viable_from(tables, state, 0)
+def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
+    """Count an outcome; how many means are due, those of the arms left after an epoch; -1: it enters none."""
+    public[SCALARS, ROUND] += 1.0
+    public[SCALARS, _LEARNT] += 1.0
+    if public[SCALARS, _BEGUN] < public[SCALARS, _LEARNT]:
+        _turn(tables, public, arm)
+    stale = public[SCALARS, _LEARNT] <= public[SCALARS, _FRESH]
+    decided = public[SCALARS, _DROPPED] == tables.n_arms - 1.0
+    if tables.status[0] > 0 or stale or decided:
+        return -1
+    if _viable_from(tables, public, arm + 1) < tables.n_arms:
+        return 0
+    needed = _passes_needed(tables, public)
+    public[SCALARS, _PASSES] += 1.0
+    return tables.n_arms - int(public[SCALARS, _DROPPED]) if public[SCALARS, _PASSES] >= needed else 0
 
 
 @kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    decided = state[SCALARS, _DECIDED] > 0.0
-    outcome[0] = state[SCALARS, _COMPARED]
-    outcome[1] = state[SCALARS, _DECIDED] if decided else math.nan
-    outcome[2] = state[SCALARS, _NEXT] if decided else math.nan
+def _learn(tables: _Tables, state: FloatArray, arm: int, reward: float, due: int, source: Any) -> None:
+    """Add a reward that counts to its arm's sum; after an epoch, send out the means."""
+    if due >= 0:
+        state[_SUM, arm] += min(max(reward, 0.0), 1.0) if tables.epsilon > 0.0 else reward
+    if due > 0:
+        _send_means(tables, state, source)
+
+
+@kernel
+def _publish(tables: _Tables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
+    if due > 0:
+        _compare(tables, public)
+
+
+@kernel
+def _update(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    due = _advance(tables, state[:_PUBLIC], context, arm)
+    _learn(tables, state, arm, reward, due, source)
+    _publish(tables, state[:_PUBLIC], context, arm, due)
+
+
+@kernel
+def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
+    decided = public[SCALARS, _DECIDED] > 0.0
+    outcome[0] = public[SCALARS, _COMPARED]
+    outcome[1] = public[SCALARS, _DECIDED] if decided else math.nan
+    outcome[2] = public[SCALARS, _NEXT] if decided else math.nan
 
 
 @compiled
@@ -162,6 +195,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 @compiled
 def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
     return single_step(_choose, _wait, _update, _finish, tables, step, rng, state)
+
+
+@compiled
+def _run_replay(tables: _Tables, seen: Outputs, source: Fixed, public: FloatArray, again: Again) -> None:
+    replay_block(_choose, _advance, _publish, _finish, tables, _OUTBOX, seen, source, public, again)
 
 
 @compiled
@@ -190,8 +228,8 @@ def _run_stretches(
                 state[SCALARS, _PASSES] += passes
                 state[SCALARS, ROUND] = world.horizon - left
                 if passes == needed:
-                    _compare(tables, state, rng)
-                    state[SCALARS, _NEXT] = _viable_from(tables, state, 0)
+                    _send_means(tables, state, rng)
+                    _compare(tables, state[:_PUBLIC])
         _finish(tables, state, results.outcomes[run])
 
 
@@ -260,4 +298,5 @@ def elimination_program(
         step=_run_step,
         n_outcomes=3,
         n_public=_PUBLIC if private else None,
+        replay=_run_replay if private else None,
     )

@@ -10,6 +10,8 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.counters.sums import fresh_scale, next_noise, noise_row
+from adaptinf.privacy.noise import Fixed
+from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import (
     ROUND,
@@ -27,7 +29,8 @@ from adaptinf.typing import FloatArray, IntArray
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
 """Rows before it are what the choice reads: counts, sums as they were released, and what follows from them.
-The rest, raw sums and the counters' noise, reaches them through a release alone."""
+The rest, raw sums and the counters' noise, reaches them through the outbox alone."""
+_OUTBOX = Outbox(_SHOWN)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
 
@@ -69,18 +72,18 @@ def _refresh(tables: UCBTables, public: FloatArray, arm: int) -> None:
 
 
 @kernel
-def _tick(tables: UCBTables, state: FloatArray) -> None:
+def _tick(tables: UCBTables, public: FloatArray) -> None:
     """Count the round, and prepare the next one's log t and width where nothing has to wait for them."""
-    now = state[SCALARS, ROUND] + 1.0
+    now = public[SCALARS, ROUND] + 1.0
     log_next = math.log(now + 1.0)
-    state[SCALARS, ROUND] = now
-    state[SCALARS, _LOG] = log_next
-    state[SCALARS, _WIDTH] = math.sqrt(tables.width * (log_next + tables.log_offset))
+    public[SCALARS, ROUND] = now
+    public[SCALARS, _LOG] = log_next
+    public[SCALARS, _WIDTH] = math.sqrt(tables.width * (log_next + tables.log_offset))
 
 
 @kernel
-def _choose(tables: UCBTables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    best = _highest(tables, state[:_PUBLIC])
+def _choose(tables: UCBTables, public: FloatArray, context: FloatArray, source: Any) -> int:
+    best = _highest(tables, public[:_PUBLIC])
     certain_arm(tables, best)
     return best
 
@@ -113,25 +116,51 @@ def _highest(tables: UCBTables, public: FloatArray) -> int:
 
 
 @kernel
-def _update(
-    tables: UCBTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
-) -> None:
-    _tick(tables, state)
-    count = state[_COUNT, arm] + 1.0
-    state[_COUNT, arm] = count
+def _pull(tables: UCBTables, public: FloatArray, arm: int) -> float:
+    """Count a round and a pull of its arm; how often that has been pulled."""
+    _tick(tables, public)
+    count = public[_COUNT, arm] + 1.0
+    public[_COUNT, arm] = count
     if count == 1.0:
-        state[SCALARS, _PULLED] += 1.0
-    state[_INVERSE, arm] = 1.0 / count
-    state[_ROOT, arm] = math.sqrt(1.0 / count)
+        public[SCALARS, _PULLED] += 1.0
+    public[_INVERSE, arm] = 1.0 / count
+    public[_ROOT, arm] = math.sqrt(1.0 / count)
+    return float(count)
+
+
+@kernel
+def _advance(tables: UCBTables, public: FloatArray, context: FloatArray, arm: int) -> int:
+    """Count a pull of an arm, after which its sum is released."""
+    _pull(tables, public, arm)
+    return 1
+
+
+@kernel
+def _learn(tables: UCBTables, state: FloatArray, arm: int, count: int, reward: float, source: Any) -> None:
+    """Add a reward to the arm's sum, and send the sum out: with the counter's noise where it is private."""
     if tables.private:
         state[_SUM, arm] += min(max(reward, 0.0), 1.0)
-        noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, int(count), source)
+        noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, _TRUNK, arm, count, source)
+        scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, count)
         state[_SHOWN, arm] = state[_SUM, arm] + noise
-        scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, int(count))
         release(tables, state, 0, arm, state[_SHOWN, arm], scale)
     else:
         state[_SHOWN, arm] += reward
-    _refresh(tables, state[:_PUBLIC], arm)
+
+
+@kernel
+def _publish(tables: UCBTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
+    """Take the sum that was sent out into the arm's index."""
+    _refresh(tables, public, arm)
+
+
+@kernel
+def _update(
+    tables: UCBTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    count = _pull(tables, state, arm)
+    _learn(tables, state, arm, int(count), reward, source)
+    _publish(tables, state[:_PUBLIC], context, arm, 1)
 
 
 @compiled
@@ -146,8 +175,15 @@ def run_step(tables: UCBTables, step: Step, rng: Generator, state: FloatArray) -
     return single_step(_choose, _tick, _update, no_outcome, tables, step, rng, state)
 
 
+@compiled
+def run_replay(tables: UCBTables, seen: Outputs, source: Fixed, public: FloatArray, again: Again) -> None:
+    """Decisions again, from outputs."""
+    replay_block(_choose, _advance, _publish, no_outcome, tables, _OUTBOX, seen, source, public, again)
+
+
 def ucb_program(tables: UCBTables) -> Program:
     """The compiled entry points, with rows for the noise of a counter where sums are private."""
     rows = _TRUNK + 1 + tables.slots if tables.private else _TRUNK
     shape = rows, max(tables.n_arms, _SCALAR_COLUMNS)
-    return Program(run_block, tables, shape, step=run_step, n_public=_PUBLIC)
+    again = run_replay if tables.private else None
+    return Program(run_block, tables, shape, step=run_step, n_public=_PUBLIC, replay=again)

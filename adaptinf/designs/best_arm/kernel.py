@@ -18,17 +18,21 @@ from adaptinf.designs.best_arm.estimates import (
     NO_NOISE,
     SUM,
     estimate,
+    outbox_of,
+    send_phase,
 )
 from adaptinf.designs.best_arm.g_optimal_kernel import balance
-from adaptinf.privacy.noise import Buffer, uniform
+from adaptinf.privacy.noise import Fixed, uniform
+from adaptinf.simulation.replays import Again, Outputs, replay_block
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
 from adaptinf.simulation.steps import Step, pass_round, single_step
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.typing import FloatArray, IntArray
 
-_PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
-_SCALAR_COLUMNS = 9
-_PUBLIC, _ROWS = SUM, 3
+_PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED, _PLACE = range(2, 10)
+"""The last is the place in the plan whose arm was pulled."""
+_SCALAR_COLUMNS = 10
+_PUBLIC, _ROWS = SUM, 4
 """Rows before it are what choices read, where estimates are private: which arms are left follows from what is
 released, and the sums of rewards reach it through that alone."""
 _LIMIT = 1.0 + 1e-6
@@ -79,17 +83,17 @@ class BestArmTables(NamedTuple):
 
 
 @kernel
-def _begin(tables: BestArmTables, state: FloatArray, source: Any) -> None:
+def _begin(tables: BestArmTables, public: FloatArray, source: Any) -> None:
     """Put all arms in the first phase, in an order among ties that is drawn where it should be."""
     n = tables.ranks.shape[0]
     for arm in range(n):
-        state[ACTIVE, arm] = arm
+        public[ACTIVE, arm] = arm
         tables.ranks[arm] = arm
     if tables.shuffled:
         for last in range(n - 1, 0, -1):
             other = min(int(uniform(source) * (last + 1)), last)
             tables.ranks[last], tables.ranks[other] = tables.ranks[other], tables.ranks[last]
-    state[SCALARS, _BEGUN] = 1.0
+    public[SCALARS, _BEGUN] = 1.0
 
 
 @kernel
@@ -99,7 +103,7 @@ def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
 
 
 @kernel
-def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int:
+def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> int:
     """Write the arms that are left in terms of few of them; the dimension of their span.
 
     Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
@@ -108,13 +112,13 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
     if phase == 0:
         for k in range(tables.features.shape[1]):
             tables.basis[k] = tables.first_basis[k]
-        state[SCALARS, _DIMENSION] = tables.features.shape[1]
+        public[SCALARS, _DIMENSION] = tables.features.shape[1]
         return int(tables.features.shape[1])
-    dimension = int(state[SCALARS, _DIMENSION])
+    dimension = int(public[SCALARS, _DIMENSION])
     source = tables.features if phase == 1 else tables.coordinates
     rank = orthogonal_coordinates(
         source,
-        state[ACTIVE],
+        public[ACTIVE],
         n,
         dimension,
         tables.residual,
@@ -123,10 +127,10 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
         tables.basis,
     )
     for slot in range(n):
-        arm = int(state[ACTIVE, slot])
+        arm = int(public[ACTIVE, slot])
         for k in range(rank):
             tables.coordinates[arm, k] = tables.reduced[slot, k] if rank < dimension else source[arm, k]
-    state[SCALARS, _DIMENSION] = rank
+    public[SCALARS, _DIMENSION] = rank
     if not _all_pulled(tables, n, rank):
         basis_coefficients(tables.reduced, tables.basis, n, rank, tables.coefficients)
         exchange(tables.coefficients, n, rank, _LIMIT, tables.basis)
@@ -134,13 +138,13 @@ def _reduce(tables: BestArmTables, state: FloatArray, phase: int, n: int) -> int
 
 
 @kernel
-def _plan(tables: BestArmTables, state: FloatArray) -> None:
+def _plan(tables: BestArmTables, public: FloatArray) -> None:
     """Which slots the phase pulls, and how often: made when its first round chooses, the one call to it."""
-    phase = int(state[SCALARS, _PHASE])
+    phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
     rank = n
     if tables.method != EVERY_ARM:
-        rank = _reduce(tables, state, phase, n)
+        rank = _reduce(tables, public, phase, n)
     if tables.method == G_OPTIMAL:
         pulled = _optimal_plan(tables, phase, n, rank)
     else:
@@ -151,9 +155,9 @@ def _plan(tables: BestArmTables, state: FloatArray) -> None:
         for place in range(pulled):
             tables.pulled[place] = place if everything else tables.basis[place]
             tables.counts[place] = count
-    state[SCALARS, _PULLED] = pulled
-    state[SCALARS, _NEXT] = 0.0
-    state[SCALARS, _LEFT] = tables.counts[0]
+    public[SCALARS, _PULLED] = pulled
+    public[SCALARS, _NEXT] = 0.0
+    public[SCALARS, _LEFT] = tables.counts[0]
 
 
 @kernel
@@ -217,65 +221,93 @@ def _sort(tables: BestArmTables, active: FloatArray, n: int) -> None:
 
 
 @kernel
-def _end_phase(tables: BestArmTables, state: FloatArray, source: Any) -> None:
+def _end_phase(tables: BestArmTables, public: FloatArray) -> None:
     """Keep the best arms; asked again with more of its noise known, on the same state, it starts afresh."""
-    phase = int(state[SCALARS, _PHASE])
+    phase = int(public[SCALARS, _PHASE])
     n = int(tables.sizes[phase])
-    rank = int(state[SCALARS, _DIMENSION])
-    estimate(tables, state, phase, n, rank, int(state[SCALARS, _PULLED]), source)
-    _sort(tables, state[ACTIVE], n)
+    rank = int(public[SCALARS, _DIMENSION])
+    estimate(tables, public, phase, n, rank, int(public[SCALARS, _PULLED]))
+    _sort(tables, public[ACTIVE], n)
     kept = int(tables.sizes[phase + 1])
     for place in range(kept):
-        tables.order[place] = int(state[ACTIVE, tables.order[place]])
+        tables.order[place] = int(public[ACTIVE, tables.order[place]])
     for place in range(kept):
-        state[ACTIVE, place] = tables.order[place]
-    state[SUM, :] = 0.0
-    state[SCALARS, _PHASE] += 1.0
-    state[SCALARS, _PULLED] = 0.0
+        public[ACTIVE, place] = tables.order[place]
+    public[SCALARS, _PHASE] += 1.0
+    public[SCALARS, _PULLED] = 0.0
     if phase + 2 == tables.sizes.shape[0]:
-        state[SCALARS, _DECIDED] = state[SCALARS, ROUND]
+        public[SCALARS, _DECIDED] = public[SCALARS, ROUND]
 
 
 @kernel
-def _choose(tables: BestArmTables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    if state[SCALARS, _BEGUN] == 0.0:
-        _begin(tables, state, source)
-    if state[SCALARS, _DECIDED] > 0.0:
+def _choose(tables: BestArmTables, public: FloatArray, context: FloatArray, source: Any) -> int:
+    if public[SCALARS, _BEGUN] == 0.0:
+        _begin(tables, public, source)
+    if public[SCALARS, _DECIDED] > 0.0:
         tables.status[0] = _LEFTOVER
-        arm = int(state[ACTIVE, 0])
+        arm = int(public[ACTIVE, 0])
     else:
-        if state[SCALARS, _PULLED] == 0.0:
-            _plan(tables, state)
+        if public[SCALARS, _PULLED] == 0.0:
+            _plan(tables, public)
         tables.status[0] = _EXPLORING
-        arm = int(state[ACTIVE, tables.pulled[int(state[SCALARS, _NEXT])]])
+        arm = int(public[ACTIVE, tables.pulled[int(public[SCALARS, _NEXT])]])
     certain_arm(tables, arm)
     return arm
+
+
+@kernel
+def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm: int) -> int:
+    """Count a round; how many numbers are due, those of a phase after it; -1: its reward enters none."""
+    public[SCALARS, ROUND] += 1.0
+    if tables.status[0] != _EXPLORING:
+        return -1
+    place = int(public[SCALARS, _NEXT])
+    public[SCALARS, _PLACE] = place
+    public[SCALARS, _LEFT] -= 1.0
+    if public[SCALARS, _LEFT] > 0.0:
+        return 0
+    pulled = int(public[SCALARS, _PULLED])
+    if place + 1 < pulled:
+        public[SCALARS, _NEXT] = place + 1.0
+        public[SCALARS, _LEFT] = tables.counts[place + 1]
+        return 0
+    return int(public[SCALARS, _DIMENSION]) if tables.method == G_OPTIMAL else pulled
+
+
+@kernel
+def _learn(tables: BestArmTables, state: FloatArray, reward: float, due: int, source: Any) -> None:
+    """Add a reward to the sum of its place in the plan; after a phase, send out what its sums came to."""
+    if due < 0:
+        return
+    place = int(state[SCALARS, _PLACE])
+    state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
+    if due > 0:
+        phase = int(state[SCALARS, _PHASE])
+        rank, pulled = int(state[SCALARS, _DIMENSION]), int(state[SCALARS, _PULLED])
+        send_phase(tables, state, phase, int(tables.sizes[phase]), rank, pulled, source)
+        state[SUM, :] = 0.0
+
+
+@kernel
+def _publish(tables: BestArmTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
+    if due > 0:
+        _end_phase(tables, public)
 
 
 @kernel
 def _update(
     tables: BestArmTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    state[SCALARS, ROUND] += 1.0
-    if tables.status[0] != _EXPLORING:
-        return
-    place = int(state[SCALARS, _NEXT])
-    state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
-    state[SCALARS, _LEFT] -= 1.0
-    if state[SCALARS, _LEFT] > 0.0:
-        return
-    if place + 1 < int(state[SCALARS, _PULLED]):
-        state[SCALARS, _NEXT] = place + 1.0
-        state[SCALARS, _LEFT] = tables.counts[place + 1]
-    else:
-        _end_phase(tables, state, source)
+    due = _advance(tables, state[:_PUBLIC], context, arm)
+    _learn(tables, state, reward, due, source)
+    _publish(tables, state[:_PUBLIC], context, arm, due)
 
 
 @kernel
-def _finish(tables: BestArmTables, state: FloatArray, outcome: FloatArray) -> None:
-    decided = state[SCALARS, _DECIDED] > 0.0
-    outcome[0] = state[ACTIVE, 0] if decided else math.nan
-    outcome[1] = state[SCALARS, _DECIDED] if decided else math.nan
+def _finish(tables: BestArmTables, public: FloatArray, outcome: FloatArray) -> None:
+    decided = public[SCALARS, _DECIDED] > 0.0
+    outcome[0] = public[ACTIVE, 0] if decided else math.nan
+    outcome[1] = public[SCALARS, _DECIDED] if decided else math.nan
 
 
 @compiled
@@ -291,17 +323,11 @@ def _run_step(tables: BestArmTables, step: Step, rng: Generator, state: FloatArr
 
 
 @compiled
-def replay_phases(
-    tables: BestArmTables, state: FloatArray, source: Buffer, overridden: BoolArray, actions: IntArray
+def _run_replay(
+    tables: BestArmTables, seen: Outputs, source: Fixed, public: FloatArray, again: Again
 ) -> None:
-    """Write the proposals that follow from what a run released, which is in the source; shapes (rounds,)."""
-    state[:] = 0.0
-    for step in range(actions.shape[0]):
-        tables.status[0] = 0
-        actions[step] = _choose(tables, state, tables.moment, source)
-        if overridden[step]:
-            tables.status[0] = _LEFTOVER + 1
-        _update(tables, state, tables.moment, actions[step], 0.0, source)
+    outbox = outbox_of(tables)
+    replay_block(_choose, _advance, _publish, _finish, tables, outbox, seen, source, public, again)
 
 
 def best_arm_tables(
@@ -364,9 +390,10 @@ def best_arm_program(tables: BestArmTables) -> Program:
     return Program(
         _run_block,
         tables,
-        (_ROWS, max(tables.ranks.size, _SCALAR_COLUMNS)),
+        (_ROWS, max(tables.ranks.size, tables.features.shape[1], _SCALAR_COLUMNS)),
         n_statuses=2,
         n_outcomes=2,
         step=_run_step,
         n_public=None if tables.law == NO_NOISE else _PUBLIC,
+        replay=None if tables.law == NO_NOISE else _run_replay,
     )

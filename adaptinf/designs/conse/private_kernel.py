@@ -24,20 +24,20 @@ from adaptinf.designs.conse.epochs import (
     estimation_budget,
     write_propensity,
 )
-from adaptinf.privacy.noise import named_laplace, uniform
+from adaptinf.privacy.noise import Fixed, named_laplace, uniform
+from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block, send
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, release, simulate_block
+from adaptinf.simulation.run import ROUND, SCALARS, EnvironmentTables, Results, World, simulate_block
 from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.simulation.stretches import draw_arm, draw_arrivals
 from adaptinf.typing import FloatArray, IntArray
 
 _WINDOW, _T_MIN, _LEARNT = 2, 3, 4
 """The last counts the rounds whose outcome is in: the calendar of windows and halves."""
-_DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _LAST_CONTRAST, _LAST_ARRIVALS, _CONTRAST, _ARRIVALS = range(
-    1, 10
-)
-_PUBLIC, _ROWS = _CONTRAST, 10
+_DECIDED, _POOLED, _TOTAL, _INCLUSION, _BETTER, _OUT, _CONTRAST, _ARRIVALS = range(1, 9)
+_PUBLIC, _ROWS = _CONTRAST, 9
 """Choices read the rows before the sums and counts of the window that is running."""
+_OUTBOX = Outbox(_OUT, 2)
 _SCALAR_COLUMNS = 8
 _CONTRAST_SUM, _ARRIVAL_COUNT = 0, 1
 
@@ -60,14 +60,14 @@ class _Tables(NamedTuple):
 
 
 @kernel
-def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any) -> int:
+def _choose(tables: _Tables, public: FloatArray, context: FloatArray, source: Any) -> int:
     feature = int(context[0])
-    first_half = state[SCALARS, _LEARNT] < tables.horizon // 2
+    first_half = public[SCALARS, _LEARNT] < tables.horizon // 2
     if first_half:
-        inclusion = 1.0 if state[_DECIDED, feature] == 0.0 else 0.0
+        inclusion = 1.0 if public[_DECIDED, feature] == 0.0 else 0.0
     else:
-        inclusion = state[_INCLUSION, feature]
-    better = int(state[_BETTER, feature])
+        inclusion = public[_INCLUSION, feature]
+    better = int(public[_BETTER, feature])
     write_propensity(tables.propensity, 0.5 * inclusion + (1.0 - inclusion) * better)
     draw = uniform(source) if inclusion > 0.0 else 1.0
     if draw < inclusion:
@@ -78,100 +78,131 @@ def _choose(tables: _Tables, state: FloatArray, context: FloatArray, source: Any
 
 
 @kernel
-def _noisy(source: Any, value: float, scale: float, kind: int, feature: int, window: int) -> float:
-    """The value with its noise; as it is where it is public and the scale 0."""
-    return value + named_laplace(source, scale, 2 * feature + kind, window) if scale > 0.0 else value
+def _due(tables: _Tables, public: FloatArray) -> int:
+    """How many numbers are released now: after a window the arrivals, and the contrasts of the undecided."""
+    now = int(public[SCALARS, _LEARNT])
+    if now == tables.horizon:
+        return 2 * tables.n_features
+    if now > tables.horizon // 2 or now != tables.ends[int(public[SCALARS, _WINDOW])]:
+        return 0
+    due = tables.n_features
+    for feature in range(tables.n_features):
+        if public[_DECIDED, feature] == 0.0:
+            due += 1
+    return due
 
 
 @kernel
-def _window_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
-    """Release the window's sums, drop the worse arm where they tell, and forget them."""
+def _send_sum(tables: _Tables, state: FloatArray, kind: int, feature: int, window: int, source: Any) -> None:
+    """Send out a sum or a count: with its noise, or as it is where it is public, at a scale of 0."""
+    row, scale = _CONTRAST, tables.contrast_scale
+    if kind == _ARRIVAL_COUNT:
+        row, scale = _ARRIVALS, tables.arrival_scale
+    value = state[row, feature]
+    if scale > 0.0:
+        value += named_laplace(source, scale, 2 * feature + kind, window)
+    send(tables, state, _OUTBOX, kind, feature, value, scale)
+    state[row, feature] = 0.0
+
+
+@kernel
+def _send_sums(tables: _Tables, state: FloatArray, source: Any) -> None:
+    """Send out the window's sums; those of the first half only where no arm is dropped yet."""
     window = int(state[SCALARS, _WINDOW]) + 1
+    last = int(state[SCALARS, _LEARNT]) == tables.horizon
     for feature in range(tables.n_features):
-        arrivals = _noisy(
-            source, state[_ARRIVALS, feature], tables.arrival_scale, _ARRIVAL_COUNT, feature, window
-        )
-        release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
-        state[_TOTAL, feature] += arrivals
-        if state[_DECIDED, feature] == 0.0:
-            contrast = _noisy(
-                source, state[_CONTRAST, feature], tables.contrast_scale, _CONTRAST_SUM, feature, window
-            )
-            release(tables, state, _CONTRAST_SUM, feature, contrast, tables.contrast_scale)
-            state[_POOLED, feature] += contrast
+        _send_sum(tables, state, _ARRIVAL_COUNT, feature, window, source)
+        if last or state[_DECIDED, feature] == 0.0:
+            _send_sum(tables, state, _CONTRAST_SUM, feature, window, source)
+        state[_CONTRAST, feature] = 0.0
+
+
+@kernel
+def _window_ends(tables: _Tables, public: FloatArray) -> None:
+    """Drop the worse arm where the window's sums tell."""
+    for feature in range(tables.n_features):
+        arrivals = public[_OUT, 2 * feature + _ARRIVAL_COUNT]
+        public[_TOTAL, feature] += arrivals
+        if public[_DECIDED, feature] == 0.0:
+            contrast = public[_OUT, 2 * feature + _CONTRAST_SUM]
+            public[_POOLED, feature] += contrast
             upper = max(arrivals + tables.arrival_scale * tables.log_two, 0.0)
             threshold = math.sqrt(0.5 * upper * tables.log_four) + tables.contrast_scale * tables.log_two
             if abs(contrast) > threshold:
-                state[_DECIDED, feature] = 1.0
-                state[_BETTER, feature] = 1.0 if contrast > 0.0 else 0.0
-        state[_CONTRAST, feature] = 0.0
-        state[_ARRIVALS, feature] = 0.0
-    state[SCALARS, _WINDOW] += 1.0
+                public[_DECIDED, feature] = 1.0
+                public[_BETTER, feature] = 1.0 if contrast > 0.0 else 0.0
+    public[SCALARS, _WINDOW] += 1.0
 
 
 @kernel
-def _half_time(tables: _Tables, state: FloatArray) -> None:
+def _half_time(tables: _Tables, public: FloatArray) -> None:
     """Fix the probability of entering the trial, from released numbers only."""
     for feature in range(tables.n_features):
-        state[_TOTAL, feature] = max(1.0, state[_TOTAL, feature])
-        if state[_DECIDED, feature] == 0.0:
-            state[_BETTER, feature] = 1.0 if state[_POOLED, feature] > 0.0 else 0.0
-    budget = estimation_budget(tables.least, state[_TOTAL], tables.n_features, tables.alpha)
-    state[SCALARS, _T_MIN] = budget
+        public[_TOTAL, feature] = max(1.0, public[_TOTAL, feature])
+        if public[_DECIDED, feature] == 0.0:
+            public[_BETTER, feature] = 1.0 if public[_POOLED, feature] > 0.0 else 0.0
+    budget = estimation_budget(tables.least, public[_TOTAL], tables.n_features, tables.alpha)
+    public[SCALARS, _T_MIN] = budget
     for feature in range(tables.n_features):
-        state[_INCLUSION, feature] = min(1.0, budget / state[_TOTAL, feature])
+        public[_INCLUSION, feature] = min(1.0, budget / public[_TOTAL, feature])
 
 
 @kernel
-def _trial_ends(tables: _Tables, state: FloatArray, source: Any) -> None:
-    window = int(state[SCALARS, _WINDOW]) + 1
-    for feature in range(tables.n_features):
-        arrivals = _noisy(
-            source, state[_ARRIVALS, feature], tables.arrival_scale, _ARRIVAL_COUNT, feature, window
-        )
-        contrast = _noisy(
-            source, state[_CONTRAST, feature], tables.contrast_scale, _CONTRAST_SUM, feature, window
-        )
-        release(tables, state, _ARRIVAL_COUNT, feature, arrivals, tables.arrival_scale)
-        release(tables, state, _CONTRAST_SUM, feature, contrast, tables.contrast_scale)
-        state[_LAST_ARRIVALS, feature] = arrivals
-        state[_LAST_CONTRAST, feature] = contrast
+def _advance(tables: _Tables, public: FloatArray, context: FloatArray, arm: int) -> int:
+    """Count an outcome that is in; how many numbers are released after it, by the calendar."""
+    public[SCALARS, ROUND] += 1.0
+    public[SCALARS, _LEARNT] += 1.0
+    return _due(tables, public)
+
+
+@kernel
+def _learn(
+    tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, due: int, source: Any
+) -> None:
+    """Add a randomised round to the context's contrast and count it; send both out where they are due."""
+    now = int(state[SCALARS, _LEARNT])
+    feature = int(context[0])
+    first_half = now <= tables.horizon // 2
+    randomised = tables.status[0] == (LEARNING_RANDOMISED if first_half else ESTIMATION_RANDOMISED)
+    if randomised:
+        clipped = min(max(reward, 0.0), 1.0)
+        state[_CONTRAST, feature] += (2.0 * arm - 1.0) * (clipped - 0.5)
+    if first_half or randomised:
+        state[_ARRIVALS, feature] += 1.0
+    if due > 0:
+        _send_sums(tables, state, source)
+
+
+@kernel
+def _publish(tables: _Tables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
+    now = int(public[SCALARS, _LEARNT])
+    if due > 0 and now <= tables.horizon // 2:
+        _window_ends(tables, public)
+        if now == tables.horizon // 2:
+            _half_time(tables, public)
 
 
 @kernel
 def _update(
     tables: _Tables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    state[SCALARS, ROUND] += 1.0
-    state[SCALARS, _LEARNT] += 1.0
-    now = int(state[SCALARS, _LEARNT])
-    feature = int(context[0])
-    status = tables.status[0]
-    half = tables.horizon // 2
-    if status == (LEARNING_RANDOMISED if now <= half else ESTIMATION_RANDOMISED):
-        clipped = min(max(reward, 0.0), 1.0)
-        state[_CONTRAST, feature] += (2.0 * arm - 1.0) * (clipped - 0.5)
-    if now <= half:
-        state[_ARRIVALS, feature] += 1.0
-        if now == tables.ends[int(state[SCALARS, _WINDOW])]:
-            _window_ends(tables, state, source)
-            if now == half:
-                _half_time(tables, state)
-    elif status == ESTIMATION_RANDOMISED:
-        state[_ARRIVALS, feature] += 1.0
-    if now == tables.horizon:
-        _trial_ends(tables, state, source)
+    due = _advance(tables, state[:_PUBLIC], context, arm)
+    _learn(tables, state, context, arm, reward, due, source)
+    _publish(tables, state[:_PUBLIC], context, arm, due)
 
 
 @kernel
-def _finish(tables: _Tables, state: FloatArray, outcome: FloatArray) -> None:
-    outcome[0] = state[SCALARS, _T_MIN]
+def _finish(tables: _Tables, public: FloatArray, outcome: FloatArray) -> None:
+    """T_min; and for each context the last contrast and count, its share of the trial and its better arm."""
+    ended = public[SCALARS, _LEARNT] == tables.horizon
+    outcome[0] = public[SCALARS, _T_MIN]
     n_features = tables.n_features
     for feature in range(n_features):
-        outcome[1 + feature] = state[_LAST_CONTRAST, feature]
-        outcome[1 + n_features + feature] = state[_LAST_ARRIVALS, feature]
-        outcome[1 + 2 * n_features + feature] = state[_INCLUSION, feature]
-        outcome[1 + 3 * n_features + feature] = state[_BETTER, feature]
+        for kind in range(2):
+            shown = public[_OUT, 2 * feature + kind] if ended else 0.0
+            outcome[1 + kind * n_features + feature] = shown
+        outcome[1 + 2 * n_features + feature] = public[_INCLUSION, feature]
+        outcome[1 + 3 * n_features + feature] = public[_BETTER, feature]
 
 
 @compiled
@@ -182,6 +213,11 @@ def _run_block(tables: _Tables, world: World, rng: Generator, state: FloatArray,
 @compiled
 def _run_step(tables: _Tables, step: Step, rng: Generator, state: FloatArray) -> int:
     return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
+def _run_replay(tables: _Tables, seen: Outputs, source: Fixed, public: FloatArray, again: Again) -> None:
+    replay_block(_choose, _advance, _publish, _finish, tables, _OUTBOX, seen, source, public, again)
 
 
 @compiled
@@ -200,9 +236,11 @@ def _run_windows(tables: _Tables, world: World, rng: Generator, state: FloatArra
                 else:
                     better = int(state[_BETTER, feature])
                     draw_arm(environment, feature, better, arrivals, rng, tallies[run, LEARNING_BETTER])
-            _window_ends(tables, state, rng)
+            state[SCALARS, ROUND] = state[SCALARS, _LEARNT] = end
+            _send_sums(tables, state, rng)
+            _window_ends(tables, state[:_PUBLIC])
             begin = end
-        _half_time(tables, state)
+        _half_time(tables, state[:_PUBLIC])
         draw_arrivals(environment, begin, world.horizon, rng, state[_ARRIVALS])
         for feature in range(tables.n_features):
             arrivals = int(state[_ARRIVALS, feature])
@@ -211,8 +249,9 @@ def _run_windows(tables: _Tables, world: World, rng: Generator, state: FloatArra
             better = int(state[_BETTER, feature])
             draw_arm(environment, feature, better, arrivals - included, rng, tallies[run, ESTIMATION_BETTER])
             state[_ARRIVALS, feature] = included
-        _trial_ends(tables, state, rng)
-        _finish(tables, state, results.outcomes[run])
+        state[SCALARS, ROUND] = state[SCALARS, _LEARNT] = tables.horizon
+        _send_sums(tables, state, rng)
+        _finish(tables, state[:_PUBLIC], results.outcomes[run])
 
 
 @kernel
@@ -289,9 +328,10 @@ def corrected_program(
     return Program(
         _run_block if by_rounds else _run_windows,
         tables,
-        (_ROWS, max(n_features, _SCALAR_COLUMNS)),
+        (_ROWS, max(2 * n_features, _SCALAR_COLUMNS)),
         n_statuses=len(CONSE_STATUSES),
         step=_run_step,
         n_outcomes=1 + 4 * n_features,
         n_public=_PUBLIC,
+        replay=_run_replay,
     )

@@ -12,7 +12,8 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
 from adaptinf.privacy.counters.sums import fresh_scale, next_noise
-from adaptinf.privacy.noise import Told, gaussian, is_source
+from adaptinf.privacy.noise import Fixed, Told, gaussian, is_source
+from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block, send
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import (
     ROUND,
@@ -21,7 +22,6 @@ from adaptinf.simulation.run import (
     World,
     certain_arm,
     no_outcome,
-    release,
     simulate_block,
 )
 from adaptinf.simulation.steps import Step, pass_round, single_step
@@ -31,8 +31,8 @@ NOISELESS, PROJECTED, RIDGE, PUBLISHED = range(4)
 """How an index allows for the noise of X'Y: not at all, by its bound times the length of V^-1 x, by its
 bound over sqrt(lambda) times the V^-1-norm of x, or by the paper's bound over lambda alone."""
 
-_COUNT, _LOG_DET, _RADIUS, _REACH, _THETA, _INVERSE = range(1, 7)
-_SUM, _SCRATCH, _TRUNK = range(3)
+_COUNT, _LOG_DET, _RADIUS, _REACH, _THETA, _OUT, _SCRATCH, _INVERSE = range(1, 9)
+_SUM, _TRUNK = range(2)
 """Rows behind those of V^-1, one for each coordinate, which are the last ones that a choice reads."""
 
 
@@ -59,44 +59,44 @@ class LinearTables(NamedTuple):
 
 
 @kernel
-def _refresh(tables: LinearTables, state: FloatArray, arm: int) -> None:
+def _refresh(tables: LinearTables, public: FloatArray, arm: int) -> None:
     """Write the multipliers of an arm's uncertainty, which change only with its pulls."""
-    radius = math.sqrt(2.0 * (0.5 * state[_LOG_DET, arm] + tables.log_share)) * tables.noise_scale
-    count = int(state[_COUNT, arm])
+    radius = math.sqrt(2.0 * (0.5 * public[_LOG_DET, arm] + tables.log_share)) * tables.noise_scale
+    count = int(public[_COUNT, arm])
     bound = 0.0
     if count > 0 and tables.width == PUBLISHED:
         bound = tables.bounds[0, 0] * math.log(count) ** 1.5
     elif count > 0 and tables.width != NOISELESS:
         bound = tables.bounds[top_bit(count), bit_count(count)]
-    state[_REACH, arm] = bound
+    public[_REACH, arm] = bound
     if tables.width == RIDGE:
         radius += bound / math.sqrt(tables.regularisation)
-    state[_RADIUS, arm] = radius + tables.root
+    public[_RADIUS, arm] = radius + tables.root
 
 
 @kernel
-def _begin(tables: LinearTables, state: FloatArray) -> None:
+def _begin(tables: LinearTables, public: FloatArray) -> None:
     for arm in range(tables.n_arms):
         for k in range(tables.dimension):
-            state[_INVERSE + k, arm * tables.dimension + k] = 1.0 / tables.regularisation
-        _refresh(tables, state, arm)
+            public[_INVERSE + k, arm * tables.dimension + k] = 1.0 / tables.regularisation
+        _refresh(tables, public, arm)
 
 
 @kernel
-def _common_radius(tables: LinearTables, state: FloatArray) -> float:
+def _common_radius(tables: LinearTables, public: FloatArray) -> float:
     """The published width of a unit of ||x||: it grows with the round and is the same for all arms."""
-    now = state[SCALARS, ROUND] + 1.0
+    now = public[SCALARS, ROUND] + 1.0
     log_term = math.log1p(now / tables.regularisation) + tables.log_share
     return math.sqrt(2.0 * tables.dimension * log_term) + tables.root
 
 
 @kernel
-def _choose(tables: LinearTables, state: FloatArray, context: FloatArray, source: Any) -> int:
-    if state[SCALARS, ROUND] == 0.0:
-        _begin(tables, state)
+def _choose(tables: LinearTables, public: FloatArray, context: FloatArray, source: Any) -> int:
+    if public[SCALARS, ROUND] == 0.0:
+        _begin(tables, public)
     dimension = tables.dimension
     published = tables.width == PUBLISHED
-    common = _common_radius(tables, state) if published else 0.0
+    common = _common_radius(tables, public) if published else 0.0
     best = 0
     highest = -np.inf
     for arm in range(tables.n_arms):
@@ -107,17 +107,17 @@ def _choose(tables: LinearTables, state: FloatArray, context: FloatArray, source
         for k in range(dimension):
             product = 0.0
             for other in range(dimension):
-                product += state[_INVERSE + k, base + other] * context[base + other]
-            mean += state[_THETA, base + k] * context[base + k]
+                product += public[_INVERSE + k, base + other] * context[base + other]
+            mean += public[_THETA, base + k] * context[base + k]
             quadratic += product * context[base + k]
             square += product * product
         length = math.sqrt(max(quadratic, 0.0))
         if published:
-            index = mean + length * common + state[_REACH, arm] / tables.regularisation
+            index = mean + length * common + public[_REACH, arm] / tables.regularisation
         else:
-            index = mean + length * state[_RADIUS, arm]
+            index = mean + length * public[_RADIUS, arm]
             if tables.width == PROJECTED:
-                index += math.sqrt(square) * state[_REACH, arm]
+                index += math.sqrt(square) * public[_REACH, arm]
         if index > highest:
             highest = index
             best = arm
@@ -144,81 +144,99 @@ def _next_normal_noise(
     return total
 
 
-def _noisy_sum(tables: LinearTables, state: FloatArray, arm: int, k: int, count: int, source: Any) -> float:
-    """Release X'Y of an arm in a coordinate, with noise that is drawn here or as it was made elsewhere."""
+def _send_sum(tables: LinearTables, state: FloatArray, arm: int, k: int, count: int, source: Any) -> None:
+    """Send out X'Y of an arm in a coordinate, with noise that is drawn here or as it was made elsewhere."""
     if isinstance(source, Told):
-        return float(_told_sum(tables, state, arm, k, count, source))
-    return float(_drawn_sum(tables, state, arm, k, count, source))
+        _told_sum(tables, state, arm, k, count, source)
+    else:
+        _drawn_sum(tables, state, arm, k, count, source)
 
 
-def _drawn_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+def _drawn_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> None:
     trunk_row = _behind(tables) + _TRUNK
     column = arm * tables.dimension + k
     if tables.gaussian:
         noise = _next_normal_noise(tables, state, trunk_row, column, count, source)
     else:
         noise = next_noise(tables.hybrid, tables.trunk, tables.node, state, trunk_row, column, count, source)
+    scale = fresh_scale(tables.hybrid, tables.trunk, tables.node, count)
     shown = state[_behind(tables) + _SUM, column] + noise
-    release(tables, state, k, arm, shown, fresh_scale(tables.hybrid, tables.trunk, tables.node, count))
-    return shown
+    send(tables, state, Outbox(_OUT, tables.dimension), k, arm, shown, scale)
 
 
-def _told_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+def _told_sum(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> None:
     place = source.place[0]
     source.place[0] = place + 1
-    release(tables, state, k, arm, source.values[place], source.scales[place])
-    return source.values[place]
+    outbox = Outbox(_OUT, tables.dimension)
+    send(tables, state, outbox, k, arm, source.values[place], source.scales[place])
 
 
-@overload(_noisy_sum, jit_options={"forceinline": True})
-def _noisy_sum_for(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
+@overload(_send_sum, jit_options={"forceinline": True})
+def _send_sum_for(tables: Any, state: Any, arm: Any, k: Any, count: Any, source: Any) -> Any:
     return _told_sum if is_source(source, Told) else _drawn_sum
 
 
 @kernel
-def _learn(tables: LinearTables, state: FloatArray, context: FloatArray, arm: int) -> None:
-    """Take the arm's context into V^-1 (Sherman and Morrison) and the log determinant."""
+def _advance(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int) -> int:
+    """Count a pull, and take the arm's context into V^-1 (Sherman and Morrison) and the log determinant."""
     dimension = tables.dimension
     base = arm * dimension
-    scratch = _behind(tables) + _SCRATCH
+    public[SCALARS, ROUND] += 1.0
+    public[_COUNT, arm] += 1.0
     quadratic = 0.0
     for k in range(dimension):
         product = 0.0
         for other in range(dimension):
-            product += state[_INVERSE + k, base + other] * context[base + other]
-        state[scratch, k] = product
+            product += public[_INVERSE + k, base + other] * context[base + other]
+        public[_SCRATCH, k] = product
         quadratic += product * context[base + k]
     factor = 1.0 / (1.0 + quadratic)
     for k in range(dimension):
         for other in range(dimension):
-            change = factor * (state[scratch, k] * state[scratch, other])
-            state[_INVERSE + k, base + other] -= change
-    state[_LOG_DET, arm] += math.log1p(quadratic)
+            change = factor * (public[_SCRATCH, k] * public[_SCRATCH, other])
+            public[_INVERSE + k, base + other] -= change
+    public[_LOG_DET, arm] += math.log1p(quadratic)
+    return dimension
+
+
+@kernel
+def _learn(
+    tables: LinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
+) -> None:
+    """Add context times reward to the arm's sums, and send these out."""
+    base = arm * tables.dimension
+    sums = _behind(tables) + _SUM
+    count = int(state[_COUNT, arm])
+    value = min(max(reward, 0.0), 1.0) if tables.clipped else reward
+    for k in range(tables.dimension):
+        state[sums, base + k] += context[base + k] * value
+        if tables.node > 0.0:
+            _send_sum(tables, state, arm, k, count, source)
+        else:
+            state[_OUT, base + k] = state[sums, base + k]
+
+
+@kernel
+def _publish(tables: LinearTables, public: FloatArray, context: FloatArray, arm: int, due: int) -> None:
+    """The arm's estimate from the sums that were sent out, and its uncertainty."""
+    dimension = tables.dimension
+    base = arm * dimension
+    for k in range(dimension):
+        estimate = 0.0
+        for other in range(dimension):
+            estimate += public[_INVERSE + k, base + other] * public[_OUT, base + other]
+        public[_THETA, base + k] = estimate
+    _refresh(tables, public, arm)
 
 
 @kernel
 def _update(
     tables: LinearTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
-    dimension = tables.dimension
-    base = arm * dimension
-    sums, scratch = _behind(tables) + _SUM, _behind(tables) + _SCRATCH
-    state[SCALARS, ROUND] += 1.0
-    count = state[_COUNT, arm] + 1.0
-    state[_COUNT, arm] = count
-    _learn(tables, state, context, arm)
-    value = min(max(reward, 0.0), 1.0) if tables.clipped else reward
-    for k in range(dimension):
-        state[sums, base + k] += context[base + k] * value
-        state[scratch, k] = state[sums, base + k]
-        if tables.node > 0.0:
-            state[scratch, k] = _noisy_sum(tables, state, arm, k, int(count), source)
-    for k in range(dimension):
-        estimate = 0.0
-        for other in range(dimension):
-            estimate += state[_INVERSE + k, base + other] * state[scratch, other]
-        state[_THETA, base + k] = estimate
-    _refresh(tables, state, arm)
+    public = state[: _behind(tables)]
+    due = _advance(tables, public, context, arm)
+    _learn(tables, state, context, arm, reward, source)
+    _publish(tables, public, context, arm, due)
 
 
 @compiled
@@ -233,9 +251,22 @@ def _run_step(tables: LinearTables, step: Step, rng: Generator, state: FloatArra
     return single_step(_choose, pass_round, _update, no_outcome, tables, step, rng, state)
 
 
+@compiled
+def _run_replay(tables: LinearTables, seen: Outputs, source: Fixed, public: FloatArray, again: Again) -> None:
+    outbox = Outbox(_OUT, tables.dimension)
+    replay_block(_choose, _advance, _publish, no_outcome, tables, outbox, seen, source, public, again)
+
+
 def linear_program(tables: LinearTables) -> Program:
     """Compiled entry point and the size of the state for a linear design."""
     public = _INVERSE + tables.dimension
     private = tables.node > 0.0
     shape = public + _TRUNK + (1 + tables.slots if private else 0), max(2, tables.n_arms * tables.dimension)
-    return Program(_run_block, tables, shape, step=_run_step, n_public=public if private else None)
+    return Program(
+        _run_block,
+        tables,
+        shape,
+        step=_run_step,
+        n_public=public if private else None,
+        replay=_run_replay if private else None,
+    )

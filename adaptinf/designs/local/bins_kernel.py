@@ -37,7 +37,7 @@ from adaptinf.designs.local.tree import (
     is_active,
     summarise,
 )
-from adaptinf.privacy.noise import laplace
+from adaptinf.privacy.noise import Fixed, laplace
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
 from adaptinf.simulation.steps import Step, pass_round, single_step
@@ -259,6 +259,24 @@ def _run_block(tables: LDPTables, world: World, rng: Generator, state: FloatArra
 @compiled
 def _run_step(tables: LDPTables, step: Step, rng: Generator, state: FloatArray) -> int:
     return single_step(_choose, pass_round, _update, _finish, tables, step, rng, state)
+
+
+@compiled
+def check_sums(
+    tables: LDPTables, sums: FloatArray, source: Fixed, state: FloatArray, outcomes: FloatArray
+) -> None:
+    """What one check makes of the noisy counts and sums of all participants, who have had a single bin.
+
+    Shapes: sums (runs, arms, 2), outcomes (runs, OUTCOMES), which it writes.
+    """
+    for run in range(sums.shape[0]):
+        state[:] = 0.0
+        begin(tables, state)
+        state[SCALARS, ROUND] = tables.horizon
+        for arm in range(tables.n_arms):
+            add_reports(tables, state, 1, arm, 0, sums[run, arm, 0], sums[run, arm, 1])
+        _check(tables, state, 0, source)
+        _finish(tables, state, outcomes[run])
 
 
 def ldp_program(tables: LDPTables, max_bins: int) -> Program:

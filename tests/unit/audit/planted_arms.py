@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from literal_replays import LinearChoice, UCBChoice
 from planted import Coins, Planted, quiet_from
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.arm_audits import UCBChoice
 from adaptinf.audit.privacy.designs.counter_ratios import earlier_counts
-from adaptinf.audit.privacy.designs.linear_audits import LinearChoice
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPBAI, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.simulation.run import BERNOULLI

@@ -11,6 +11,7 @@ from planted import Coins, Planted, quiet_from
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.local_audits import BinReplay
 from adaptinf.designs import DPNAS, DPConSE, LDPBandit, LDPLinear
+from adaptinf.designs.local.bins_kernel import ldp_program
 from adaptinf.designs.stopping import kernel
 from adaptinf.privacy import Counter
 from adaptinf.simulation.environments import Environment
@@ -44,8 +45,9 @@ class FaultyReports(Planted, LDPBandit):
                 record.releases[:, row, 3], record.releases[:, row, 4] = shown, tables.scales[-1]
                 row += 1
         seen = Transcripts(arms, record.releases, results.outcomes)
-        bins, dropped = BinReplay(tables)(seen)
-        results.outcomes[:, 0], results.outcomes[:, 2] = bins.recomputed[:, 0], dropped.recomputed[:, 0]
+        right = self.tables(tables.n_arms, tables.dimension, rounds)
+        (end,) = BinReplay(ldp_program(right, self.max_bins))(seen)
+        results.outcomes[:] = end.recomputed
         if record.rewards.size:
             record.rewards[:] = paid
 

@@ -15,7 +15,6 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     AuditTrial,
     NodeNoise,
     Noise,
-    Replayed,
     audit_trials,
     laplace_uniforms,
 )
@@ -34,13 +33,10 @@ from adaptinf.audit.privacy.designs.neighbours import (
 )
 from adaptinf.designs.best_arm.base import FeatureDesign
 from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.estimates import GAUSSIAN_NOISE, RELEASED
-from adaptinf.designs.best_arm.kernel import BestArmTables, replay_phases
+from adaptinf.designs.best_arm.estimates import GAUSSIAN_NOISE
 from adaptinf.designs.best_arm.optimal import DPOD
 from adaptinf.designs.best_arm.schedule import reserve
-from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, Tableau
-from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
@@ -50,35 +46,6 @@ _REACH = 2.0
 _MOST_PULLS, _MOST_ROUNDS = 64, 4_096
 
 Score = Callable[[Transcripts], FloatArray]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PhaseReplay:
-    """The design's own decisions where all rewards are 0 and its estimates are what was released.
-
-    These are the very numbers of the run, whatever rewards they stood for: a decision that reads anything
-    else comes out another one.
-    """
-
-    program: Program
-    override: int = -1
-
-    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Actions of every round, and the rounds of the releases."""
-        tables: BestArmTables = self.program.tables._replace(law=RELEASED)
-        state = np.zeros(self.program.state_shape)
-        actions, ends = np.empty_like(seen.actions), np.full(seen.releases.shape[:2], np.nan)
-        overridden = seen.statuses == self.override
-        for run in range(actions.shape[0]):
-            values = np.nan_to_num(seen.releases[run, :, _VALUE])
-            source = Buffer(np.zeros(0), values, np.zeros(2, dtype=np.int64))
-            tables.released[:] = np.nan
-            replay_phases(tables, state, source, overridden[run], actions[run])
-            ends[run] = tables.released[:, _END]
-        return (
-            Replayed("the round of a release", seen.releases[:, :, _END], ends, "release"),
-            Replayed("the arm", seen.actions, np.where(overridden, seen.actions, actions)),
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,8 +91,7 @@ def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tup
             f"{n_arms} arms for {horizon:,} rounds, {paid}",
             env,
             horizon,
-            PhaseReplay(design.program(env, horizon, recording=True)),
-            told,
+            noise=told,
         )
         for paid, env, told in kinds
     )

@@ -47,74 +47,19 @@ _GAIN, _LOSS = (0.0, 1.0), (1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SumsReplay:
-    """Whose worse arm is dropped, T_min, and who enters the trial with which probability; contexts (rounds,).
+class CountsReplay:
+    """Exact counts of a single context: the lengths of the windows, and who entered the trial."""
 
-    All of it from released numbers alone. Coins decide the rest: actions are held against the public state
-    where this leaves no choice.
-    """
-
-    tables: Any
-    contexts: IntArray
-    override: int = -1
+    ends: IntArray
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """The public state at the end, and the rounds in which it leaves no choice."""
-        tables, n_features = self.tables, self.tables.n_features
-        runs, horizon = seen.actions.shape
-        begin, half = 0, horizon // 2
-        drawn = np.empty((runs, horizon), dtype=np.bool_)
-        arm = np.zeros((runs, n_features))
-        decided = np.zeros((runs, n_features), dtype=np.bool_)
-        pooled, total = np.zeros((runs, n_features)), np.zeros((runs, n_features))
-        forced = np.zeros((runs, horizon), dtype=np.int64)
-        for end in tables.ends:
-            contexts = self.contexts[begin:end]
-            drawn[:, begin:end], forced[:, begin:end] = ~decided[:, contexts], arm[:, contexts]
-            arrivals, contrast = (
-                released_at(seen, int(end), code, n_features) for code in (_ARRIVALS, _CONTRAST)
-            )
-            total += arrivals
-            pooled += np.where(decided, 0.0, contrast)
-            upper = np.maximum(arrivals + tables.arrival_scale * tables.log_two, 0.0)
-            threshold = np.sqrt(0.5 * upper * tables.log_four) + tables.contrast_scale * tables.log_two
-            dropped = ~decided & (np.abs(contrast) > threshold)
-            arm = np.where(dropped, contrast > 0.0, arm)
-            decided |= dropped
-            begin = int(end)
-        arm = np.where(decided, arm, pooled > 0.0)
-        total = np.maximum(1.0, total)
-        powers = [math.pow(one, 1.0 - tables.alpha) for one in total.min(axis=1).tolist()]
-        budget = np.maximum(tables.least, np.array(powers))
-        inclusion = np.minimum(1.0, budget[:, None] / total)
-        drawn[:, half:] = inclusion[:, self.contexts[half:]] >= 1.0
-        forced[:, half:] = arm[:, self.contexts[half:]]
-        kept = np.isin(seen.statuses, (LEARNING_BETTER, ESTIMATION_BETTER))
-        overridden = seen.statuses == self.override
-        learning = overridden | (np.arange(horizon) >= half)
-        ends = 1 + 2 * n_features
-        exact = (self._counts(seen),) if tables.arrival_scale == 0.0 else ()
-        return (
-            *exact,
-            Replayed("T_min", seen.outcomes[:, :1], budget[:, None], "half-time, number"),
-            Replayed("the share of the trial", seen.outcomes[:, ends:][:, :n_features], inclusion, "context"),
-            Replayed("the better arm", seen.outcomes[:, ends + n_features :], arm, "context"),
-            Replayed("whether a coin chose", ~kept | learning, drawn | learning),
-            Replayed("the arm", seen.actions, np.where(kept & ~overridden, forced, seen.actions)),
-        )
-
-    def _counts(self, seen: Transcripts) -> Replayed:
-        """Exact counts of a single context: the lengths of the windows, and who entered the trial."""
-        ends = [int(end) for end in self.tables.ends]
+        """Every count, window after window, and that of the trial."""
+        ends = [int(end) for end in self.ends]
         entered = (seen.statuses == ESTIMATION_RANDOMISED).sum(axis=1, keepdims=True)
         lengths = np.broadcast_to(np.diff([0, *ends]), (len(entered), len(ends)))
         shown = [released_at(seen, end, _ARRIVALS, 1) for end in (*ends, seen.actions.shape[1])]
-        return Replayed(
-            "the exact count",
-            np.concatenate(shown, axis=1),
-            np.concatenate([lengths, entered], axis=1),
-            "release",
-        )
+        counts = np.concatenate([lengths, entered], axis=1)
+        return (Replayed("the exact count", np.concatenate(shown, axis=1), counts, "release"),)
 
 
 def released_at(seen: Transcripts, end: int, code: int, n_features: int) -> FloatArray:
@@ -205,8 +150,7 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
         rounds = features.size
         ends = window_ends(rounds, design.first_window, env.n_features)
         noise = SumsNoise(features, ends, *scales, fair=env is coins)
-        tables = design.program(env, rounds, recording=True).tables
-        trials.append(AuditTrial(words, env, rounds, SumsReplay(tables, features), noise))
+        trials.append(AuditTrial(words, env, rounds, CountsReplay(ends) if exact else None, noise))
     return tuple(trials)
 
 

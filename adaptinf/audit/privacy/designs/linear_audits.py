@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, Replayed, audit_trials, outside_rewards
+from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials, outside_rewards
 from adaptinf.audit.privacy.designs.counter_ratios import ARMS, CounterNoise, counter_pair
 from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, refuse_unit
-from adaptinf.designs.linear.kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
 from adaptinf.designs.linear.models import LinPriv
 from adaptinf.designs.linear.noise import NoiseLaw, noise_law
 from adaptinf.privacy.counters.sums import counter_scales
 from adaptinf.simulation.environments import LinearArms, Tableau
-from adaptinf.simulation.transcripts import Transcripts
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import FloatArray
 
 _LONG, _SHORT, _FEWEST, _NUMBERS = 1_100, 256, 130, 8_800
 """Rounds; where there are many coordinates, fewer, so that a run has so many numbers."""
@@ -39,91 +37,6 @@ def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
     turn = np.arange(rounds)[:, None] % (2 * n_arms)
     has = (turn == np.arange(n_arms)) | (turn >= n_arms)
     return np.asarray(drawn * has[:, :, None])
-
-
-class LinearChoice:
-    """What LinPriv's choice may read, of several runs: counts, contexts, and noisy sums as released."""
-
-    def __init__(self, tables: LinearTables, runs: int) -> None:
-        arms, d = tables.n_arms, tables.dimension
-        self.tables, self.every = tables, np.arange(runs)
-        self.inverse = np.tile(np.eye(d) / tables.regularisation, (runs, arms, 1, 1))
-        self.theta, self.log_det = np.zeros((runs, arms, d)), np.zeros((runs, arms))
-        self.counts = np.zeros((runs, arms), dtype=np.int64)
-
-    def arms(self, step: int, context: FloatArray) -> IntArray:
-        """The arm of each run in a round, counted from 0; context (arms, d)."""
-        tables = self.tables
-        images = _products(self.inverse, np.broadcast_to(context, self.theta.shape))
-        mean, quadratic = _dot(self.theta, context), _dot(images, context)
-        length = np.sqrt(np.maximum(quadratic, 0.0))
-        reach = self._reach()
-        if tables.width == PUBLISHED:
-            log_term = math.log1p((step + 1.0) / tables.regularisation) + tables.log_share
-            common = math.sqrt(2.0 * tables.dimension * log_term) + tables.root
-            index = mean + length * common + reach / tables.regularisation
-            return np.asarray(index.argmax(axis=1))
-        radius = np.sqrt(2.0 * (0.5 * self.log_det + tables.log_share)) * tables.noise_scale
-        if tables.width == RIDGE:
-            radius = radius + reach / math.sqrt(tables.regularisation)
-        index = mean + length * (radius + tables.root)
-        if tables.width == PROJECTED:
-            index = index + np.sqrt(_dot(images, images)) * reach
-        return np.asarray(index.argmax(axis=1))
-
-    def learn(self, arms: IntArray, context: FloatArray, released: FloatArray) -> None:
-        """A pull of an arm, and the noisy sums that it brought, shape (runs, d)."""
-        own = context[arms]
-        image = _products(self.inverse[self.every, arms], own)
-        quadratic = _dot(image, own)
-        factor = 1.0 / (1.0 + quadratic)
-        self.inverse[self.every, arms] -= factor[:, None, None] * (image[:, :, None] * image[:, None, :])
-        self.log_det[self.every, arms] += [math.log1p(one) for one in quadratic.tolist()]
-        self.counts[self.every, arms] += 1
-        self.theta[self.every, arms] = _products(self.inverse[self.every, arms], released)
-
-    def _reach(self) -> FloatArray:
-        """What the noise's norm stays below at each count."""
-        bounds, most = self.tables.bounds, int(self.counts.max()) + 1
-        if self.tables.width == PUBLISHED:
-            table = [0.0] + [bounds[0, 0] * math.log(count) ** 1.5 for count in range(1, most)]
-        else:
-            table = [0.0] + [bounds[count.bit_length() - 1, count.bit_count()] for count in range(1, most)]
-        return np.array(table)[self.counts]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearReplay:
-    """The arms with the highest index, from contexts and noisy sums alone; vectors (rounds, arms, d)."""
-
-    tables: LinearTables
-    vectors: FloatArray
-    override: int = -1
-
-    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Actions of every round, given the earlier ones and their releases."""
-        runs, rounds = seen.actions.shape
-        choice = LinearChoice(self.tables, runs)
-        released = seen.releases[..., _VALUE].reshape(runs, rounds, -1)
-        actions = np.empty_like(seen.actions)
-        for step in range(rounds):
-            actions[:, step] = choice.arms(step, self.vectors[step])
-            choice.learn(seen.actions[:, step], self.vectors[step], released[:, step])
-        overridden = seen.statuses == self.override
-        return (Replayed("the arm", seen.actions, np.where(overridden, seen.actions, actions)),)
-
-
-def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Sum over the last axis in the order of a loop, as the kernel adds."""
-    total = np.zeros(np.broadcast_shapes(left.shape, right.shape)[:-1])
-    for k in range(left.shape[-1]):
-        total = total + left[..., k] * right[..., k]
-    return total
-
-
-def _products(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """Matrices times vectors; shapes (..., d, d) and (..., d)."""
-    return np.stack([_dot(matrix[..., k, :], vector) for k in range(matrix.shape[-1])], axis=-1)
 
 
 @neighbouring_trials.register
@@ -184,9 +97,7 @@ def linear_trials(design: LinPriv) -> tuple[AuditTrial, ...]:
         hybrid = law.counter == "hybrid"
         noise = CounterNoise(n_arms, hybrid, law.trunk, law.node, law.gaussian, vectors, fair)
         words = f"{n_arms} arm{'s' * (n_arms > 1)} for {horizon:,} rounds, unequal contexts, {paid}"
-        tables = design.program(env, horizon, recording=True).tables
-        replay = LinearReplay(tables, vectors) if n_arms > 1 else None
-        trials.append(AuditTrial(words, env, horizon, replay, noise))
+        trials.append(AuditTrial(words, env, horizon, noise=noise))
     return tuple(trials)
 
 

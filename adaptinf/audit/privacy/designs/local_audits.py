@@ -19,13 +19,16 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 )
 from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, record_unit
 from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.bins_kernel import check_sums
 from adaptinf.designs.local.linear import LDPLinear
 from adaptinf.designs.local.linear_kernel import LDPLinearTables, report_constants
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import OneOf, check, refuse
+from adaptinf.privacy.noise import Fixed
 from adaptinf.simulation.environments import LinearArms, Tableau
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
@@ -54,7 +57,7 @@ def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
     return np.asarray(np.where(noise < 0.0, tail, 1.0 - tail))
 
 
-def _sums(seen: Transcripts) -> FloatArray:
+def first_bin_sums(seen: Transcripts) -> FloatArray:
     """Noisy counts and sums of the first bin, shape (runs, arms, 2)."""
     found = np.full((seen.actions.shape[0], _ARMS, 2), np.nan)
     for arm in range(_ARMS):
@@ -77,7 +80,7 @@ class ReportNoise:
         clipped = np.clip(seen.rewards, 0.0, 1.0)
         pulled = np.stack([seen.actions == arm for arm in range(_ARMS)], axis=1)
         true = np.stack([pulled.sum(axis=2), (pulled * clipped[:, None]).sum(axis=2)], axis=2)
-        noise = (_sums(seen) - true).reshape(len(true), -1) / self.scale
+        noise = (first_bin_sums(seen) - true).reshape(len(true), -1) / self.scale
         participants = seen.actions.shape[1]
         return (
             NodeNoise(
@@ -97,46 +100,16 @@ class ReportNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinReplay:
-    """Which arms are dropped, and whether the bin is halved, from the noisy counts and sums alone."""
+    """Which arms are dropped, and whether the bin is halved, by the design's check of what is released."""
 
-    tables: Any
+    program: Program
 
     def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
-        """Active bins and dropped arms after the one check, at the end."""
-        tables, participants = self.tables, float(seen.actions.shape[1])
-        state = np.empty((seen.actions.shape[0], 2))
-        for run, sums in enumerate(_sums(seen).tolist()):
-            state[run] = self._checked(sums, participants)
-        threshold = tables.refinement
-        return (
-            Replayed("the number of bins", seen.outcomes[:, :1], 1.0 + (state[:, 1:] < threshold), "check"),
-            Replayed("the number of arms dropped", seen.outcomes[:, 2:3], state[:, :1], "check"),
-        )
-
-    def _checked(self, sums: list[list[float]], seen: float) -> tuple[float, float]:
-        """Arms dropped, and the smallest radius of those that are left."""
-        tables = self.tables
-        spread = seen / (tables.epsilons[-1] * tables.epsilons[-1])
-        shortfall = math.sqrt(32.0 * tables.width * spread)
-        means, radii = [], []
-        for count, total in sums:
-            radius = math.inf
-            if tables.published:
-                if count != 0.0:
-                    radius = math.sqrt(tables.width * max(spread, count)) / abs(count)
-            elif count > shortfall:
-                variance = tables.width * (64.0 * spread + 0.25 * max(count, 0.0))
-                radius = math.sqrt(variance) / (count - shortfall)
-            means.append(total / count if count != 0.0 else 0.0)
-            radii.append(radius)
-        highest = max(mean - tables.reach * radius for mean, radius in zip(means, radii, strict=True))
-        late = seen >= tables.warm_up
-        left = [
-            radius
-            for mean, radius in zip(means, radii, strict=True)
-            if not (late and highest > mean + tables.reach * radius)
-        ]
-        return float(len(sums) - len(left)), min(left, default=math.inf)
+        """What is reported after the one check, at the end."""
+        outcomes = np.zeros(seen.outcomes.shape)
+        state = np.zeros(self.program.state_shape)
+        check_sums(self.program.tables, first_bin_sums(seen), Fixed(0.0), state, outcomes)
+        return (Replayed("what is reported at the end", seen.outcomes, outcomes, "number"),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -349,12 +322,12 @@ def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
         if fair:
             middle = np.full((participants, 1), FAIR)
             env = LinearArms([[1.0], [1.0]], contexts=middle, shared=True, rewards="bernoulli")
-        tables = run.program(env, participants, recording=True).tables
+        program = run.program(env, participants, recording=False)
         paid = "rewards by fair coins" if fair else "rewards in and beyond [0, 1]"
         people = f"{participants} participant{'s' * (participants > 1)}"
         words = f"{people}, one check of arms and bins, {paid}"
         noise = ReportNoise(scale, fair)
-        trials.append(AuditTrial(words, env, participants, BinReplay(tables), noise, run))
+        trials.append(AuditTrial(words, env, participants, BinReplay(program), noise, run))
     return tuple(trials)
 
 
