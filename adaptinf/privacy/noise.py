@@ -187,7 +187,7 @@ def _no_noise(source: Any, scale: Any) -> Any:
 
 def is_source(source: Any, kind: type) -> bool:
     """Whether the type of a source, as Numba has it, is of a kind."""
-    return isinstance(source, types.BaseNamedTuple) and source.instance_class is kind
+    return isinstance(source, types.BaseNamedTuple) and getattr(source, "instance_class", None) is kind
 
 
 @overload(laplace, jit_options={"forceinline": True})

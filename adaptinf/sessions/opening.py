@@ -73,7 +73,7 @@ def open_session(
         refuse(name, exact_problems(placed, horizon, participants.n_arms))
     coins = block_stream(seed_sequence(rng), 0) if coins is None else coins
     try:
-        return _opened(design, placed, participants, horizon, window, coins, noise, draw)
+        return _opened(design, placed, participants, horizon, window, coins, noise, draw, in_time, lost)
     except MemoryError:
         size = 8.0 * horizon * participants.n_arms / 2**30
     problem = (
@@ -92,6 +92,8 @@ def _opened(
     coins: np.random.Generator,
     noise: str,
     draw: Draw | None,
+    in_time: float | None,
+    lost: float | None,
 ) -> Session:
     """The session, of what was found right."""
     name = type(design).__name__

@@ -249,13 +249,8 @@ class Journal:
         """Numbers, entries and digests of the rows of noise, in their order."""
         of_noise = sa.func.json_extract(_ROWS.c.entry, "$.node").is_not(None)
         query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
-        try:
-            return [
-                (number, decode(json.loads(text)), digest)
-                for number, text, digest in self.connection.execute(query)
-            ]
-        except FAILURES as error:
-            raise self.told(error, "read") from error
+        rows = self.ask("read", lambda: self.connection.execute(query).all())
+        return [(number, decode(json.loads(text)), digest) for number, text, digest in rows]
 
     def check_pages(self) -> None:
         """Let SQLite look over every page of the file."""

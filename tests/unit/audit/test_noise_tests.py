@@ -14,8 +14,9 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, audit_trials, laplace_uniforms
 from adaptinf.audit.privacy.designs.local_audits import laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise
-from adaptinf.audit.privacy.nodes import _COIN_RATE, _PAIR_RATE, FALSE_ALARM, noise_findings
-from adaptinf.audit.privacy.trials import ROUNDS, _difference, counter_checks
+from adaptinf.audit.privacy.nodes import noise_findings
+from adaptinf.audit.privacy.replays import difference
+from adaptinf.audit.privacy.trials import ROUNDS, counter_checks
 from adaptinf.designs import (
     DPNAS,
     DPConSE,
@@ -28,6 +29,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.privacy import Counter
+from adaptinf.privacy.drawn.lags import COIN_RATE, PAIR_RATE
+from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.simulation.environments import Tableau
 
 RUNS, NODES = 512, 40
@@ -102,7 +105,7 @@ def test_noise_tied_to_a_reward_is_found() -> None:
     assert only_finding(noise(uniforms, fair)) == "the noise of node 7 goes with reward 4 [a trial]"
 
 
-@pytest.mark.parametrize(("rate", "fair"), [(_PAIR_RATE, False), (_COIN_RATE, True)])
+@pytest.mark.parametrize(("rate", "fair"), [(PAIR_RATE, False), (COIN_RATE, True)])
 def test_bounds_of_sums_of_products_hold(rate: float, fair: bool) -> None:
     """Of 100,000 sums over eight runs, at every height; the earlier entry is as large as it may be."""
     rng, runs = np.random.default_rng(2), 8
@@ -158,19 +161,19 @@ class TestCounters:
 class TestReplays:
     def test_what_is_the_same_is_no_difference(self) -> None:
         seen = np.array([[1.0, np.nan], [0.0, 2.0]])
-        assert _difference(Replayed("the arm", seen, seen.copy())) == ""
+        assert difference(Replayed("the arm", seen, seen.copy())) == ""
 
     def test_the_first_difference_in_words(self) -> None:
         seen, recomputed = np.zeros((3, 4)), np.zeros((3, 4))
         recomputed[1, 2], recomputed[2, 3] = 1.0, np.nan
-        assert _difference(Replayed("the arm", seen, recomputed)) == (
+        assert difference(Replayed("the arm", seen, recomputed)) == (
             "the arm is not what releases and earlier actions give, in 2 of 3 runs: in round 3 of run 2 it "
             "is 0, not 1: a decision read something that was not released"
         )
 
     def test_one_bit_is_a_difference(self) -> None:
         seen = np.array([[1.0]])
-        assert "it is 1, not 1.0000000000000002" in _difference(
+        assert "it is 1, not 1.0000000000000002" in difference(
             Replayed("T_min", seen, np.nextafter(seen, 2.0))
         )
 

@@ -109,7 +109,9 @@ def elimination_trials(design: PrivateSuccessiveElimination) -> tuple[AuditTrial
     for fair in (False, True):
         words, env, horizon = _fair_epoch(design) if fair else _near_threshold(design)
         noise = EpochMeanNoise(1.0 / float(design.epsilon), fair=fair)
-        trials.append(AuditTrial(words, env, horizon, noise=noise))
+        lengths, _ = _epochs(design, env.n_arms, horizon)
+        opening = int(env.n_arms * lengths[env.n_arms, 0]) + _SHOWN
+        trials.append(AuditTrial(words, env, horizon, noise=noise, live_rounds=opening * fair))
     return tuple(trials)
 
 
