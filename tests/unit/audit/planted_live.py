@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.audit.privacy.coupling import plays
 from adaptinf.designs import DPNAS
 from adaptinf.designs.linear import whole
 from adaptinf.designs.stopping import kernel
@@ -19,6 +20,7 @@ from adaptinf.log.public import PublicLog, Publishable
 from adaptinf.sessions import Session, erasing, releasing, steppers
 from adaptinf.sessions.releasing import ReleaseStepper
 from adaptinf.sessions.telling import Telling
+from adaptinf.trial import acts
 from adaptinf.trial.trial import Trial
 
 Patch = pytest.MonkeyPatch
@@ -193,27 +195,18 @@ def clipping_left_out(patch: Patch) -> None:
     patch.setattr(releasing, "max", lambda one, other: one, raising=False)
 
 
+def enter_contrast(session: Any, step: int, feature: int, amount: float) -> None:
+    """Add to the sum of DPConSE's window that is running."""
+    arm = int(session._rounds.record.action[step])
+    session._stepper.state[_CONTRAST, feature] += (2 * arm - 1) * amount
+
+
 def amended_enters_again(patch: Patch) -> None:
-    """A corrected outcome enters the sums beside the first one."""
+    """A corrected outcome enters the window that is running, beside the first one in its own."""
 
     def amending(right: Any, self: Any, decision: int, reward: float, key: Any = None) -> Any:
-        answer = right(self, decision, reward, key)
-        arm = self._rounds.record.action[decision - 1]
-        self._stepper.state[_SUM, arm] += min(max(reward, 0.0), 1.0)
-        return answer
-
-    around(patch, Telling, "amend", amending)
-
-
-def amended_in_place(patch: Patch) -> None:
-    """A corrected outcome takes the place of the first one, also after that has entered."""
-
-    def amending(right: Any, self: Any, decision: int, reward: float, key: Any = None) -> Any:
-        answer = right(self, decision, reward, key)
-        step = decision - 1
-        if not self.undue(step):
-            first, arm = self._rounds.record.reward[step], self._rounds.record.action[step]
-            self._stepper.state[_SUM, arm] += np.clip(reward, 0.0, 1.0) - np.clip(first, 0.0, 1.0)
+        answer, feature = right(self, decision, reward, key), self._rounds.record.feature[decision - 1]
+        enter_contrast(self, decision - 1, feature, float(np.clip(reward, 0.0, 1.0)) - 0.5)
         return answer
 
     around(patch, Telling, "amend", amending)
@@ -242,17 +235,13 @@ def enters_as_it_comes(patch: Patch) -> None:
 
 
 def erased_leaves_the_sums(patch: Patch) -> None:
-    """The outcome of a participant who is erased is taken out of the sums."""
+    """The outcome of a participant who is erased is taken out of the sums, of whatever window."""
     right = erasing.forget
 
     def forgetting(session: Any, step: int) -> None:
+        feature, reward = (getattr(session._rounds.record, name)[step] for name in ("feature", "reward"))
         right(session, step)
-        arm, reward = session._rounds.record.action[step], session._rounds.record.reward[step]
-        if not session.undue(step) and not math.isnan(reward):
-            session._stepper.state[_SUM, arm] -= np.clip(reward, 0.0, 1.0)
-
-    from adaptinf.audit.privacy.coupling import plays
-    from adaptinf.trial import acts
+        enter_contrast(session, step, feature, 0.5 - float(np.clip(reward, 0.0, 1.0)))
 
     for place in (erasing, plays, acts):
         patch.setattr(place, "forget", forgetting)
@@ -264,21 +253,6 @@ def noise_turned_by_sums(patch: Patch) -> None:
     def learning(right: Any, self: Any, step: Any) -> None:
         draw, odd = self._draw, int(self.state[_SUM].sum()) % 2
         self._draw = lambda name, scale: (-1 if odd else 1) * draw(name, scale)
-        try:
-            right(self, step)
-        finally:
-            self._draw = draw
-
-    around(patch, ReleaseStepper, "_learn", learning)
-
-
-def clipped_after_the_noise(patch: Patch) -> None:
-    """Releases are cut off at 0 in place of rewards before the noise."""
-
-    def learning(right: Any, self: Any, step: Any) -> None:
-        draw = self._draw
-        total = int(self.state[_SUM, step.arm] * 2**20)
-        self._draw = lambda name, scale: max(draw(name, scale), -total)
         try:
             right(self, step)
         finally:

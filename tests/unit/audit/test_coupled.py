@@ -25,6 +25,7 @@ from adaptinf.designs import (
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
 UCB = PrivateUCB(epsilon=1.0, counter="binary")
+HYBRID = PrivateUCB(epsilon=0.5)
 CONSE = DPConSE(epsilon=1.0, first_window=4)
 EPOCHS = PrivateSuccessiveElimination(epsilon=4.0, beta=1.0)
 PHASES = DPBAI(epsilon=1.0, features=FEATURES)
@@ -32,7 +33,7 @@ LINEAR = LinPriv(epsilon=1.0)
 RULE = DPNAS(epsilon=1.0, alpha=0.5, beta=0.2, steps="exponential")
 PRIVATE: dict[str, Any] = {
     "ucb": UCB,
-    "hybrid": PrivateUCB(epsilon=0.5),
+    "hybrid": HYBRID,
     "conse": CONSE,
     "conse, one context": DPConSE(epsilon=1.0, contrast_share=1.0),
     "linear": LINEAR,
@@ -108,12 +109,10 @@ FAULTS = [
     Planted(live.lost_enters_nothing, UCB, "never", "release"),
     Planted(live.lost_enters_nothing, PHASES, "never", "arm of participant"),
     Planted(live.one_more_draw_at_a_count, UCB, "value", "draw"),
-    Planted(live.decimals_by_raw_sums, UCB, "value", "cannot be made equal"),
+    Planted(live.decimals_by_raw_sums, UCB, "value", "release"),
     Planted(live.rounding_by_raw_sums, UCB, "value", COST),
     Planted(live.decides_by_raw_sums, UCB, "value", "the arm of participant"),
-    Planted(
-        live.last_bits_of_raw_sums, Mixture(UCB, exploration=0.2), "value", "propensities of participant"
-    ),
+    Planted(live.last_bits_of_raw_sums, Mixture(UCB, exploration=0.2), "value", "public().rounds half-way"),
     Planted(live.status_counts_events, UCB, "value", "status().reason"),
     Planted(live.public_counts_events, UCB, "value", "public().facts['mean outcome']"),
     Planted(live.files_count_events, UCB, "value", "the file public.csv.json"),
@@ -125,12 +124,10 @@ FAULTS = [
     Planted(live.carried_to_later_windows, CONSE, "value", COST),
     Planted(live.counts_for_the_next_too, UCB, "value", COST),
     Planted(live.clipping_left_out, LINEAR, "value", COST),
-    Planted(live.amended_enters_again, UCB, "amended", "release"),
-    Planted(live.amended_in_place, UCB, "amended", "release"),
+    Planted(live.amended_enters_again, CONSE, "amended", COST),
     Planted(live.enters_as_it_comes, UCB, ("early", "late"), "release"),
-    Planted(live.erased_leaves_the_sums, UCB, "erased", "release"),
+    Planted(live.erased_leaves_the_sums, CONSE, "erased", COST),
     Planted(live.noise_turned_by_sums, UCB, "value", "depends on its noise"),
-    Planted(live.clipped_after_the_noise, UCB, "value", "depends on its noise"),
     Planted(live.scale_by_sums, UCB, "value", "scale"),
     Planted(live.half_the_threshold, RULE, "value", COST),
     Planted(live.half_the_estimate, RULE, "value", COST),

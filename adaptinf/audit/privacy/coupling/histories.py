@@ -38,6 +38,8 @@ class Terms:
     dimension: int | None = None
     per_arm: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
+    fewest: int | None = None
+    """The fewest arms that the design takes; None where the arms are those that somebody declared."""
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
@@ -204,7 +206,8 @@ def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringH
         blocks, when = terms.overdue + 1, "after the window"
     rewards = base.rewards
     if moved == INSIDE:
-        step = next((low for low in range(terms.latest) if _low_in_time(base, terms, low)), step)
+        places = range(min(terms.rounds // 3, terms.latest - 1), terms.latest)
+        step = next((low for low in places if _low_in_time(base, terms, low)), step)
         rewards = base.rewards.copy()
         rewards[step], when = 1.0, f"{when}, with an outcome of 1"
     history = replace(base, rewards=rewards, erased={step: blocks})

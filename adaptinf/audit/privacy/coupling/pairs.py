@@ -42,7 +42,7 @@ from adaptinf.sessions.releasing import exact_problems
 SUBJECT = "audit.coupled"
 MORE = ("value", "context")
 """Kinds of which there are more pairs: what they cost depends on which participant differs."""
-_MOVES = (ENDS, OUTSIDE, INSIDE)
+_MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
 """What the first base moves, the second one, and so on, in turn."""
 
 
