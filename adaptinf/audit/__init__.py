@@ -14,6 +14,14 @@ from adaptinf.audit.planning.detection import Power, power
 from adaptinf.audit.planning.size_table import SampleSize
 from adaptinf.audit.planning.sizes import sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.designs import (
+    AuditTrial,
+    Neighbours,
+    NodeNoise,
+    Replayed,
+    audit_trials,
+    neighbouring_trials,
+)
 from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
 from adaptinf.audit.randomization.interval import randomization_interval
 from adaptinf.audit.randomization.results import (
@@ -31,6 +39,7 @@ from adaptinf.audit.studies.runner import study
 
 __all__ = [
     "AnalysisError",
+    "AuditTrial",
     "CountStability",
     "Coverage",
     "DecorrelationRidge",
@@ -40,14 +49,18 @@ __all__ = [
     "ExactLaw",
     "ExactTest",
     "Finding",
+    "Neighbours",
+    "NodeNoise",
     "OperatingCharacteristics",
     "Power",
     "RandomizationInterval",
     "RandomizationTest",
+    "Replayed",
     "SampleSize",
     "SimulatedBias",
     "Study",
     "WeightedRandomizationTest",
+    "audit_trials",
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",
@@ -56,6 +69,7 @@ __all__ = [
     "exact_interval",
     "exact_test",
     "neighbouring_inputs",
+    "neighbouring_trials",
     "operating_characteristics",
     "power",
     "privacy_scores",

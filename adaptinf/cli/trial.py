@@ -7,7 +7,9 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ _SAID = {
     "amend": "correct an outcome that was recorded wrongly",
     "status": "tell how the trial stands",
     "verify": "check the file from its first row on",
+    "audit-noise": "hold the noise that was drawn against its law; not covered by the guarantee",
     "unblind": "tell the arm of one participant in an emergency",
     "remove-arm": "never assign an arm again",
     "erase": "make unreadable what the file holds of a participant",
@@ -56,6 +59,10 @@ def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
         action.set_defaults(run=run_trial)
     for name in ("export", "backup"):
         actions.choices[name].add_argument("output", metavar="OUTPUT", type=path, help="the file to write")
+    said = "another trial, in which the noise must not come again; once for each"
+    actions.choices["audit-noise"].add_argument(
+        "--other", action="append", default=[], metavar="FILE", type=path, help=said
+    )
 
 
 def _create_flags(parser: argparse.ArgumentParser) -> None:
@@ -196,6 +203,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
         if arguments.action == "unblind":
             _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
             return 0
+        if arguments.action == "audit-noise":
+            return _audited(trial, arguments.other)
         if arguments.action == "history":
             for act in trial.history():
                 _say({name: value for name, value in asdict(act).items() if value is not None})
@@ -213,6 +222,20 @@ def run_trial(arguments: argparse.Namespace) -> int:
             log.to_parquet(arguments.output)
         _say(_status(trial))
     return 0
+
+
+def _audited(trial: Trial, others: list[Path]) -> int:
+    """A line for each kind of test, and one for all; 2 where anything was found."""
+    from adaptinf.trial import Trial
+
+    with ExitStack() as open_files:
+        found = trial.audit_noise([open_files.enter_context(Trial.open(path)) for path in others])
+    for test in found.tests:
+        chance = test.log_bound if isfinite(test.log_bound) else None
+        _say({"test": test.kind, "tests": test.tests, "log_chance": chance, "finding": test.finding or None})
+    told = {"trials": found.trials, "nodes": found.nodes, "findings": found.findings}
+    _say({**told, "not_covered": found.not_covered})
+    return 2 if found.findings else 0
 
 
 def _created(arguments: argparse.Namespace) -> Trial:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.logs import check_run, log_of
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Replications, Status
 from adaptinf.designs.requirements import environment_problems
 from adaptinf.designs.stepwise import Stepwise
@@ -107,29 +106,6 @@ class Design(Recorded, Stepwise, ABC):
         """
         whole = self.guarantee(horizon, n_arms)
         return None if whole is None else whole.reward_level()
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Neighbouring trials on which the design's outputs differ most, for an audit of its guarantee.
-
-        Parameters
-        ----------
-        unit : {"reward", "record"}, optional
-            What differs between them; that of `guarantee` by default.
-
-        Returns
-        -------
-        tuple of Neighbours
-            The worst case first.
-
-        Raises
-        ------
-        ParameterError
-            If the design promises no privacy, or none for this unit.
-        """
-        raise ParameterError(
-            f"{type(self).__name__}.neighbours",
-            ["the design promises no privacy: give neighbours= of your own to see what its outputs reveal"],
-        )
 
     def _refuse_sizes(self, horizon: Any, n_arms: Any) -> None:
         check(f"{type(self).__name__}.guarantee", horizon=(horizon, COUNT), n_arms=(n_arms, COUNT))

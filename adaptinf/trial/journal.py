@@ -221,6 +221,18 @@ class Journal:
         except FAILURES as error:
             raise self.told(error, "read") from error
 
+    def nodes(self) -> list[tuple[int, Entry, str]]:
+        """Numbers, entries and digests of the rows of noise, in their order."""
+        of_noise = sa.func.json_extract(_ROWS.c.entry, "$.node").is_not(None)
+        query = sa.select(_ROWS).where(of_noise).order_by(_ROWS.c.number)
+        try:
+            return [
+                (number, decode(json.loads(text)), digest)
+                for number, text, digest in self.connection.execute(query)
+            ]
+        except FAILURES as error:
+            raise self.told(error, "read") from error
+
     def check_pages(self) -> None:
         """Let SQLite look over every page of the file."""
         try:

@@ -6,14 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import refuse
+from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.trial.history import Act, act_of
 from adaptinf.trial.journal import Entry
+from adaptinf.trial.noise import NodeRows, NoiseAudit, audited
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
 
 _Answer = TypeVar("_Answer")
+
+
+def _trials(name: str, value: Any) -> list[str]:
+    """What is wrong with other trials."""
+    if isinstance(value, Sequence) and all(isinstance(one, Operations) for one in value):
+        return []
+    return [f"{name} must be a list of open trials, got {value!r:.60}"]
 
 
 class Operations:
@@ -332,3 +340,60 @@ class Operations:
     def history(self) -> tuple[Act, ...]:
         """What was done to the trial beside its requests, in order: by whom, when and why."""
         return self._requests.read(lambda replay: tuple(map(act_of, replay.acts)))
+
+    def audit_noise(self, others: Sequence[Operations] = ()) -> NoiseAudit:
+        """Hold the noise that the trial drew against its law: scale, tails, zeros, lattices and repeats.
+
+        **Not covered** by the trial's guarantee: the tests read the noise itself. Who has the result, and a
+        release, knows more than the promise allows: keep it beside the file.
+
+        Parameters
+        ----------
+        others : sequence of Trial
+            Other trials, open: their noise is looked at as well, and none may come again in another file.
+            Copies and what became of them may be among them: rows that files have in common are one.
+
+        Returns
+        -------
+        NoiseAudit
+            Every kind of test, what it found, and a table of them.
+
+        Raises
+        ------
+        ParameterError
+            If a trial draws no noise, or none of them has drawn any yet.
+        FileError, JournalError
+            If a file cannot be read.
+
+        Notes
+        -----
+        Laws are exact: whole numbers of the discrete Laplace law at the scale that the row states, which the
+        design is held to when the trial is opened. All tests together raise a false alarm with probability
+        1e-6 at most. What they can see depends on the number of nodes: tails that are cut at c scales show
+        after about 17 exp(c) of them ([limits](../auditing.md#how-large-a-fault-is-seen)).
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> import tempfile
+        >>> path = f"{tempfile.mkdtemp()}/trial.db"
+        >>> design = ai.designs.Mixture(ai.designs.PrivateUCB(epsilon=1.0), exploration=0.1)
+        >>> with ai.Trial.create(path, design, arms=2, horizon=40, outcome_window=0) as trial:
+        ...     for number in range(40):
+        ...         decision = trial.assign(f"participant {number}", key=f"assign {number}")
+        ...         outcome = trial.record(decision.id, 1.0, key=f"record {number}")
+        ...     found = trial.audit_noise()
+        >>> found.nodes, found.findings
+        (39, ())
+        """
+        check("audit_noise", others=(others, _trials))
+        trials = [self, *others]
+        rows = [trial._requests.read(trial._noise_rows) for trial in trials]
+        return audited(rows, [trial._requests.journal.path.name for trial in trials])
+
+    def _noise_rows(self, replay: Replay) -> NodeRows:
+        """The rows of noise, if the trial draws any."""
+        if "noise" not in replay.declared:
+            name = replay.declared["design"]
+            raise ParameterError("audit_noise", [f"{self._requests.journal.path}: {name} draws no noise"])
+        return self._requests.journal.nodes()

@@ -23,6 +23,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
+from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
+from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
+from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.trials import _difference
 from adaptinf.designs import (
@@ -35,11 +40,7 @@ from adaptinf.designs import (
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
-from adaptinf.designs.audit_trials import AuditTrial, trials_of
-from adaptinf.designs.conse.neighbours import WindowRatio
 from adaptinf.designs.linear.whole import on_grid
-from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import ReleaseNoise
 from adaptinf.guarantee import PrivacyGuarantee
@@ -85,7 +86,7 @@ def alone(horizon: int, row: int, hybrid: bool) -> Neighbours:
 
 def trials() -> list[Live]:
     """What is audited, with the runs that a fault needs to be told at an epsilon."""
-    full = PrivateUCB(epsilon=1.0).neighbours()[0]
+    full = neighbouring_trials(PrivateUCB(epsilon=1.0))[0]
     return [
         Live(
             "PrivateUCB, binary counter",
@@ -123,7 +124,7 @@ def trials() -> list[Live]:
             "LinPriv",
             lambda epsilon: LinPriv(epsilon=epsilon),
             "contexts in two coordinates, 4 rounds",
-            lambda epsilon: LinPriv(epsilon=epsilon, dimension=2).neighbours()[0],
+            lambda epsilon: neighbouring_trials(LinPriv(epsilon=epsilon, dimension=2))[0],
             dict.fromkeys(EPSILONS, 1_000),
             {4.0: 3_000},
         ),
@@ -139,7 +140,7 @@ def trials() -> list[Live]:
             "PrivateSuccessiveElimination",
             elimination,
             "two arms, 714 rounds",
-            lambda epsilon: elimination(epsilon).neighbours()[0],
+            lambda epsilon: neighbouring_trials(elimination(epsilon))[0],
             dict.fromkeys(EPSILONS, 1_000),
             {1.0: 1_000},
         ),
@@ -147,7 +148,7 @@ def trials() -> list[Live]:
             "DPConSE, records",
             lambda epsilon: DPConSE(epsilon=epsilon),
             "two contexts, 3 rounds, a participant alone in the window",
-            lambda epsilon: DPConSE(epsilon=epsilon).neighbours("record")[0],
+            lambda epsilon: neighbouring_trials(DPConSE(epsilon=epsilon), "record")[0],
             {0.1: 6_000, 1.0: 3_000, 4.0: 3_000},
             {},
         ),
@@ -155,7 +156,7 @@ def trials() -> list[Live]:
             "DPBAI",
             lambda epsilon: DPBAI(epsilon=epsilon, features=FEATURES),
             "five arms, several pulls of each arm of a collection",
-            lambda epsilon: DPBAI(epsilon=epsilon, features=FEATURES).neighbours()[0],
+            lambda epsilon: neighbouring_trials(DPBAI(epsilon=epsilon, features=FEATURES))[0],
             dict.fromkeys(EPSILONS, 1_000),
             {1.0: 2_000},
         ),
@@ -163,7 +164,7 @@ def trials() -> list[Live]:
             "DPConSE, rewards",
             lambda epsilon: DPConSE(epsilon=epsilon),
             "two contexts, 3 rounds, a participant alone in the window",
-            lambda epsilon: DPConSE(epsilon=epsilon).neighbours("reward")[0],
+            lambda epsilon: neighbouring_trials(DPConSE(epsilon=epsilon), "reward")[0],
             {0.1: 6_000, 1.0: 3_000, 4.0: 3_000},
             {4.0: 3_000},
         ),
@@ -171,7 +172,7 @@ def trials() -> list[Live]:
             "DPConSE, records",
             lambda epsilon: DPConSE(epsilon=epsilon),
             "two contexts, 12 rounds, the first participant",
-            lambda epsilon: DPConSE(epsilon=epsilon).neighbours("record")[2],
+            lambda epsilon: neighbouring_trials(DPConSE(epsilon=epsilon), "record")[2],
             dict.fromkeys(EPSILONS, 2_000),
             {},
         ),
@@ -306,7 +307,7 @@ def bound(sample: Any, promised: Any, runs: int, number: int) -> EpsilonLowerBou
 
 def stopped(rule: DPNAS, share: float, runs: int, number: int) -> EpsilonLowerBound:
     """The bound from runs of a stopping rule, which reads its samples with exact noise."""
-    (pair,) = rule.neighbours()
+    (pair,) = neighbouring_trials(rule)
 
     def sample(side: int, runs: int, rng: np.random.Generator) -> Any:
         samples = (pair.first, pair.second)[side].tables(pair.horizon).tableau[:, 0]
@@ -341,8 +342,8 @@ def bound_row(live: Live, epsilon: float, share: float, runs: int, number: int) 
 def looked_through(design: Design) -> tuple[AuditTrial, Any]:
     """The trial whose decisions and noise are looked through, and its contexts (rounds, arms, dimension)."""
     if not isinstance(design, LinPriv):
-        return trials_of(design)[-1], None
-    trial: Any = trials_of(design)[1]
+        return audit_trials(design)[-1], None
+    trial: Any = audit_trials(design)[1]
     vectors = trial.replay.vectors
     used = on_grid(vectors)
     replay = dataclasses.replace(trial.replay, vectors=used)

@@ -19,6 +19,7 @@ import test_planted_faults_records as records
 import test_planted_faults_ucb as ucb
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import Counter, Gaussian
@@ -60,7 +61,7 @@ def _of_design(design: Any) -> Audit:
 
 def _of_stopping(rule: DPNAS, promised: PrivacyGuarantee) -> Audit:
     return lambda runs, seed: epsilon_lower_bound(
-        rule.audit_sampler(), runs=runs, promised=promised, rng=seed
+        stopping_outputs(rule), runs=runs, promised=promised, rng=seed
     )
 
 

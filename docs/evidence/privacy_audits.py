@@ -27,6 +27,7 @@ from planted_faults import Fault, faults
 
 from adaptinf import designs
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.privacy import Counter, Laplace
 
 HERE = Path(__file__).resolve().parent
@@ -121,7 +122,7 @@ class Audit:
         """The audit itself."""
         target = self.target()
         settings: dict[str, Any] = {"runs": runs, "confidence": CONFIDENCE, "rng": seed}
-        pair = target.neighbours(self.unit or None)[self.place]
+        pair = neighbouring_trials(target, self.unit or None)[self.place]
         return epsilon_lower_bound(target, pair, view=self.view, **settings)
 
 
@@ -129,7 +130,7 @@ def audits() -> Iterator[Audit]:
     """Every audit but those of faults, in the order of the tables."""
     for name, make in DESIGNS.items():
         for unit in ("", "reward") if name in RECORDS else ("",):
-            pairs = make(1.0).neighbours(unit or None)
+            pairs = neighbouring_trials(make(1.0), unit or None)
             for place, pair in enumerate(pairs[:1] if unit else pairs):
                 for view in ("releases", "actions"):
                     if view == "actions" and (unit or not _has_actions(pair)):

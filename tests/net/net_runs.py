@@ -9,6 +9,7 @@ from net_book import Book, digest, packed
 from net_logs import FEATURES, designs, environments
 
 import adaptinf as ai
+from adaptinf.audit.privacy.designs import neighbouring_trials
 
 COLUMNS = ("action", "reward", "propensity", "propensities", "batch", "phase", "randomised")
 FACTS = ("arms", "phases", "reward_range", "propensity_status", "guarantee", "reward_guarantee", "noise")
@@ -59,7 +60,7 @@ def _described(design: Any) -> dict[str, Any]:
             except Exception as error:
                 described[f"{kind} of {arms}"] = f"{type(error).__name__}: {error}"
     try:
-        described["neighbours"] = [repr(pair)[:400] for pair in design.neighbours()]
+        described["neighbours"] = [repr(pair)[:400] for pair in neighbouring_trials(design)]
     except Exception as error:
         described["neighbours"] = f"{type(error).__name__}: {error}"
     return described

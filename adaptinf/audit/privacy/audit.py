@@ -17,6 +17,8 @@ from adaptinf.audit.privacy.checks import (
     stream_array,
 )
 from adaptinf.audit.privacy.counters import CounterSource, worst_streams
+from adaptinf.audit.privacy.designs import Neighbours, neighbouring_trials
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.audit.privacy.learned import LearnedScore, learn
 from adaptinf.audit.privacy.lower_bound import bound_from_scores
 from adaptinf.audit.privacy.mechanisms import MechanismSource, worst_inputs
@@ -31,7 +33,6 @@ from adaptinf.audit.privacy.sources import (
 )
 from adaptinf.audit.privacy.trials import Checked, counter_checks, design_checks, stopping_checks
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -69,7 +70,7 @@ def epsilon_lower_bound(
         (runs,) or (runs, numbers). A counter is audited as if no item had been added.
     neighbours : Neighbours, or pair of array_like, optional
         For a design or a stopping rule two trials that differ in one unit, by default the first of
-        ``design.neighbours()``, or the one of them that is for actions. For a mechanism two arrays of
+        `neighbouring_trials`, or the one of them that is for actions. For a mechanism two arrays of
         statistics, for a counter two streams, by default those of `neighbouring_inputs`. None for a callable.
     view : {"all", "releases", "actions", "digits"}
         What the onlooker sees: all releases as numbers (of a design, with the actions: white box); the
@@ -292,7 +293,7 @@ def _sources(
         return _design_sources(target, neighbours, settings.view, root)
     if isinstance(target, DPNAS):
         views = ("releases", "actions") if settings.view == "all" else (view,)
-        samplers = [target.audit_sampler(neighbours, one) for one in views]
+        samplers = [stopping_outputs(target, neighbours, one) for one in views]
         return [CalledSource(sampler, view, root) for sampler in samplers], target.guarantee()
     return [CalledSource(target, view, root)], None
 
@@ -313,7 +314,10 @@ def _design_sources(
         if not isinstance(run, type(design)) or _promise(run, trials) != promise:
             raise ParameterError(
                 "epsilon_lower_bound",
-                [f"neighbours are those of another design: they run {run!r:.200}; take target.neighbours()"],
+                [
+                    f"neighbours are those of another design: they run {run!r:.200}; take those of "
+                    "neighbouring_trials(target)"
+                ],
             )
         sources.append(design_source(run, trials, one, root))
     return sources, promise
@@ -333,7 +337,7 @@ def _checks(target: Any, neighbours: Any, settings: Settings) -> Checked:
 
 def _worst(design: Design, view: str) -> Neighbours:
     """The pair on which a view shows most, of those that the design supplies."""
-    pairs = design.neighbours()
+    pairs = neighbouring_trials(design)
     best = [pair for pair in pairs if pair.for_actions] if view == "actions" else []
     return (best or list(pairs))[0]
 

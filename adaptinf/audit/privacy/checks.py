@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.counters import stream_problems
+from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.mechanisms import pair_problems, worst_inputs
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import NodeNoise
+from adaptinf.audit.privacy.designs.audited_trial import NodeNoise
 from adaptinf.typing import FloatArray, IntArray
 
 FALSE_ALARM = 1e-6

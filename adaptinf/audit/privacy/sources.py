@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import generator

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adaptinf.audit.privacy.counters import node_noise
+from adaptinf.audit.privacy.designs import (
+    Neighbours,
+    NodeNoise,
+    Replayed,
+    audit_trials,
+)
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise, stopping_outputs
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
-from adaptinf.designs.audit_trials import NodeNoise, Replayed, trials_of
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours
-from adaptinf.designs.stopping.audit import stopping_noise
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.privacy.noise import generator
@@ -38,7 +42,7 @@ class Checked(NamedTuple):
 
 def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     """Replay every trial of a design, and test the noise of all."""
-    trials = trials_of(design)
+    trials = audit_trials(design)
     if not trials:
         why = "the design does not say how its decisions follow from its releases"
         return Checked((), (f"Not replayed, noise not tested: {why}.",))
@@ -70,7 +74,7 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
 
 def stopping_checks(rule: DPNAS, pair: Neighbours | None, root: np.random.SeedSequence) -> Checked:
     """Test the stopping time and the noise of the estimate."""
-    outputs = rule.audit_sampler(pair)
+    outputs = stopping_outputs(rule, pair)
     seen = outputs.transcripts(0, STOPPING_RUNS, generator(child(root, _KEY)))
     words = f"{outputs.neighbours.horizon:,} samples, the first data set"
     findings = noise_findings([(words, stopping_noise(rule, outputs.neighbours, float(rule.epsilon))(seen))])

@@ -8,24 +8,15 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.arms.audit_trials import elimination_trials
-from adaptinf.designs.arms.elimination_kernel import elimination_epochs, elimination_program, shortest_horizon
-from adaptinf.designs.audit_trials import AuditTrial
+from adaptinf.designs.arms.elimination_kernel import elimination_program, shortest_horizon
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart, refuse_unit
-from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, FreshEpochs, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share
-from adaptinf.simulation.environments import Environment, Tableau
+from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI, NORMAL
-
-_SHOWN = 2
-"""Rounds after an epoch of two arms that tell which of them are left."""
-_REACH = 2.0
-"""Scales of the noise by which the difference of two means stays below the threshold."""
 
 
 def _reward_law(env: Environment, laws: tuple[int, ...]) -> bool:
@@ -225,48 +216,9 @@ class PrivateSuccessiveElimination(Design):
         epoch = parallel(*[mean] * n_arms, over="arms")
         return parallel(epoch, epoch, over="epochs")
 
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
-
-        One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of
-        its scales whatever the length of the epoch; the first arm's mean lies so far below the second's
-        that naming the arms that are left tells nearly as much.
-        """
-        refuse_unit(type(self).__name__, unit)
-        horizon, passes, threshold = self._shortest_trial()
-        rewards = np.zeros((horizon, 2))
-        rewards[:, 1] = max(0.0, threshold - _REACH / (self.epsilon * passes))
-        first, second = one_reward_apart(rewards, row=0)
-        return (
-            Neighbours(
-                Tableau(first, reward_range=UNIT_RANGE),
-                Tableau(second, reward_range=UNIT_RANGE),
-                horizon,
-                "reward",
-                "the rewards of round 1 are 0 and 1",
-                EpochMeanScore(first, second, row=0),
-                hidden=tuple(range(2 * passes)),
-            ),
-        )
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes actions and epochs from noisy means, and tests the noise."""
-        return elimination_trials(self)
-
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """Scale of the noise of a sum."""
         return 1.0 / self.epsilon
-
-    def _shortest_trial(self) -> tuple[int, int, float]:
-        """Rounds of a trial of two arms that is barely longer than an epoch; its passes and threshold."""
-        horizon = shortest_horizon(2, self.beta, self.epsilon) + _SHOWN
-        while True:
-            beta = 1.0 / horizon if self.beta is None else self.beta
-            lengths, thresholds = elimination_epochs(2, horizon, beta, self.epsilon)
-            passes = int(lengths[2, 0])
-            if 2 * passes + _SHOWN <= horizon:
-                return horizon, passes, float(thresholds[2, 0])
-            horizon = 2 * passes + _SHOWN
 
     def _has_shortcut(self, environment: Environment) -> bool:
         return _reward_law(environment, (BERNOULLI,))

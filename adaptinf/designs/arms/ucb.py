@@ -8,12 +8,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.arms.audit_trials import ucb_trials
 from adaptinf.designs.arms.ucb_kernel import UCBTables, ucb_program
-from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
-from adaptinf.designs.neighbours import Neighbours, refuse_unit
-from adaptinf.designs.ratios.counters import sum_neighbours
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs, Stability
@@ -205,19 +201,6 @@ class PrivateUCB(Design):
         """Largest scale of a node of a counter."""
         trunk, node = counter_scales(self.counter, self.guarantee(horizon, n_arms).epsilon, horizon)
         return max(trunk, node * counter_slots(horizon) if self.counter == "hybrid" else node)
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
-
-        First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later
-        (binary) in the trial. The scores are exact for any sequence of arms.
-        """
-        refuse_unit(type(self).__name__, unit)
-        return sum_neighbours(self.counter)
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes the actions from noisy sums, and tests every node's noise."""
-        return ucb_trials(self)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-import numpy as np
-
-from adaptinf.designs.audit_trials import AuditTrial
-from adaptinf.designs.best_arm.audit_trials import best_arm_trials
 from adaptinf.designs.best_arm.base import FeatureDesign
 from adaptinf.designs.best_arm.determinants import feature_rows, max_det_basis
 from adaptinf.designs.best_arm.estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLACE_NOISE, MAX_DET
 from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
-from adaptinf.designs.best_arm.neighbours import best_arm_neighbours, wanted_pulls
 from adaptinf.designs.best_arm.schedule import Schedule, max_det_schedule, reserve
-from adaptinf.designs.neighbours import Neighbours, refuse_unit
-from adaptinf.designs.ratios.epoch_noise import EpochMeanNoise
-from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.replications import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
@@ -62,42 +53,6 @@ class _NoisyMeans(FeatureDesign):
         if self.max_det:
             return reserve(schedule, self.rows.shape[1]) + 1
         return schedule.phases * int(schedule.sizes[0])
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """The reward of the first round, 0 and 1, which moves the first mean.
-
-        One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can
-        move any. The last round pulls the arm that is named, and its action is the only one shown.
-        """
-        refuse_unit(type(self).__name__, unit)
-        normal = self.law == GAUSSIAN_NOISE
-        return (
-            best_arm_neighbours(
-                self,
-                self._audited_horizon(),
-                self._noise(),
-                np.ones(len(self.features)),
-                partial(EpochMeanScore, normal=normal),
-            ),
-        )
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes who is left from the noisy means, and tests their noise."""
-        kind = DPBAIGauss if self.law == GAUSSIAN_NOISE else DPBAI
-        # the scale that the guarantee needs: not what a subclass draws
-        noise = EpochMeanNoise(kind._noise(self), self.law == GAUSSIAN_NOISE)  # type: ignore[arg-type]
-        return best_arm_trials(self, self._audited_horizon(), noise, replace(noise, fair=True))
-
-    def _audited_horizon(self) -> int:
-        """Rounds that leave one at least for the arm that is named."""
-        schedule = self.schedule()
-        n, dimension = self.rows.shape
-        if not self.max_det:
-            one = schedule.phases * n
-            return int(one * wanted_pulls(self._noise(), one) + 1)
-        # two beyond whole multiples: rounding pulls up then never costs all of the reserve
-        one = schedule.phases * (dimension if dimension**2 < n else n)
-        return int(reserve(schedule, dimension) + one * (wanted_pulls(self._noise(), one) - 1) + 2)
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

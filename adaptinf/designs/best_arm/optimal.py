@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import AuditTrial
-from adaptinf.designs.best_arm.audit_trials import MomentNoise, best_arm_trials
 from adaptinf.designs.best_arm.base import FeatureDesign
 from adaptinf.designs.best_arm.determinants import feature_rows, max_det_basis
 from adaptinf.designs.best_arm.estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOISE
 from adaptinf.designs.best_arm.g_optimal import optimal_design
 from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
-from adaptinf.designs.best_arm.neighbours import best_arm_neighbours, wanted_pulls
 from adaptinf.designs.best_arm.schedule import optimal_sizes
-from adaptinf.designs.neighbours import Neighbours, refuse_unit
-from adaptinf.designs.ratios.epochs import MomentScore
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
@@ -170,34 +165,6 @@ class DPOD(_OptimalRounds):
         self._refuse_sizes(horizon, n_arms)
         moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
         return parallel(moments, moments, over="epochs")
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most.
-
-        One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates
-        moves the moments by all that the noise allows for; where the first phase does not pull such an
-        arm the pair spends less than epsilon. The last round pulls the arm that is named, and its action
-        is the only one shown.
-        """
-        refuse_unit(type(self).__name__, unit)
-        sums = np.abs(self.rows).sum(axis=1)
-        noise = self._noise() * float(sums.max())
-        rounds = self.sizes().size - 1
-        one = rounds * self.rows.shape[1]
-        # whole shares: what is rounded up is then less than the reserve
-        horizon = self._reserve() + one * wanted_pulls(noise, one)
-        # among arms that move the moments as much, one with few coordinates: less noise hides it
-        weight = sums / sums.max() - 1e-9 * np.count_nonzero(self.rows, axis=1)
-        return (best_arm_neighbours(self, horizon, noise, weight, self._score),)
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes who is left from the noisy moments, and tests their noise."""
-        scale = float(np.abs(self.rows).sum(axis=1).max()) / float(self.epsilon)
-        noise = MomentNoise(self.rows, scale)
-        return best_arm_trials(self, self.neighbours()[0].horizon, noise, replace(noise, fair=True))
-
-    def _score(self, first: FloatArray, second: FloatArray, row: int) -> MomentScore:
-        return MomentScore(first, second, self.rows)
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         return {

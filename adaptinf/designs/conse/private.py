@@ -8,19 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
-from adaptinf.designs.conse.audit_trials import corrected_trials
 from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
-from adaptinf.designs.conse.neighbours import corrected_neighbours
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
 from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
-from adaptinf.designs.conse.published_neighbours import published_neighbours, shared_center_neighbours
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.replications import ReleaseName, Status
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs
-from adaptinf.parameters import Calibration, OneOf, Positive, Share, Unit, Whole, refuse
+from adaptinf.parameters import Calibration, Positive, Share, Unit, Whole
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.simulation.run import BERNOULLI
@@ -169,30 +164,6 @@ class DPConSE(Design):
             return None
         return PrivacyGuarantee(epsilon=self.contrast_share * self.epsilon)
 
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Neighbouring trials for an audit.
-
-        Corrected: a participant of the first half, alone in the window; one of the second half; one of a
-        window with others; and one whose sum decides later actions, for ``view="actions"``. In all of them
-        the participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only
-        rewards can differ, and the last pair is left out. Published: whose batch closes with
-        the participant; whether there is an estimate; other participants' actions alone; and, except at an
-        alpha for which no participant can, who moves the T_min of twenty contexts. The published calibration
-        refuses ``"reward"``.
-        """
-        unit = "record" if unit is None else unit
-        problems = OneOf("record", "reward")("unit", unit)
-        if unit == "reward" and self.calibration == "published":
-            problems.append("the published calibration promises nothing for rewards alone")
-        refuse("DPConSE.neighbours", problems)
-        if self.calibration == "corrected":
-            contrasts = self.contrast_share * self.epsilon
-            return corrected_neighbours(
-                unit, contrasts, (1.0 - self.contrast_share) * self.epsilon, self.first_window
-            )
-        shared = shared_center_neighbours(self.epsilon, self.alpha)
-        return published_neighbours(self.epsilon, self.alpha) + ((shared,) if shared else ())
-
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         problems = super()._environment_problems(env, horizon)
         if self._exact_counts and env.n_features > 1:
@@ -201,10 +172,6 @@ class DPConSE(Design):
                 f"{env.n_features} contexts: it needs a single one"
             )
         return problems
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes the public state, and tests the noise; published: none."""
-        return corrected_trials(self) if self.calibration == "corrected" else ()
 
     def outcome_names(self, n_features: int) -> tuple[str, ...]:
         """Names of what a run reports at its end."""

@@ -9,9 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import AuditTrial
 from adaptinf.designs.base import Design
-from adaptinf.designs.linear.audit_trials import linear_trials
 from adaptinf.designs.linear.kernel import (
     NOISELESS,
     PROJECTED,
@@ -20,10 +18,8 @@ from adaptinf.designs.linear.kernel import (
     LinearTables,
     linear_program,
 )
-from adaptinf.designs.linear.neighbours import vector_neighbours
 from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
 from adaptinf.designs.linear.whole import LARGEST_SCALE, ProductSums
-from adaptinf.designs.neighbours import Neighbours, refuse_unit
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Outputs
@@ -37,7 +33,6 @@ from adaptinf.typing import FloatArray
 
 _NORM_ROUNDING = 1e-12
 _UNIT_REWARDS = 0.5
-_AUDITED_DIMENSION = 2
 
 
 Failure: TypeAlias = Annotated[float, Number(1e-200, 1.0)]
@@ -329,21 +324,6 @@ class LinPriv(Design):
     def _released_rounds(self, run: Run, horizon: int) -> int:
         """All: the last reward enters the last release."""
         return horizon
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.
-
-        In `dimension` coordinates, or two where it is not given: the fewer they are, the likelier is a
-        loss near the largest. Such contexts are the longest in L1. In the first pair the second arm has
-        null contexts, so that it is hardly ever pulled; in the second pair both arms have the same.
-        """
-        refuse_unit(type(self).__name__, unit)
-        dimension = _AUDITED_DIMENSION if self.dimension is None else int(self.dimension)
-        return vector_neighbours(lambda horizon: self._law(dimension, horizon), dimension)
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit recomputes the actions from noisy sums, and tests every node's noise."""
-        return linear_trials(self, _AUDITED_DIMENSION if self.dimension is None else int(self.dimension))
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import AuditTrial
-from adaptinf.designs.local.audit_trials import bin_trials
 from adaptinf.designs.local.base import LocallyPrivate
 from adaptinf.designs.local.bins_kernel import LDPTables, ldp_program
 from adaptinf.designs.local.bins_summary import released_rows
-from adaptinf.designs.local.neighbours import (
-    MOST_ARRIVALS,
-    BinRatio,
-    arrivals_to_drop,
-    arrivals_to_halve,
-    one_participant,
-    public_log,
-)
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole, refuse
+from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
@@ -154,52 +143,6 @@ class LDPBandit(LocallyPrivate):
         if self.calibration == "published" and (self.width, self.refinement) != (_WIDTH, _REFINEMENT):
             problems.append("width and refinement must be left out: the published radius has its own")
         return problems
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Neighbouring trials of a single participant, whose report is released as it is.
-
-        The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
-        one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where
-        the parameters keep bins from being halved within 100,000 participants, one bin is left, and records
-        differ in the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
-        """
-        unit = "record" if unit is None else unit
-        problems = OneOf("record", "reward")("unit", unit)
-        published = self.calibration == "published"
-        fewest = arrivals_to_drop(self.width, published)
-        if fewest > MOST_ARRIVALS:
-            problems.append("width must be smaller: with this one no arm is dropped in any short trial")
-        refuse("LDPBandit.neighbours", problems)
-        arrivals = arrivals_to_halve(self.width, self.refinement, published)
-        halved = self.max_bins > 1 and arrivals <= MOST_ARRIVALS
-        size = int(arrivals) if halved else fewest
-        arms = np.arange(2 * size) % 2
-        public = public_log(np.full((2 * size, 1), 0.25), arms, (1 - arms).astype(np.float64))
-        max_bins = 2 if halved else 1
-        design = replace(self, auxiliary=(public,), check_every=2 * size, max_bins=max_bins)
-        moved = halved and unit == "record"
-        first, second = np.zeros((max_bins, 2)), np.zeros((max_bins, 2))
-        first[0] = 1.0
-        second[1 if moved else 0] = (1.0, 1.0) if moved else (1.0, 0.0)
-        score = BinRatio(
-            first, second, (1, 2) if halved else (0,), (3, 4), _REPORT_SENSITIVITY / self.epsilon
-        )
-        pair = Neighbours(
-            one_participant((0.25,), 0),
-            one_participant((0.75 if moved else 0.25,), 0 if moved else 1),
-            horizon=1,
-            unit=unit,
-            differs="a participant is in one bin or in the other" if moved else "a reward is 1 or 0",
-            score=score,
-            score_name="the log-likelihood ratio of the participant's report",
-            hidden=(0,) if unit == "record" else (),
-            design=design,
-        )
-        return (pair,)
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit tests the noise of reports, and recomputes what their sums decide."""
-        return bin_trials(self, _REPORT_SENSITIVITY / float(self.epsilon))
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.audit_trials import AuditTrial
-from adaptinf.designs.local.audit_trials import report_trial
 from adaptinf.designs.local.base import LocallyPrivate
-from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_program, report_constants
-from adaptinf.designs.local.neighbours import gradient_ratio, lessons, one_participant
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_program
 from adaptinf.designs.replications import Status
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
-from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive, check
+from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
@@ -26,7 +22,6 @@ from adaptinf.typing import FloatArray
 _RADII = {"logistic": 4.0, "identity": 1.0}
 _LARGEST_RADIUS, _LONGEST_STEP = 1e6, 1e3
 _SENSITIVITY = 2.0
-_REACH, _ROOM = 300.0, 1e6
 _NOT_COVERED = "everything but the participant's own arm: it is the best one for their context"
 
 
@@ -145,48 +140,6 @@ class LDPLinear(LocallyPrivate):
 
     def _problems(self) -> list[str]:
         return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Neighbouring trials of a single participant, whose report can be read off what is released.
-
-        In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with
-        which the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or
-        has the first context, and the reward is 0 or 1. Steps and radius are such that the parameters
-        stay within the ball: then they are a one-to-one function of the report.
-        """
-        unit = "record" if unit is None else unit
-        check("LDPLinear.neighbours", unit=(unit, OneOf("record", "reward")))
-        return self._one_report(unit, 0), self._one_report(unit, 1)
-
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which an audit tests the noise of a report.
-
-        The server's parameters after each report are no releases, so that nothing can be recomputed from
-        them; a participant's arm is their own.
-        """
-        scale = _SENSITIVITY / float(self.epsilon)
-        return tuple(report_trial(pair, scale) for pair in self.neighbours())
-
-    def _one_report(self, unit: str, warm_up: int) -> Neighbours:
-        """A participant of either stage."""
-        public, high, low = lessons(self.intercept)
-        design = replace(self, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
-        tables = design.tables(2, len(high), 1)
-        pulled_at_low = 1 - warm_up
-        first = (high, 1)
-        second = (low, pulled_at_low) if unit == "record" else (high, 0)
-        told = "another context and another reward" if unit == "record" else "reward 0 or 1"
-        return Neighbours(
-            one_participant(*first),
-            one_participant(*second),
-            horizon=1,
-            unit=unit,
-            differs=f"a participant of the {'warm-up' if warm_up else 'greedy stage'} has {told}",
-            score=gradient_ratio(tables, report_constants(tables), (first, second)),
-            score_name="the log-likelihood ratio of the participant's report",
-            hidden=(0,) if unit == "record" else (),
-            design=design,
-        )
 
     def program(
         self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True

@@ -167,6 +167,12 @@ class StoppingRule(Recorded, ABC):
         ]
         return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
 
+    def _on_sums(self, sums: FloatArray, runs: int, rng: np.random.Generator) -> FloatArray:
+        """What runs on one fixed stream report, shape (runs, OUTCOMES); sums at its looks (looks,)."""
+        outcomes = np.zeros((runs, kernel.OUTCOMES))
+        kernel.run_on_sums(self.rule(float(self.bound), 1.0), sums, rng, np.zeros(kernel.STATE), outcomes)
+        return outcomes
+
     def _last_look(self, rounds: int) -> int:
         """Samples at the last look within so many rounds, 0 where there is none."""
         if self.steps == "every":

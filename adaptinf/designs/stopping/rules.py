@@ -8,8 +8,6 @@ from fractions import Fraction
 from operator import truediv
 from typing import Any, ClassVar
 
-from adaptinf.designs.neighbours import Neighbours, refuse_unit
-from adaptinf.designs.stopping.audit import StoppingOutputs, stopping_neighbours
 from adaptinf.designs.stopping.base import Scale, StoppingRule
 from adaptinf.designs.stopping.kernel import Rule
 from adaptinf.designs.stopping.noise import ReleaseNoise
@@ -206,55 +204,6 @@ class DPNAS(StoppingRule):
     def time_guarantee(self) -> PrivacyGuarantee:
         """Privacy of the stopping time alone, without the estimate: half of epsilon, the sparse vector's."""
         return sequential(*self._promises()[:2])
-
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        """Two streams that differ in their first sample, on which the outputs differ nearly the most.
-
-        Parameters
-        ----------
-        unit : {"reward"}, optional
-            What differs between them.
-
-        Returns
-        -------
-        tuple of Neighbours
-            One pair: tables of one arm. The score is the exact log-likelihood ratio of stopping time and
-            estimate. The sum comes close to the threshold, where the changed sample makes stopping less
-            likely, then crosses 0 and comes close to it again, where the sample makes it likelier.
-
-        Raises
-        ------
-        ParameterError
-            If the unit is another one, or the rule needs too long a stream.
-        """
-        refuse_unit(type(self).__name__, unit)
-        return (stopping_neighbours(self),)
-
-    def audit_sampler(self, neighbours: Neighbours | None = None, view: str = "releases") -> StoppingOutputs:
-        """Outputs on two streams, for `audit.epsilon_lower_bound`.
-
-        Parameters
-        ----------
-        neighbours : Neighbours, optional
-            The streams; by default those of `neighbours`.
-        view : {"releases", "actions"}
-            Stopping time and estimate; or the stopping time alone.
-
-        Returns
-        -------
-        StoppingOutputs
-            Called with a side, a number of runs and a generator.
-
-        Examples
-        --------
-        >>> import adaptinf as ai
-        >>> rule = ai.designs.DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, steps="exponential")
-        >>> sampler, promised = rule.audit_sampler(), rule.guarantee()
-        >>> found = ai.audit.epsilon_lower_bound(sampler, runs=20_000, promised=promised, rng=0)
-        >>> 2.5 < found.epsilon <= 4.0
-        True
-        """
-        return StoppingOutputs(self, self.neighbours()[0] if neighbours is None else neighbours, view)
 
     def run(
         self,

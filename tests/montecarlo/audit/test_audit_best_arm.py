@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm.optimal import DPOD
 from adaptinf.errors import ParameterError
@@ -74,7 +75,7 @@ def test_published_normal_noise_keeps_what_its_guarantee_says(epsilon: float, de
 )
 def test_the_arm_that_is_named(design: Any, least: float) -> None:
     """The last round pulls it; naming follows a difference of noisy numbers and reveals less."""
-    (pair,) = design.neighbours()
+    (pair,) = neighbouring_trials(design)
     found = epsilon_lower_bound(design, view="actions", runs=30_000, rng=5)
     assert f"the arms pulled in rounds {pair.horizon} are " in found.event
     assert least <= found.epsilon <= design.epsilon
@@ -88,7 +89,7 @@ def test_neighbours_fit_every_set_of_features(design: str, features: Any, epsilo
     audited: Any = DPOD(epsilon=epsilon, features=features)
     if design != "moments":
         audited = DPBAI(epsilon=epsilon, features=features, max_det=design == "means")
-    (pair,) = audited.neighbours("reward")
+    (pair,) = neighbouring_trials(audited, "reward")
     tables = [env.tables(pair.horizon).tableau for env in (pair.first, pair.second)]
     (row,) = np.flatnonzero((tables[0] != tables[1]).any(axis=1))
     for log in audited.logs(pair.first, pair.horizon, 20, rng=0):
@@ -99,5 +100,5 @@ def test_neighbours_fit_every_set_of_features(design: str, features: Any, epsilo
 
 @pytest.mark.parametrize("design", [DPBAI, DPOD])
 def test_units_that_are_refused(design: Any) -> None:
-    with pytest.raises(ParameterError, match=r"neighbours: unit, where it is given, must be one of 'reward'"):
-        design(epsilon=1.0, features=AXES).neighbours("record")
+    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it is given"):
+        neighbouring_trials(design(epsilon=1.0, features=AXES), "record")

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs import DPConSE
 
 RUNS = 20_000
@@ -27,7 +28,7 @@ def least_bound(epsilon: float, share: float) -> float:
 def test_releases_reveal_no_more_than_promised_and_hardly_less(epsilon: float, unit: str) -> None:
     design = DPConSE(epsilon=epsilon)
     share = 0.5**4 if unit == "record" else 0.5
-    for pair in design.neighbours(unit)[:LATER_ACTIONS]:
+    for pair in neighbouring_trials(design, unit)[:LATER_ACTIONS]:
         result = epsilon_lower_bound(design, pair, view="releases", runs=RUNS, rng=1)
         assert result.promised is not None
         assert result.promised.unit == unit
@@ -39,7 +40,7 @@ def test_releases_reveal_no_more_than_promised_and_hardly_less(epsilon: float, u
 @pytest.mark.parametrize("unit", ["record", "reward"])
 def test_actions_reveal_something_and_less_than_promised(unit: str) -> None:
     design = DPConSE(epsilon=4.0)
-    pair = design.neighbours(unit)[LATER_ACTIONS]
+    pair = neighbouring_trials(design, unit)[LATER_ACTIONS]
     assert 0 in pair.hidden
     result = epsilon_lower_bound(design, pair, view="actions", runs=RUNS, rng=2)
     assert result.promised is not None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.errors import ParameterError
 
@@ -37,7 +38,7 @@ def test_actions(epsilon: float, least: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0])
 def test_neighbours_hold_one_epoch(epsilon: float, beta: float | None) -> None:
     design = PrivateSuccessiveElimination(epsilon=epsilon, beta=beta)
-    (pair,) = design.neighbours("reward")
+    (pair,) = neighbouring_trials(design, "reward")
     tables = [env.tables(pair.horizon).tableau for env in (pair.first, pair.second)]
     assert np.flatnonzero((tables[0] != tables[1]).any(axis=1)).tolist() == [0]
     assert (tables[0][0].tolist(), tables[1][0].tolist()) == ([0.0, 0.0], [1.0, 1.0])
@@ -49,5 +50,5 @@ def test_neighbours_hold_one_epoch(epsilon: float, beta: float | None) -> None:
 def test_units_that_are_refused() -> None:
     design = PrivateSuccessiveElimination(epsilon=1.0)
     for unit in ("record", "round", 1):
-        with pytest.raises(ParameterError, match=r"PrivateSuccessiveElimination.neighbours: unit, where it"):
-            design.neighbours(unit)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it"):
+            neighbouring_trials(design, unit)  # type: ignore[arg-type]

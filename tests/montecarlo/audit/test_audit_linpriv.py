@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs import LinPriv, Mixture
 from adaptinf.errors import ParameterError
 
@@ -18,7 +19,7 @@ DELTA = 0.05
 
 
 def audited(design: Any, epsilon: float, near: float, delta: float = 0.0) -> None:
-    for place, pair in enumerate(design.neighbours("reward")):
+    for place, pair in enumerate(neighbouring_trials(design, "reward")):
         runs = RUNS if place == 0 and near > 0.0 else FEWER
         seen = epsilon_lower_bound(design, pair, view="releases", runs=runs, rng=SEED)
         assert seen.promised is not None
@@ -59,10 +60,10 @@ def test_published_noise_exceeds_the_papers_epsilon(epsilon: float) -> None:
 def test_contexts_are_the_longest_in_l1() -> None:
     for dimension in (None, 5):
         design = LinPriv(epsilon=1.0, dimension=dimension)
-        for pair in design.neighbours():
+        for pair in neighbouring_trials(design):
             context = pair.first.tables(pair.horizon).vectors[:, : pair.first.dimension]
             assert pair.first.dimension == (dimension or 2)
             np.testing.assert_allclose(np.abs(context).sum(axis=1), math.sqrt(pair.first.dimension))
             np.testing.assert_allclose(np.linalg.norm(context, axis=1), 1.0)
     with pytest.raises(ParameterError, match="must be one of 'reward', got 'record'"):
-        LinPriv(epsilon=1.0).neighbours("record")
+        neighbouring_trials(LinPriv(epsilon=1.0), "record")

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.linear import LDPLinear
 
@@ -23,7 +24,7 @@ def least_bound(epsilon: float, share: float) -> float:
 
 
 def check(design: LDPBandit | LDPLinear, unit: str, promised: float, share: float) -> None:
-    for pair in design.neighbours(unit):
+    for pair in neighbouring_trials(design, unit):
         assert pair.design is not None
         result = epsilon_lower_bound(pair.design, pair, view="releases", runs=RUNS, rng=4)
         assert result.promised is not None
@@ -43,7 +44,7 @@ def test_reports_to_the_bandit(epsilon: float, calibration: str) -> None:
 
 def test_reports_to_a_bandit_whose_bins_are_never_halved() -> None:
     check(LDPBandit(epsilon=4.0, refinement=0.0), "reward", 1.0, 0.5)
-    (pair,) = LDPBandit(epsilon=4.0, refinement=0.0).neighbours("record")
+    (pair,) = neighbouring_trials(LDPBandit(epsilon=4.0, refinement=0.0), "record")
     result = epsilon_lower_bound(pair.design, pair, view="releases", runs=RUNS, rng=4)
     assert least_bound(1.0, 0.45) < result.epsilon <= 1.0
 

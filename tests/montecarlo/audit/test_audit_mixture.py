@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore
 from adaptinf.designs import DPBAI, DPOD, DPBAIGauss, Mixture, PrivateSuccessiveElimination
-from adaptinf.designs.ratios.epochs import EpochMeanScore, MomentScore
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
@@ -60,7 +61,7 @@ def test_nearly_every_run_releases_and_the_last_rounds_show_it(
 ) -> None:
     given = {"delta": delta} if delta else {}
     design = Mixture(kind(epsilon=4.0, **given, **parameters), exploration=0.4, decay=decay)
-    (pair,) = design.neighbours()
+    (pair,) = neighbouring_trials(design)
     assert pair.design is not None
     assert f"planning for {pair.design.budget} rounds" in repr(pair.design)
     for env in (pair.first, pair.second):
@@ -110,7 +111,7 @@ def literal(score: Any, seen: Transcripts, run: int) -> float:
 @pytest.mark.parametrize(("kind", "parameters", "delta"), EPOCHS[2:])
 def test_scores_leave_overridden_rounds_out(kind: Any, parameters: dict[str, Any], delta: float) -> None:
     given = {"delta": delta} if delta else {}
-    (pair,) = Mixture(kind(epsilon=2.0, **given, **parameters), exploration=0.3).neighbours()
+    (pair,) = neighbouring_trials(Mixture(kind(epsilon=2.0, **given, **parameters), exploration=0.3))
     assert isinstance(pair.score, (EpochMeanScore, MomentScore))
     assert pair.design is not None
     for horizon in (pair.horizon, pair.horizon // 2):  # the shorter one leaves runs without a release
@@ -123,7 +124,7 @@ def test_scores_leave_overridden_rounds_out(kind: Any, parameters: dict[str, Any
 
 def test_a_release_reveals_as_much_as_without_overrides() -> None:
     """The loss of a run that pulls the arm in the changed round is plus or minus epsilon at most."""
-    (pair,) = Mixture(DPOD(epsilon=2.0, features=AXES), exploration=0.3).neighbours()
+    (pair,) = neighbouring_trials(Mixture(DPOD(epsilon=2.0, features=AXES), exploration=0.3))
     assert pair.design is not None
     assert pair.score is not None
     pieces = sample_transcripts(pair.design, pair.first, pair.horizon, 0, 512, np.random.SeedSequence(2))
@@ -134,5 +135,5 @@ def test_a_release_reveals_as_much_as_without_overrides() -> None:
 @pytest.mark.parametrize("exploration", [1.0, 0.999])
 def test_so_many_overrides_that_nothing_shows_are_refused(exploration: float) -> None:
     design = Mixture(DPOD(epsilon=1.0, features=PLANE), exploration=exploration)
-    with pytest.raises(ParameterError, match=r"Mixture\.neighbours: exploration .* audit the design itself"):
-        design.neighbours()
+    with pytest.raises(ParameterError, match=r"neighbouring_trials: exploration .* audit the design itself"):
+        neighbouring_trials(design)

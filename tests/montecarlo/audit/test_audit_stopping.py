@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.designs.stopping.audit import StoppingOutputs
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.stopping_audits import StoppingOutputs, stopping_outputs
 from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.designs.stopping.kernel import OUTCOMES, STATE, run_by_rounds, run_on_sums
 from adaptinf.designs.stopping.rules import DPNAS
@@ -34,7 +35,7 @@ def test_stopping_time_and_estimate(
 ) -> None:
     """Half of epsilon is the stopping time's, half the estimate's: more than either is seen."""
     rule = DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, steps=steps, calibration=calibration)
-    found = epsilon_lower_bound(rule.audit_sampler(), runs=runs, promised=rule.guarantee(), rng=1)
+    found = epsilon_lower_bound(stopping_outputs(rule), runs=runs, promised=rule.guarantee(), rng=1)
     assert least <= found.epsilon <= epsilon
     assert f"sample 1 is {1} and {-1}" in found.target
 
@@ -43,7 +44,7 @@ def test_stopping_time_and_estimate(
 def test_the_stopping_time_alone_spends_half(epsilon: float, least: float) -> None:
     rule = DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, steps="exponential")
     found = epsilon_lower_bound(
-        rule.audit_sampler(view="actions"), runs=300_000, promised=rule.guarantee(), rng=2
+        stopping_outputs(rule, view="actions"), runs=300_000, promised=rule.guarantee(), rng=2
     )
     assert least <= found.epsilon <= epsilon / 2.0
 
@@ -51,8 +52,8 @@ def test_the_stopping_time_alone_spends_half(epsilon: float, least: float) -> No
 @pytest.mark.parametrize("steps", ["every", "exponential"])
 def test_runs_look_by_look_are_those_sample_by_sample(steps: str) -> None:
     rule = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5, bound=2.0, steps=steps)
-    (pair,) = rule.neighbours()
-    sampler = rule.audit_sampler(pair)
+    (pair,) = neighbouring_trials(rule)
+    sampler = stopping_outputs(rule, pair)
     for side, env in enumerate((pair.first, pair.second)):
         looked = sampler.transcripts(side, 200, np.random.default_rng(3)).outcomes
         read = np.zeros((200, OUTCOMES))
@@ -76,25 +77,25 @@ def test_no_look_at_all() -> None:
 @pytest.mark.parametrize("bound", [0.1, 1.0, 40.0])
 def test_streams_are_within_the_bound_and_stop_often_enough(steps: str, epsilon: float, bound: float) -> None:
     rule = DPNAS(epsilon=epsilon, alpha=0.8, beta=0.2, bound=bound, steps=steps)
-    (pair,) = rule.neighbours("reward")
+    (pair,) = neighbouring_trials(rule, "reward")
     assert pickle.loads(pickle.dumps(pair)).horizon == pair.horizon
     streams = [env.tables(pair.horizon).tableau[:, 0] for env in (pair.first, pair.second)]
     assert np.flatnonzero(streams[0] != streams[1]).tolist() == [0]
     assert np.abs(streams).max() == bound
-    outcomes = rule.audit_sampler(pair).transcripts(0, 2_000, np.random.default_rng(1)).outcomes
+    outcomes = stopping_outputs(rule, pair).transcripts(0, 2_000, np.random.default_rng(1)).outcomes
     late = (outcomes[:, 1] > 0) & (outcomes[:, 0] < 0)
     assert 0.002 < late.mean() < 0.5
 
 
 def test_everything_that_is_refused() -> None:
     rule = DPNAS(epsilon=1.0, alpha=0.9, beta=0.5)
-    with pytest.raises(ParameterError, match=r"DPNAS.neighbours: unit, where it is given, must be one of"):
-        rule.neighbours("record")
+    with pytest.raises(ParameterError, match=r"neighbouring_trials: unit, where it is given, must be one of"):
+        neighbouring_trials(rule, "record")
     for steps in ("every", "exponential"):
         small = dataclasses.replace(rule, epsilon=1e-4, alpha=1e-4, steps=steps)
         with pytest.raises(ParameterError, match="samples are too short for the rule to stop"):
-            small.neighbours()
-    (pair,) = dataclasses.replace(rule, epsilon=4.0).neighbours()
+            neighbouring_trials(small)
+    (pair,) = neighbouring_trials(dataclasses.replace(rule, epsilon=4.0))
     unscored = dataclasses.replace(pair, score=None)
     contextual = dataclasses.replace(pair, first=BernoulliArms([0.5]))
     table = np.zeros((pair.horizon, 2))
@@ -110,4 +111,4 @@ def test_everything_that_is_refused() -> None:
         with pytest.raises(ParameterError, match=message):
             StoppingOutputs(rule, given, view)
     assert isinstance(rule, StoppingRule)
-    assert rule.audit_sampler(unscored, "actions")(0, 5, np.random.default_rng(0)).shape == (5, 1)
+    assert stopping_outputs(rule, unscored, "actions")(0, 5, np.random.default_rng(0)).shape == (5, 1)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.designs import UCB, Mixture, PrivateUCB
-from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.errors import ParameterError
 
 RUNS, FEWER, SEED = 60_000, 16_000, 5
@@ -20,7 +21,7 @@ NEAR = {0.1: 0.0, 1.0: 0.7, 4.0: 0.85}
 
 
 def audited(design: Any, epsilon: float, near: float) -> None:
-    for place, pair in enumerate(design.neighbours("reward")):
+    for place, pair in enumerate(neighbouring_trials(design, "reward")):
         runs = RUNS if place == 0 and near > 0.0 else FEWER
         seen = epsilon_lower_bound(design, pair, view="releases", runs=runs, rng=SEED)
         assert seen.promised is not None
@@ -62,14 +63,14 @@ def test_actions_reveal_rewards() -> None:
     """The black box is not blind: actions alone show half of epsilon = 4."""
     for counter, place in (("hybrid", 1), ("binary", 0)):
         design = PrivateUCB(epsilon=4.0, counter=counter)
-        pair = design.neighbours()[place]
+        pair = neighbouring_trials(design)[place]
         seen = epsilon_lower_bound(design, pair, view="actions", runs=RUNS, rng=SEED)
         assert 1.8 < seen.epsilon < 4.0
 
 
 @pytest.mark.parametrize("design", [PrivateUCB(epsilon=1.0), Mixture(PrivateUCB(epsilon=1.0))])
 def test_neighbours_differ_in_one_round(design: Any) -> None:
-    for pair in design.neighbours():
+    for pair in neighbouring_trials(design):
         first, second = (env.tables(pair.horizon).tableau for env in (pair.first, pair.second))
         (row,) = np.flatnonzero((first != second).any(axis=1))
         assert (first[row] == 0.0).all()
@@ -77,10 +78,10 @@ def test_neighbours_differ_in_one_round(design: Any) -> None:
         assert pair.differs == f"the rewards of round {row + 1} are 0 and 1"
         assert isinstance(pair.score, CounterScore)
     with pytest.raises(ParameterError, match="must be one of 'reward', got 'record'"):
-        design.neighbours("record")
+        neighbouring_trials(design, "record")
 
 
 def test_no_privacy_no_neighbours() -> None:
     for design in (UCB(), Mixture(UCB())):
         with pytest.raises(ParameterError, match="promises no privacy"):
-            design.neighbours()
+            neighbouring_trials(design)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
+from adaptinf.audit.privacy.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.designs.neighbours import Neighbours, one_reward_apart
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
@@ -91,7 +92,7 @@ def test_a_budget_that_is_not_split(epsilon: float, steps: str, runs: int) -> No
     faulty = Unsplit(epsilon=epsilon, alpha=0.9, beta=0.5, steps=steps)
     assert faulty.guarantee().epsilon == 3.0 * epsilon
     for rule, caught in ((right, False), (faulty, True)):
-        found = epsilon_lower_bound(rule.audit_sampler(), runs=runs, promised=right.guarantee(), rng=2)
+        found = epsilon_lower_bound(stopping_outputs(rule), runs=runs, promised=right.guarantee(), rng=2)
         assert found.refuted == caught
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.designs import DPConSE
 from adaptinf.designs.local.bins import LDPBandit
@@ -21,7 +22,7 @@ CLOSING, CAME, ACTIONS, SHARED = range(4)
 def published(epsilon: float, which: int, runs: int) -> EpsilonLowerBound:
     """The published design against (epsilon, 1/n), its paper's claim."""
     design = DPConSE(epsilon=epsilon, calibration="published")
-    pair = design.neighbours()[which]
+    pair = neighbouring_trials(design)[which]
     claim = PrivacyGuarantee(epsilon, delta=1.0 / pair.horizon, unit="record", notion="anticipating")
     return epsilon_lower_bound(design, pair, view="releases", promised=claim, runs=runs, rng=5)
 
@@ -53,7 +54,7 @@ def test_lengths_that_share_one_center_cost_once_for_each_context(epsilon: float
 @pytest.mark.parametrize("unit", ["record", "reward"])
 def test_half_the_noise_in_dp_conse(unit: str) -> None:
     careful, careless = DPConSE(epsilon=1.0), DPConSE(epsilon=2.0)
-    pair = careful.neighbours(unit)[0]
+    pair = neighbouring_trials(careful, unit)[0]
     promised = careful.guarantee(3, 2) if unit == "record" else careful.reward_guarantee(3, 2)
     assert epsilon_lower_bound(careless, pair, view="releases", promised=promised, runs=20_000, rng=6).refuted
 
@@ -63,7 +64,7 @@ def test_half_the_noise_in_dp_conse(unit: str) -> None:
 def test_half_the_noise_in_a_report(kind: type[LDPBandit | LDPLinear], unit: str) -> None:
     careful, careless = kind(epsilon=1.0), kind(epsilon=2.0)
     promised = careful.guarantee(1, 2) if unit == "record" else careful.reward_guarantee(1, 2)
-    for pair in careless.neighbours(unit):
+    for pair in neighbouring_trials(careless, unit):
         assert pair.design is not None
         assert epsilon_lower_bound(
             pair.design, pair, view="releases", promised=promised, runs=20_000, rng=7
@@ -105,7 +106,7 @@ def test_noise_in_the_visited_bin_alone_reveals_the_bin(epsilon: float) -> None:
 
 def test_the_right_sampler_has_the_law_of_the_designs_reports() -> None:
     epsilon = 2.0
-    (pair,) = LDPBandit(epsilon=epsilon).neighbours()
+    (pair,) = neighbouring_trials(LDPBandit(epsilon=epsilon))
     seen = next(sample_transcripts(pair.design, pair.first, 1, 0, 4_096, np.random.SeedSequence(9)))
     rows = seen.releases
     ours = Reports(epsilon, only_visited=False).numbers(0, 4_096, np.random.default_rng(9))

@@ -11,8 +11,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.designs import LinPriv, Mixture, PrivateUCB
-from adaptinf.designs.ratios.counter_scores import CounterScore
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
@@ -100,10 +101,10 @@ def test_private_ucb(counter: str, published: bool, mixed: bool) -> None:
     inner = PrivateUCB(epsilon=EPSILON, counter=counter, **options)
     design = Mixture(inner, exploration=0.4) if mixed else inner
     budget = EPSILON / 2 if published else EPSILON
-    for pair in design.neighbours():
+    for pair in neighbouring_trials(design):
         seen = agree(design, pair, counter, 1.0 / budget)
         assert np.abs(seen).max() <= budget + 1e-9
-    first = design.neighbours()[0]
+    first = neighbouring_trials(design)[0]
     assert np.abs(agree(design, first, counter, 1.0 / budget)).max() > 0.7 * budget
 
 
@@ -119,7 +120,7 @@ def test_linpriv_laplace(counter: str, published: bool) -> None:
     design = LinPriv(epsilon=EPSILON, **options)
     dimension = 2 if design.dimension is None else 3
     unit = 1.0 / EPSILON if published else math.sqrt(dimension) / EPSILON
-    for pair in design.neighbours("reward"):
+    for pair in neighbouring_trials(design, "reward"):
         assert pair.first.context_norm == pytest.approx(1.0)
         assert pair.first.dimension == dimension
         agree(design, pair, counter, unit, runs=40)
@@ -128,7 +129,7 @@ def test_linpriv_laplace(counter: str, published: bool) -> None:
 @pytest.mark.parametrize("noise", ["gaussian", "smallest"])
 def test_linpriv_gaussian(noise: str) -> None:
     design = LinPriv(epsilon=EPSILON, delta=DELTA, noise=noise, counter="binary", dimension=8)
-    for pair in design.neighbours():
+    for pair in neighbouring_trials(design):
         if pair.score.gaussian:
             levels = pair.horizon.bit_length()
             agree(design, pair, "binary", analytic_scale(EPSILON, DELTA, math.sqrt(levels)), runs=30)

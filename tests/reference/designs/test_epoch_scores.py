@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore
+from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
 from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.designs.neighbours import Neighbours
-from adaptinf.designs.ratios.epochs import EpochMeanScore
 from adaptinf.designs.stopping.kernel import halting_sum
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.simulation.environments import Tableau
@@ -74,7 +76,7 @@ def named(value: Any) -> str:
     ids=named,
 )
 def test_score_of_noisy_means(design: Design, law: Any) -> None:
-    (pair,) = design.neighbours()
+    (pair,) = neighbouring_trials(design)
     assert isinstance(pair.score, EpochMeanScore)
     for env in (pair.first, pair.second):
         seen = transcripts(design, env, pair.horizon, 25)
@@ -115,7 +117,7 @@ def test_score_where_the_reward_falls_into_a_later_epoch(
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_score_of_noisy_moments(features: Any, epsilon: float) -> None:
     design = DPOD(epsilon=epsilon, features=features)
-    (pair,) = design.neighbours()
+    (pair,) = neighbouring_trials(design)
     rows = np.asarray(features)
     largest = np.abs(rows).sum(axis=1).max()
     tables = [env.tables(pair.horizon).tableau for env in (pair.first, pair.second)]
@@ -169,7 +171,7 @@ def literal_law(rule: DPNAS, pair: Neighbours, side: int) -> list[float]:
 @pytest.mark.parametrize(("epsilon", "bound"), [(4.0, 1.0), (1.0, 2.5)])
 def test_score_of_a_stopping_time_and_its_estimate(epsilon: float, bound: float) -> None:
     rule = DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, bound=bound, steps="exponential")
-    sampler = rule.audit_sampler()
+    sampler = stopping_outputs(rule)
     pair = sampler.neighbours
     laws = [literal_law(rule, pair, side) for side in (0, 1)]
     assert sum(laws[0]) == pytest.approx(1.0, abs=1e-11)
@@ -197,7 +199,7 @@ def test_score_of_a_stopping_time_and_its_estimate(epsilon: float, bound: float)
 def test_score_of_a_rule_that_looks_at_every_sample() -> None:
     """The law by the trapezoidal rule."""
     rule = DPNAS(epsilon=4.0, alpha=0.9, beta=0.5)
-    (pair,) = rule.neighbours()
+    (pair,) = neighbouring_trials(rule)
     constants = rule.rule(1.0, 1.0)
     b = np.linspace(-120.0, 120.0, 60_001)
     density = stats.laplace(scale=constants.threshold_scale).pdf(b) * (b[1] - b[0])
@@ -211,7 +213,7 @@ def test_score_of_a_rule_that_looks_at_every_sample() -> None:
             law.append(float((going * halts).sum()))
             going *= 1.0 - halts
         laws.append([*law, float(going.sum())])
-    seen = rule.audit_sampler(pair).transcripts(1, 2_000, np.random.default_rng(6))
+    seen = stopping_outputs(rule, pair).transcripts(1, 2_000, np.random.default_rng(6))
     place = np.where(seen.outcomes[:, 1] > 0, seen.outcomes[:, 2] - 1, pair.horizon).astype(int)
     ratios = np.log(np.array(laws[1])[place] / np.array(laws[0])[place])
     silent = seen.outcomes[:, 0] == 0.0

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
+from adaptinf.audit.privacy.designs.local_audits import BinRatio
+from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPConSE
 from adaptinf.designs.base import Design
-from adaptinf.designs.conse.neighbours import WindowRatio
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.neighbours import BinRatio
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
@@ -75,7 +76,7 @@ def conse_likelihood(
 @pytest.mark.parametrize(("epsilon", "first_window"), [(0.5, None), (3.0, 4)])
 def test_conse_score_is_the_likelihood_ratio(unit: str, epsilon: float, first_window: int | None) -> None:
     design = DPConSE(epsilon=epsilon, first_window=first_window)
-    for pair in design.neighbours(unit)[:3]:
+    for pair in neighbouring_trials(design, unit)[:3]:
         score = pair.score
         assert isinstance(score, WindowRatio)
         budgets = 0.6 * epsilon, 0.4 * epsilon
@@ -89,7 +90,7 @@ def test_conse_score_is_the_likelihood_ratio(unit: str, epsilon: float, first_wi
 
 def test_some_second_half_participants_of_the_transcripts_are_outside_the_trial() -> None:
     design = DPConSE(epsilon=3.0)
-    pair = design.neighbours()[1]
+    pair = neighbouring_trials(design)[1]
     seen = transcripts_of(design, pair, pair.first)
     inclusion = seen.outcomes[:, 5:7]
     assert 0 < (inclusion < 1.0).any(axis=1).sum() < RUNS
@@ -99,7 +100,7 @@ def test_some_second_half_participants_of_the_transcripts_are_outside_the_trial(
 def test_conse_scores_reach_the_promise_and_never_exceed_it(unit: str) -> None:
     design = DPConSE(epsilon=1.0)
     promised = 1.0 if unit == "record" else 0.6
-    for pair in design.neighbours(unit):
+    for pair in neighbouring_trials(design, unit):
         assert pair.unit == unit
         pieces = [transcripts_of(design, pair, env) for env in (pair.first, pair.second)]
         scores = np.concatenate([pair.score(piece) for piece in pieces])
@@ -120,7 +121,7 @@ def length_law(epsilon: float, center: int, longest: int) -> dict[int, float]:
 def test_action_score_is_the_likelihood_ratio_of_other_participants_actions() -> None:
     epsilon = 0.3
     design = DPConSE(epsilon=epsilon, calibration="published")
-    pair = design.neighbours()[2]
+    pair = neighbouring_trials(design)[2]
     (participant,) = pair.hidden
     contexts = [env._tables.tableau_features for env in (pair.first, pair.second)]
     center = 25
@@ -148,7 +149,7 @@ def test_action_score_is_the_likelihood_ratio_of_other_participants_actions() ->
 def test_length_score_is_the_likelihood_ratio_of_the_lengths() -> None:
     epsilon = 0.3
     design = DPConSE(epsilon=epsilon, calibration="published")
-    pair = design.neighbours()[3]
+    pair = neighbouring_trials(design)[3]
     laws = []
     for env in (pair.first, pair.second):
         rarest = np.bincount(env._tables.tableau_features[: pair.horizon // 2]).min()
@@ -163,7 +164,7 @@ def test_length_score_is_the_likelihood_ratio_of_the_lengths() -> None:
 
 def test_what_the_two_other_published_scores_say() -> None:
     design = DPConSE(epsilon=1.0, calibration="published")
-    closing, came = design.neighbours()[:2]
+    closing, came = neighbouring_trials(design)[:2]
     for pair in (closing, came):
         for env in (pair.first, pair.second):
             seen = transcripts_of(design, pair, env)
@@ -183,7 +184,7 @@ def test_what_the_two_other_published_scores_say() -> None:
 @pytest.mark.parametrize("unit", ["record", "reward"])
 def test_bin_score_is_the_likelihood_ratio(unit: str, calibration: str) -> None:
     design = LDPBandit(epsilon=2.0, calibration=calibration)
-    (pair,) = design.neighbours(unit)
+    (pair,) = neighbouring_trials(design, unit)
     other = [0.0, 0.0, 1.0, 1.0] if unit == "record" else [1.0, 0.0, 0.0, 0.0]
     for env in (pair.first, pair.second):
         seen = transcripts_of(design, pair, env)
@@ -200,7 +201,7 @@ def test_bin_score_is_the_likelihood_ratio(unit: str, calibration: str) -> None:
 
 def test_bin_score_where_bins_are_never_halved() -> None:
     design = LDPBandit(epsilon=2.0, max_bins=1)
-    (pair,) = design.neighbours()
+    (pair,) = neighbouring_trials(design)
     assert isinstance(pair.score, BinRatio)
     seen = transcripts_of(design, pair, pair.first)
     for releases, score in zip(seen.releases, pair.score(seen), strict=True):
@@ -256,7 +257,9 @@ def linear_report(design: Design, pair: Neighbours, seen: Transcripts, run: int)
 @pytest.mark.parametrize("unit", ["record", "reward"])
 def test_gradient_score_is_the_likelihood_ratio(unit: str, link: str, intercept: bool) -> None:
     epsilon = 2.0
-    for stage, pair in enumerate(LDPLinear(epsilon=epsilon, link=link, intercept=intercept).neighbours(unit)):
+    for stage, pair in enumerate(
+        neighbouring_trials(LDPLinear(epsilon=epsilon, link=link, intercept=intercept), unit)
+    ):
         high = np.array([1.0, 1.0])
         low = np.array([-1.0, 1.0]) if intercept else np.array([0.0, 1.0])
         first, second = np.zeros((2, 2)), np.zeros((2, 2))
@@ -286,7 +289,7 @@ def test_gradient_score_is_the_likelihood_ratio(unit: str, link: str, intercept:
     ],
 )
 def test_scores_can_be_sent_to_workers(design: Design) -> None:
-    for pair in design.neighbours():
+    for pair in neighbouring_trials(design):
         seen = transcripts_of(design, pair, pair.first)
         assert pickle.loads(pickle.dumps(pair.score))(seen) == pytest.approx(pair.score(seen))
 
@@ -294,21 +297,21 @@ def test_scores_can_be_sent_to_workers(design: Design) -> None:
 @pytest.mark.parametrize("design", [DPConSE(epsilon=1.0), LDPBandit(epsilon=1.0), LDPLinear(epsilon=1.0)])
 def test_units_are_record_and_reward(design: Design) -> None:
     with pytest.raises(ParameterError, match="unit must be one of 'record', 'reward', got 'arm'"):
-        design.neighbours("arm")
+        neighbouring_trials(design, "arm")
 
 
 def test_refusals_that_name_the_reason() -> None:
     with pytest.raises(ParameterError, match="promises nothing for rewards"):
-        DPConSE(epsilon=1.0, calibration="published").neighbours("reward")
+        neighbouring_trials(DPConSE(epsilon=1.0, calibration="published"), "reward")
     with pytest.raises(ParameterError, match="width must be smaller"):
-        LDPBandit(epsilon=1.0, width=1e6).neighbours()
-    assert len(DPConSE(epsilon=1.0, alpha=1.0, calibration="published").neighbours()) == 3
+        neighbouring_trials(LDPBandit(epsilon=1.0, width=1e6))
+    assert len(neighbouring_trials(DPConSE(epsilon=1.0, alpha=1.0, calibration="published"))) == 3
 
 
 @pytest.mark.parametrize("unit", ["record", "reward"])
 def test_conse_scores_with_exact_counts_reach_epsilon_and_never_exceed_it(unit: str) -> None:
     design = DPConSE(epsilon=1.5, contrast_share=1.0)
-    pairs = design.neighbours(unit)
+    pairs = neighbouring_trials(design, unit)
     assert len(pairs) == 3
     for pair in pairs:
         assert (pair.unit, pair.hidden) == (unit, ())

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from planted import Coins, Planted, quiet_from
 
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.arm_audits import UCBChoice
+from adaptinf.audit.privacy.designs.counter_ratios import earlier_counts
+from adaptinf.audit.privacy.designs.linear_audits import LinearChoice
+from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPBAI, LinPriv, PrivateSuccessiveElimination, PrivateUCB
-from adaptinf.designs.arms.audit_trials import UCBChoice
-from adaptinf.designs.linear.audit_trials import LinearChoice
-from adaptinf.designs.neighbours import Neighbours
-from adaptinf.designs.ratios.counter_scores import earlier_counts
 from adaptinf.simulation.run import BERNOULLI
 
 
@@ -149,9 +150,6 @@ class FaultyElimination(Planted, PrivateSuccessiveElimination):
 class FaultyBAI(Planted, DPBAI):
     """Every phase pulls all arms that are left: for `max_det=False`."""
 
-    def neighbours(self, unit: str | None = None) -> tuple[Neighbours, ...]:
-        return DPBAI(epsilon=self.epsilon, features=self.features, max_det=False).neighbours(unit)
-
     def simulate(self, tables: Any, world: Any, rng: np.random.Generator, results: Any) -> None:
         record = results.record
         runs, rounds = record.actions.shape
@@ -182,3 +180,8 @@ class FaultyBAI(Planted, DPBAI):
             results.outcomes[run] = left[0], start
             if record.rewards.size:
                 record.rewards[run] = paid[np.arange(rounds), record.actions[run]]
+
+
+@neighbouring_trials.register
+def bai_neighbours(design: FaultyBAI, unit: str | None = None) -> tuple[Neighbours, ...]:
+    return neighbouring_trials(DPBAI(epsilon=design.epsilon, features=design.features, max_det=False), unit)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from planted import Coins, Planted, quiet_from
 
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.local_audits import BinReplay
 from adaptinf.designs import DPNAS, DPConSE, LDPBandit, LDPLinear
-from adaptinf.designs.local.audit_trials import BinReplay
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.audit import StoppingOutputs, look_times, sums_at_looks
 from adaptinf.privacy import Counter
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
@@ -56,7 +54,7 @@ class FaultyGradients(Planted, LDPLinear):
     """One participant, after public ones: the trials on which noise is tested."""
 
     def simulate(self, tables: Any, world: Any, rng: np.random.Generator, results: Any) -> None:
-        record, pair = results.record, self.neighbours()[int(tables.warm_up > 0)]
+        record, pair = results.record, neighbouring_trials(self)[int(tables.warm_up > 0)]
         ratio: Any = pair.score
         # the two participants have different contexts
         on_second = np.array_equal(world.environment.vectors, pair.second.tables(1).vectors)
@@ -124,17 +122,16 @@ class UnsplitSums(_ScaledSums):
 # --- stopping rules --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _FaultyOutputs(StoppingOutputs):
+class FaultyStopping(DPNAS):
     """Looks whose noise serves twice: at every second look again, or for the estimate."""
 
-    fault: str = ""
+    fault: ClassVar[str] = ""
 
-    def transcripts(self, side: int, runs: int, rng: np.random.Generator) -> Transcripts:
-        env = (self.neighbours.first, self.neighbours.second)[side]
-        sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
-        rule = self.rule.rule(float(self.rule.bound), 1.0)
-        times = look_times(self.rule.steps, self.neighbours.horizon)
+    def _on_sums(self, sums: Any, runs: int, rng: np.random.Generator) -> Any:
+        rule = self.rule(float(self.bound), 1.0)
+        times = np.arange(1.0, sums.size + 1.0)
+        if self.steps == "exponential":
+            times = 2.0**times
         needed = np.array(
             [kernel.halting_sum(rule, time, look) for look, time in enumerate(times.tolist(), 1)]
         )
@@ -149,17 +146,9 @@ class _FaultyOutputs(StoppingOutputs):
             noise = looks[np.arange(runs), place] * (rule.release_scale / rule.query_scale)
         outcomes = np.full((runs, kernel.OUTCOMES), np.nan)
         outcomes[:, kernel.STOPPED] = stopped
-        outcomes[:, kernel.READ] = np.where(stopped, times[place], self.neighbours.horizon)
+        outcomes[:, kernel.READ] = times[np.where(stopped, place, sums.size - 1)]
         outcomes[stopped, kernel.ESTIMATE] = ((sums[place] + noise) / times[place])[stopped]
-        return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
-
-
-class FaultyStopping(DPNAS):
-    fault: ClassVar[str] = ""
-
-    def audit_sampler(self, neighbours: Neighbours | None = None, view: str = "releases") -> StoppingOutputs:
-        pair = self.neighbours()[0] if neighbours is None else neighbours
-        return _FaultyOutputs(self, pair, view, self.fault)
+        return outcomes
 
 
 # --- counters --------------------------------------------------------------------------------------------

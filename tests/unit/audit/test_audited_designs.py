@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.designs import audit_trials, neighbouring_trials
+from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPConSE, LDPBandit, Mixture, PrivateUCB
-from adaptinf.designs.neighbours import Neighbours
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau
 
 
 def ucb() -> tuple[PrivateUCB, Neighbours]:
     design = PrivateUCB(epsilon=1.0, counter="binary")
-    return design, design.neighbours()[0]
+    return design, neighbouring_trials(design)[0]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_a_score_is_one_number_a_run(score: Any, message: str) -> None:
 
 
 def test_neighbours_run_the_design_that_is_audited() -> None:
-    pair = LDPBandit(epsilon=4.0).neighbours()[0]
+    pair = neighbouring_trials(LDPBandit(epsilon=4.0))[0]
     with pytest.raises(ParameterError, match="neighbours are those of another design"):
         epsilon_lower_bound(LDPBandit(epsilon=1.0), pair, runs=2_000, rng=0)
 
@@ -59,7 +60,7 @@ def test_a_claim_is_held_against_neighbours_of_its_unit() -> None:
     design = DPConSE(epsilon=1.0)
     reward = design.reward_guarantee(100, 2)
     with pytest.raises(ParameterError, match="promised is per reward, and the neighbours differ in a record"):
-        epsilon_lower_bound(design, design.neighbours()[0], promised=reward, runs=2_000, rng=0)
+        epsilon_lower_bound(design, neighbouring_trials(design)[0], promised=reward, runs=2_000, rng=0)
 
 
 def test_neighbours_differ_in_one_unit() -> None:
@@ -69,7 +70,7 @@ def test_neighbours_differ_in_one_unit() -> None:
     second[:3] = 1.0
     with pytest.raises(ParameterError, match="differ in one round, they differ in rounds 1, 2, 3"):
         dataclasses.replace(pair, first=Tableau(first), second=Tableau(second))
-    record = DPConSE(epsilon=1.0).neighbours()[0]
+    record = neighbouring_trials(DPConSE(epsilon=1.0))[0]
     with pytest.raises(ParameterError, match="the same contexts where unit is reward"):
         dataclasses.replace(record, unit="reward", hidden=())
 
@@ -86,7 +87,7 @@ def test_digits_of_a_designs_releases() -> None:
 
 def test_an_action_that_does_not_follow_from_the_releases_is_a_finding() -> None:
     design = PrivateUCB(epsilon=1.0)
-    trial = design.audit_trials()[2]
+    trial = audit_trials(design)[2]
     seen = trial.sample(design, 64, np.random.SeedSequence(0))
     assert seen.rewards.shape == seen.actions.shape
     assert trial.replay is not None
@@ -107,7 +108,7 @@ def test_an_action_that_does_not_follow_from_the_releases_is_a_finding() -> None
 def test_exact_counts_are_recomputed(exploration: float) -> None:
     own = DPConSE(epsilon=1.0, contrast_share=1)
     design = Mixture(own, exploration) if exploration else own
-    for trial in design.audit_trials():
+    for trial in audit_trials(design):
         seen = trial.sample(design, 64, np.random.SeedSequence(0))
         assert trial.replay is not None
         assert trial.noise is not None

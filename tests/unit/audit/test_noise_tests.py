@@ -10,6 +10,10 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.privacy.counters import counter_nodes, node_noise
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, audit_trials, laplace_uniforms
+from adaptinf.audit.privacy.designs.local_audits import laplace_sum_uniforms
+from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise
 from adaptinf.audit.privacy.nodes import _COIN_RATE, _PAIR_RATE, FALSE_ALARM, noise_findings
 from adaptinf.audit.privacy.trials import ROUNDS, _difference, counter_checks
 from adaptinf.designs import (
@@ -23,9 +27,6 @@ from adaptinf.designs import (
     PrivateUCB,
     Uniform,
 )
-from adaptinf.designs.audit_trials import NodeNoise, Replayed, laplace_uniforms, trials_of
-from adaptinf.designs.local.audit_trials import laplace_sum_uniforms
-from adaptinf.designs.stopping.audit import stopping_noise
 from adaptinf.privacy import Counter
 from adaptinf.simulation.environments import Tableau
 
@@ -187,7 +188,7 @@ DESIGNS: dict[str, Any] = {
 @pytest.mark.parametrize("name", DESIGNS)
 def test_trials_of_a_design(name: str) -> None:
     """Rewards beyond [0, 1] and rewards by coins in each; long ones where counters grow."""
-    trials = trials_of(DESIGNS[name])
+    trials = audit_trials(DESIGNS[name])
     ranges = [trial.environment.reward_range for trial in trials if isinstance(trial.environment, Tableau)]
     assert any(low < 0.0 or high > 1.0 for low, high in ranges)
     assert any(not isinstance(trial.environment, Tableau) for trial in trials)
@@ -198,21 +199,21 @@ def test_trials_of_a_design(name: str) -> None:
 
 
 def test_what_does_not_say_how_it_is_replayed_has_no_trials() -> None:
-    assert trials_of(Uniform()) == ()
-    assert trials_of(Mixture(Uniform(), exploration=0.2)) == ()
-    assert trials_of(DPConSE(epsilon=1.0, calibration="published")) == ()
+    assert audit_trials(Uniform()) == ()
+    assert audit_trials(Mixture(Uniform(), exploration=0.2)) == ()
+    assert audit_trials(DPConSE(epsilon=1.0, calibration="published")) == ()
 
 
 @pytest.mark.slow
 def test_parameters_between_reports_are_not_recomputed() -> None:
-    trials = trials_of(LDPLinear(epsilon=1.0))
+    trials = audit_trials(LDPLinear(epsilon=1.0))
     assert len(trials) == 2
     assert all(trial.replay is None for trial in trials)
 
 
 def test_the_law_of_a_stopping_time_is_a_law() -> None:
     rule = DPNAS(epsilon=1.0, alpha=0.5, beta=0.2, steps="exponential")
-    law = stopping_noise(rule, rule.neighbours()[0], 1.0).law
+    law = stopping_noise(rule, neighbouring_trials(rule)[0], 1.0).law
     assert law.sum() == pytest.approx(1.0, abs=1e-8)
     assert law.min() >= 0.0
     assert special.entr(law).sum() > 0.5  # it is no certainty

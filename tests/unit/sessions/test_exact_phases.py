@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.audit.privacy.designs.best_arm_audits import PhaseReplay
 from adaptinf.designs import DPBAI, DPOD, Design, DPBAIGauss, Mixture, Session
-from adaptinf.designs.best_arm.audit_trials import PhaseReplay
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import Nodes, gaussian, laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace

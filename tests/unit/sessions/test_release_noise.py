@@ -13,6 +13,7 @@ import pytest
 from numba import types
 
 from adaptinf import AdaptiveLog
+from adaptinf.audit.privacy.designs.arm_audits import UCBReplay
 from adaptinf.designs import (
     UCB,
     Design,
@@ -24,7 +25,6 @@ from adaptinf.designs import (
     PrivateUCB,
     Session,
 )
-from adaptinf.designs.arms.audit_trials import UCBReplay
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import Nodes, laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from crashes import entries
 
+from adaptinf.audit.privacy.designs.linear_audits import unequal_contexts
 from adaptinf.designs import LinPriv, Mixture
-from adaptinf.designs.linear.audit_trials import unequal_contexts
 from adaptinf.privacy import GRID_UNITS
 from adaptinf.trial import Trial, nodes, requests
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
+from adaptinf.designs.base import Design
+from adaptinf.errors import ParameterError
 from adaptinf.parameters import COUNT, OneOf, OrNone, problems_of, refuse
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.designs.base import Design
 
 UNIT_RANGE = (0.0, 1.0)
 """Rewards of the library's neighbouring trials: declared, as any private trial's are."""
@@ -52,6 +52,19 @@ class Neighbours:
     ------
     ParameterError
         Listing what is wrong.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> rewards = np.zeros((4, 2))
+    >>> changed = rewards.copy()
+    >>> changed[0] = 1.0
+    >>> sides = ai.environments.Tableau(rewards), ai.environments.Tableau(changed)
+    >>> pair = ai.audit.Neighbours(*sides, horizon=4, unit="reward", differs="reward 1 is 0 or 1")
+    >>> design = ai.designs.PrivateUCB(epsilon=4.0)
+    >>> ai.audit.epsilon_lower_bound(design, pair, view="actions", runs=2_000, rng=0).refuted
+    False
     """
 
     first: Environment
@@ -108,9 +121,14 @@ def _rows_apart(pair: list[Any]) -> set[int]:
     return set(np.flatnonzero((one != other).reshape(one.shape[0], -1).any(axis=1)).tolist())
 
 
-def refuse_unit(design: str, unit: Any) -> None:
+def refuse_unit(unit: Any) -> None:
     """Refuse a unit other than the reward, which is all that the design protects."""
-    refuse(f"{design}.neighbours", OrNone(OneOf("reward"))("unit, where it is given,", unit))
+    refuse("neighbouring_trials", OrNone(OneOf("reward"))("unit, where it is given,", unit))
+
+
+def record_unit(unit: Any) -> str:
+    """The unit of a design that protects whole records, rewards among them: records where none is named."""
+    return "record" if unit is None else str(unit)
 
 
 def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatArray]:
@@ -118,3 +136,49 @@ def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatAr
     first, second = rewards.copy(), rewards.copy()
     first[row], second[row] = 0.0, 1.0
     return first, second
+
+
+@singledispatch
+def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """Pairs of trials that differ in one unit, on which a design's outputs differ most.
+
+    `epsilon_lower_bound` takes the first of them, or the one that is for actions.
+
+    Parameters
+    ----------
+    design : Design or DPNAS
+        What is to be audited.
+    unit : {"reward", "record"}, optional
+        What differs between the two; by default what the guarantee protects.
+
+    Returns
+    -------
+    tuple of Neighbours
+        The worst case first.
+
+    Raises
+    ------
+    ParameterError
+        If the design promises no privacy, or none for this unit.
+
+    Notes
+    -----
+    Pairs are found by the design's class. A class of your own has those of the design that it inherits from;
+    ``@ai.audit.neighbouring_trials.register`` on a function of such a design and a unit gives it its own.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> first, second = ai.audit.neighbouring_trials(ai.designs.PrivateUCB(epsilon=1.0))
+    >>> first.horizon, first.differs
+    (16, 'the rewards of round 9 are 0 and 1')
+    """
+    if not isinstance(design, Design):
+        raise ParameterError("neighbouring_trials", [f"design must be a private design, got {design!r:.60}"])
+    raise ParameterError(
+        "neighbouring_trials",
+        [
+            f"none are known for {type(design).__name__}: it promises no privacy, or is of your own; give "
+            "neighbours= to see what its outputs reveal, or register its trials"
+        ],
+    )

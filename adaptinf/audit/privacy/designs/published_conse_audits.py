@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.privacy.mechanisms.integer import TruncatedLaplace
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from adaptinf.designs.audit_trials import NodeNoise, laplace_uniforms
-from adaptinf.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
+from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, refuse_unit
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
@@ -136,18 +137,22 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
     return StoppingScore(times, ratios, sums, rule.release_scale)
 
 
-def stopping_neighbours(design: StoppingRule) -> Neighbours:
-    """Two streams that differ in their first sample, bound and -bound.
+@neighbouring_trials.register
+def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """Two streams that differ in their first sample, bound and -bound, on which outputs differ nearly most.
 
     The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
     threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to stop
-    at first is likelier there, and so is it to stop at the end.
+    at first is likelier there, and so is it to stop at the end. One pair, of tables of one arm; its score is
+    the exact log-likelihood ratio of stopping time and estimate. Refused where the rule needs too long a
+    stream.
     """
+    refuse_unit(unit)
     rule = design.rule(float(design.bound), 1.0)
     samples = _climb_and_cross(rule) if design.steps == "every" else _doubling(rule)
     if samples is None:
         raise ParameterError(
-            f"{type(design).__name__}.neighbours",
+            "neighbouring_trials",
             [
                 f"streams of {_MOST_SAMPLES[design.steps]:,} samples are too short for the rule to stop: "
                 "audit one with a larger alpha or beta, which its privacy does not depend on"
@@ -156,13 +161,15 @@ def stopping_neighbours(design: StoppingRule) -> Neighbours:
     second = samples.copy()
     second[0] = -samples[0]
     pair = Tableau(samples[:, None]), Tableau(second[:, None])
-    return Neighbours(
-        *pair,
-        samples.size,
-        "reward",
-        f"sample 1 is {samples[0]:g} and {second[0]:g}",
-        stopping_score(design, *pair, samples.size),
-        "the log-likelihood ratio of stopping time and estimate",
+    return (
+        Neighbours(
+            *pair,
+            samples.size,
+            "reward",
+            f"sample 1 is {samples[0]:g} and {second[0]:g}",
+            stopping_score(design, *pair, samples.size),
+            "the log-likelihood ratio of stopping time and estimate",
+        ),
     )
 
 
@@ -208,7 +215,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoppingOutputs:
-    """Many runs of a private stopping rule on two fixed streams, for `audit.epsilon_lower_bound`."""
+    """Many runs of a private stopping rule on two fixed streams: what `epsilon_lower_bound` samples."""
 
     rule: StoppingRule
     neighbours: Neighbours
@@ -238,9 +245,7 @@ class StoppingOutputs:
         """Outcomes of runs on one of the streams."""
         env = (self.neighbours.first, self.neighbours.second)[side]
         sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
-        outcomes = np.zeros((runs, kernel.OUTCOMES))
-        rule = self.rule.rule(float(self.rule.bound), 1.0)
-        kernel.run_on_sums(rule, sums, rng, np.zeros(kernel.STATE), outcomes)
+        outcomes = self.rule._on_sums(sums, runs, rng)
         return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
 
     def __call__(self, side: int, runs: int, rng: Generator) -> FloatArray:
@@ -251,3 +256,10 @@ class StoppingOutputs:
             return np.asarray(times[:, None])
         assert self.neighbours.score is not None
         return self.neighbours.score(seen)
+
+
+def stopping_outputs(
+    rule: StoppingRule, pair: Neighbours | None = None, view: str = "releases"
+) -> StoppingOutputs:
+    """Outputs on two streams, by default those of `neighbouring_trials`."""
+    return StoppingOutputs(rule, neighbouring_trials(rule)[0] if pair is None else pair, view)

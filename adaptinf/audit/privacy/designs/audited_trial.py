@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
+from adaptinf.designs.base import Design
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts, join_transcripts, sample_transcripts
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.designs.base import Design
 
 FAIR = 0.5
 """Mean of rewards of 0 and 1 that a test of independence centres."""
@@ -26,6 +25,22 @@ class Replayed:
     """What runs showed, beside what their releases and earlier actions say it should have been.
 
     Shapes: seen, recomputed (runs, places).
+
+    Parameters
+    ----------
+    what : str
+        What is compared, in words.
+    seen, recomputed : ndarray of shape (runs, places)
+        Both sides, NaN where there is nothing.
+    place : str
+        What the places are.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> ai.audit.Replayed("the arm", seen=np.array([[0, 1]]), recomputed=np.array([[0, 0]])).place
+    'round'
     """
 
     what: str
@@ -57,6 +72,15 @@ class NodeNoise:
         Of these rewards.
     independent : bool
         Whether the nodes are independent of one another; with False their laws alone are tested.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> uniforms = np.random.default_rng(0).random((512, 2))
+    >>> noise = ai.audit.NodeNoise(uniforms, ["node 1", "node 2"], np.zeros(2, dtype=int), ["all nodes"])
+    >>> noise.independent
+    True
     """
 
     uniforms: FloatArray
@@ -90,6 +114,13 @@ class AuditTrial:
         Takes `Transcripts` and returns the noise of what they release.
     design : Design, optional
         What is run, where it is not the audited design itself.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> coins = ai.environments.BernoulliArms([0.5, 0.5])
+    >>> ai.audit.AuditTrial("two arms for 64 rounds", coins, horizon=64).replay is None
+    True
     """
 
     words: str
@@ -106,25 +137,37 @@ class AuditTrial:
         return join_transcripts(pieces)
 
 
-@runtime_checkable
-class Audited(Protocol):
-    """A design that says on which trials, and how, an audit recomputes its decisions."""
+@singledispatch
+def audit_trials(design: Any) -> tuple[AuditTrial, ...]:
+    """Trials on which an audit recomputes a design's decisions, and tests its noise.
 
-    def audit_trials(self) -> tuple[AuditTrial, ...]:
-        """Trials on which decisions are recomputed and noise is tested.
+    Parameters
+    ----------
+    design : Design
+        What is to be audited.
 
-        Returns
-        -------
-        tuple of AuditTrial
-            Among them longer ones than `neighbours` has, with rewards beyond the declared range, and with
-            rewards by coins. Promised laws of noise are worked out from the parameters, not read off what the
-            design draws.
-        """
+    Returns
+    -------
+    tuple of AuditTrial
+        Among them longer ones than `neighbouring_trials` has, with rewards beyond the declared range, and
+        with rewards by coins. Laws of noise are worked out from the parameters, not read off what the design
+        draws. Empty where nothing is known of the design.
 
+    Notes
+    -----
+    Trials are found by the design's class. A class of your own is held against the rule and the noise of the
+    design that it inherits from; ``@ai.audit.audit_trials.register`` on a function of such a design gives it
+    its own.
 
-def trials_of(design: Design) -> tuple[AuditTrial, ...]:
-    """Trials of a design; none where it does not say how its decisions follow from its releases."""
-    return design.audit_trials() if isinstance(design, Audited) else ()
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> [trial.horizon for trial in ai.audit.audit_trials(ai.designs.PrivateUCB(epsilon=1.0))]
+    [1100, 1100, 256]
+    >>> ai.audit.audit_trials(ai.designs.UCB())
+    ()
+    """
+    return ()
 
 
 def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:

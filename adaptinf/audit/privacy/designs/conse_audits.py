@@ -1,0 +1,417 @@
+"""Audits of corrected DP-ConSE: neighbours, trials, and what follows from noisy sums and counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.privacy.designs.audited_trial import (
+    FAIR,
+    AuditTrial,
+    NodeNoise,
+    Replayed,
+    audit_trials,
+    laplace_uniforms,
+)
+from adaptinf.audit.privacy.designs.neighbours import (
+    UNIT_RANGE,
+    Neighbours,
+    neighbouring_trials,
+    record_unit,
+)
+from adaptinf.audit.privacy.designs.published_conse_audits import (
+    published_neighbours,
+    shared_center_neighbours,
+)
+from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
+from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.parameters import OneOf, refuse
+from adaptinf.simulation.environments import Tableau
+from adaptinf.simulation.environments.synthetic import BernoulliArms
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+_CONTRAST, _ARRIVALS = 0, 1
+_END, _NAME, _GROUP, _VALUE = range(4)
+_LEAST, _MOST, _PER_EPSILON = 1_200, 6_000, 400
+_LEAST_ROUNDS = 3
+_SHOWN = 10
+_LONGEST = 480
+_RARE = 4
+_GAIN, _LOSS = (0.0, 1.0), (1.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumsReplay:
+    """Whose worse arm is dropped, T_min, and who enters the trial with which probability; contexts (rounds,).
+
+    All of it from released numbers alone. Coins decide the rest: actions are held against the public state
+    where this leaves no choice.
+    """
+
+    tables: Any
+    contexts: IntArray
+    override: int = -1
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """The public state at the end, and the rounds in which it leaves no choice."""
+        tables, n_features = self.tables, self.tables.n_features
+        runs, horizon = seen.actions.shape
+        begin, half = 0, horizon // 2
+        drawn = np.empty((runs, horizon), dtype=np.bool_)
+        arm = np.zeros((runs, n_features))
+        decided = np.zeros((runs, n_features), dtype=np.bool_)
+        pooled, total = np.zeros((runs, n_features)), np.zeros((runs, n_features))
+        forced = np.zeros((runs, horizon), dtype=np.int64)
+        for end in tables.ends:
+            contexts = self.contexts[begin:end]
+            drawn[:, begin:end], forced[:, begin:end] = ~decided[:, contexts], arm[:, contexts]
+            arrivals, contrast = (
+                released_at(seen, int(end), code, n_features) for code in (_ARRIVALS, _CONTRAST)
+            )
+            total += arrivals
+            pooled += np.where(decided, 0.0, contrast)
+            upper = np.maximum(arrivals + tables.arrival_scale * tables.log_two, 0.0)
+            threshold = np.sqrt(0.5 * upper * tables.log_four) + tables.contrast_scale * tables.log_two
+            dropped = ~decided & (np.abs(contrast) > threshold)
+            arm = np.where(dropped, contrast > 0.0, arm)
+            decided |= dropped
+            begin = int(end)
+        arm = np.where(decided, arm, pooled > 0.0)
+        total = np.maximum(1.0, total)
+        powers = [math.pow(one, 1.0 - tables.alpha) for one in total.min(axis=1).tolist()]
+        budget = np.maximum(tables.least, np.array(powers))
+        inclusion = np.minimum(1.0, budget[:, None] / total)
+        drawn[:, half:] = inclusion[:, self.contexts[half:]] >= 1.0
+        forced[:, half:] = arm[:, self.contexts[half:]]
+        kept = np.isin(seen.statuses, (LEARNING_BETTER, ESTIMATION_BETTER))
+        overridden = seen.statuses == self.override
+        learning = overridden | (np.arange(horizon) >= half)
+        ends = 1 + 2 * n_features
+        exact = (self._counts(seen),) if tables.arrival_scale == 0.0 else ()
+        return (
+            *exact,
+            Replayed("T_min", seen.outcomes[:, :1], budget[:, None], "half-time, number"),
+            Replayed("the share of the trial", seen.outcomes[:, ends:][:, :n_features], inclusion, "context"),
+            Replayed("the better arm", seen.outcomes[:, ends + n_features :], arm, "context"),
+            Replayed("whether a coin chose", ~kept | learning, drawn | learning),
+            Replayed("the arm", seen.actions, np.where(kept & ~overridden, forced, seen.actions)),
+        )
+
+    def _counts(self, seen: Transcripts) -> Replayed:
+        """Exact counts of a single context: the lengths of the windows, and who entered the trial."""
+        ends = [int(end) for end in self.tables.ends]
+        entered = (seen.statuses == ESTIMATION_RANDOMISED).sum(axis=1, keepdims=True)
+        lengths = np.broadcast_to(np.diff([0, *ends]), (len(entered), len(ends)))
+        shown = [released_at(seen, end, _ARRIVALS, 1) for end in (*ends, seen.actions.shape[1])]
+        return Replayed(
+            "the exact count",
+            np.concatenate(shown, axis=1),
+            np.concatenate([lengths, entered], axis=1),
+            "release",
+        )
+
+
+def released_at(seen: Transcripts, end: int, code: int, n_features: int) -> FloatArray:
+    """What is released of each context after a round, NaN where nothing is; shape (runs, contexts)."""
+    found = np.full((seen.actions.shape[0], n_features), np.nan)
+    run, row = np.nonzero((seen.releases[..., _END] == end) & (seen.releases[..., _NAME] == code))
+    found[run, seen.releases[run, row, _GROUP].astype(np.int64)] = seen.releases[run, row, _VALUE]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumsNoise:
+    """Noise of the released sums and counts; contexts (rounds,), ends of the windows (windows,)."""
+
+    contexts: IntArray
+    ends: IntArray
+    contrast_scale: float
+    arrival_scale: float
+    fair: bool = False
+
+    def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
+        """Every sum and count, window after window, and those of the trial."""
+        horizon = seen.actions.shape[1]
+        n_features = int(self.contexts.max()) + 1
+        drawn = ~np.isin(seen.statuses, (LEARNING_BETTER, ESTIMATION_BETTER))
+        drawn &= seen.statuses <= ESTIMATION_BETTER
+        gain = (2.0 * seen.actions - 1.0) * (np.clip(seen.rewards, 0.0, 1.0) - 0.5) * drawn
+        columns, names, groups, begin = [], [], [], 0
+        for end in [*self.ends.tolist(), horizon]:
+            last = end == horizon
+            for code, what, scale in (
+                (_ARRIVALS, "arrivals", self.arrival_scale),
+                (_CONTRAST, "contrast", self.contrast_scale),
+            ):
+                if scale == 0.0:
+                    continue  # exact counts are recomputed
+                released = released_at(seen, end, code, n_features)
+                for feature in range(n_features):
+                    mine = self.contexts[begin:end] == feature
+                    counted = (seen.statuses[:, begin:end] == ESTIMATION_RANDOMISED) | (not last)
+                    part = counted if code == _ARRIVALS else gain[:, begin:end]
+                    noise = released[:, feature] - (part * mine).sum(axis=1)
+                    columns.append(laplace_uniforms(noise, scale))
+                    names.append(f"the {what} of context {feature} at round {end}")
+                    groups.append(code)
+            begin = end
+        return (
+            NodeNoise(
+                np.stack(columns, axis=1),
+                names,
+                np.array(groups),
+                ["all contrasts", "all arrivals"],
+                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
+                [f"the reward of round {step + 1}" for step in range(horizon)],
+            ),
+        )
+
+
+@audit_trials.register
+def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
+    """The public state is recomputed, and the noise tested; published: none."""
+    return corrected_trials(design) if design.calibration == "corrected" else ()
+
+
+def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
+    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards.
+
+    With exact counts, which are for a single context, the first has none either.
+    """
+    exact = design.contrast_share == 1.0
+    contrast_budget = design.contrast_share * design.epsilon
+    scales = 1.0 / contrast_budget, 0.0 if exact else 2.0 / (design.epsilon - contrast_budget)
+    horizon = int(min(_MOST, max(_LEAST, math.ceil(_PER_EPSILON / design.epsilon))))
+    contexts = np.tile([0, 0, 1, 0, 2, 1], horizon // 6 + 1)[:horizon]
+    pays = np.array([[-2.0, 3.0], [0.5, 0.5], [1.0, 0.25]])
+    paid = pays[contexts]
+    contexts = contexts * (not exact)
+    mixed: Any = Tableau(paid, None if exact else contexts)
+    coins: Any = BernoulliArms([FAIR, FAIR])
+    short = _LEAST // 4
+    number = "no" if exact else "three"
+    kinds = [(f"{number} contexts, {horizon:,} rounds, rewards beyond [0, 1]", mixed, contexts)]
+    kinds.append(
+        (f"no contexts, {short} rounds, rewards by fair coins", coins, np.zeros(short, dtype=np.int64))
+    )
+    trials = []
+    for words, env, features in kinds:
+        rounds = features.size
+        ends = window_ends(rounds, design.first_window, env.n_features)
+        noise = SumsNoise(features, ends, *scales, fair=env is coins)
+        tables = design.program(env, rounds, recording=True).tables
+        trials.append(AuditTrial(words, env, rounds, SumsReplay(tables, features), noise))
+    return tuple(trials)
+
+
+@neighbouring_trials.register
+def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """Neighbouring trials, corrected or published.
+
+    Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
+    with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
+    participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
+    differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
+    is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
+    who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
+    """
+    unit = record_unit(unit)
+    problems = OneOf("record", "reward")("unit", unit)
+    if unit == "reward" and design.calibration == "published":
+        problems.append("the published calibration promises nothing for rewards alone")
+    refuse("neighbouring_trials", problems)
+    if design.calibration == "corrected":
+        contrasts = design.contrast_share * design.epsilon
+        return corrected_neighbours(
+            unit, contrasts, (1.0 - design.contrast_share) * design.epsilon, design.first_window
+        )
+    shared = shared_center_neighbours(design.epsilon, design.alpha)
+    return published_neighbours(design.epsilon, design.alpha) + ((shared,) if shared else ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One of two neighbouring data sets; contexts (rounds,), rewards (rounds, 2)."""
+
+    contexts: IntArray
+    rewards: FloatArray
+
+    def tableau(self) -> Tableau:
+        """Where the trial is run."""
+        return Tableau(self.rewards, self.contexts, reward_range=UNIT_RANGE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowRatio:
+    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round.
+
+    Outputs before that round have the same law on both sides, and given all up to it so have the later
+    ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
+    participant's own where `unseen`, and in the second half who is in the trial) are averaged over.
+    """
+
+    sides: tuple[Side, Side]
+    start: int
+    stop: int
+    contrast_scale: float
+    arrival_scale: float
+    unseen: int
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        first, second = (self._log_density(transcripts, side) for side in self.sides)
+        return np.asarray(second - first)
+
+    def _log_density(self, transcripts: Transcripts, side: Side) -> FloatArray:
+        n_features = int(side.contexts.max()) + 1
+        contrasts = self._released(transcripts, _CONTRAST, n_features)
+        arrivals = self._released(transcripts, _ARRIVALS, n_features)
+        total = np.full(contrasts.shape[0], -np.inf)
+        rounds = range(self.start, self.stop)
+        for included in itertools.product((1, 0) if self.start else (1,), repeat=len(rounds)):
+            for own in (0, 1) if self.start <= self.unseen < self.stop else (0,):
+                log_weight = np.zeros(total.size)
+                sums, counts = np.zeros(contrasts.shape), np.zeros(arrivals.shape)
+                for step, inside in zip(rounds, included, strict=True):
+                    feature = side.contexts[step]
+                    action = np.full(total.size, own) if step == self.unseen else transcripts.actions[:, step]
+                    log_weight += self._log_chance(transcripts, n_features, feature, action, inside)
+                    if inside:
+                        gain = np.take(side.rewards[step], action) - 0.5
+                        sums[:, feature] += (2.0 * action - 1.0) * gain
+                        counts[:, feature] += 1.0
+                log_weight -= (np.abs(contrasts - sums) / self.contrast_scale).sum(axis=1)
+                log_weight -= self._misfit(np.abs(arrivals - counts).sum(axis=1))
+                total = np.logaddexp(total, log_weight)
+        return total
+
+    def _misfit(self, distance: FloatArray) -> FloatArray:
+        """Of released counts, on the log scale: exact ones rule out all others."""
+        if self.arrival_scale > 0.0:
+            return distance / self.arrival_scale
+        return np.where(distance > 0.0, np.inf, 0.0)
+
+    def _released(self, transcripts: Transcripts, code: int, n_features: int) -> FloatArray:
+        """What is released at the end of the rounds, shape (runs, features)."""
+        columns = transcripts.releases
+        found = np.empty((columns.shape[0], n_features))
+        for feature in range(n_features):
+            rows = (columns[..., 0] == self.stop) & (columns[..., 1] == code) & (columns[..., 2] == feature)
+            found[:, feature] = columns[..., 3][rows]
+        return found
+
+    def _log_chance(
+        self, transcripts: Transcripts, n_features: int, feature: int, action: IntArray, inside: int
+    ) -> FloatArray:
+        """Log-probability that an arrival gets the arm and enters the trial, or gets it otherwise."""
+        inclusion, better = np.ones(action.size), np.zeros(action.size)
+        if self.start:
+            inclusion = transcripts.outcomes[:, 1 + 2 * n_features + feature]
+            better = transcripts.outcomes[:, 1 + 3 * n_features + feature]
+        chance = 0.5 * inclusion if inside else (1.0 - inclusion) * (action == better)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(chance))
+
+
+def corrected_neighbours(
+    unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
+) -> tuple[Neighbours, ...]:
+    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone.
+
+    The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever the
+    coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
+    the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
+    """
+    if arrival_budget == 0.0:
+        exact = 1.0 / contrast_budget, 0.0
+        pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
+        return tuple(
+            replace(pair, unit=unit) for pair in (*pairs, _in_company("reward", exact, first_window))
+        )
+    scales = 1.0 / contrast_budget, 2.0 / arrival_budget
+    return (
+        _alone(unit, 0, scales),
+        _alone(unit, 2, scales),
+        _in_company(unit, scales, first_window),
+        _later_actions(unit, arrival_budget, scales, first_window),
+    )
+
+
+def _pair(
+    unit: str,
+    contexts: list[int],
+    rewards: FloatArray,
+    participant: int,
+    window: tuple[int, int],
+    scales: tuple[float, float],
+    differs: str,
+    moved: bool = True,
+    hidden: tuple[int, ...] | None = None,
+) -> Neighbours:
+    """The participant has context 0 and rewards (0, 1), or rewards (1, 0) and in a record context 1."""
+    sides = []
+    for own, feature in ((_GAIN, 0), (_LOSS, int(unit == "record" and moved))):
+        given, paid = np.array(contexts) if scales[1] > 0.0 else np.zeros(len(contexts), int), rewards.copy()
+        given[participant], paid[participant] = feature, own
+        sides.append(Side(given, paid))
+    unseen = participant if unit == "record" else -1
+    score = WindowRatio((sides[0], sides[1]), *window, *scales, unseen)
+    return Neighbours(
+        sides[0].tableau(),
+        sides[1].tableau(),
+        horizon=len(contexts),
+        unit=unit,
+        differs=f"{differs} has {_differences(unit, moved)}",
+        score=score,
+        score_name="the log-likelihood ratio of the releases and of the actions that are outputs",
+        hidden=hidden if hidden is not None else (participant,) * (unit == "record"),
+    )
+
+
+def _differences(unit: str, moved: bool) -> str:
+    if unit == "record" and moved:
+        return "context 0 and rewards 0 and 1 of the two arms, or context 1 and rewards 1 and 0"
+    return "rewards 0 and 1 of the two arms, or 1 and 0"
+
+
+def _alone(unit: str, participant: int, scales: tuple[float, float]) -> Neighbours:
+    """The smallest trial, one participant in the first half and two in the second, one of them changes."""
+    contexts = [0, 0, 1] if participant == 0 else [0, 1, 0]
+    window = (0, 1) if participant == 0 else (1, _LEAST_ROUNDS)
+    where = "first half, alone in its window," if participant == 0 else "second half"
+    rewards = np.full((_LEAST_ROUNDS, 2), 0.5)
+    return _pair(unit, contexts, rewards, participant, window, scales, f"a participant of the {where}")
+
+
+def _in_company(unit: str, scales: tuple[float, float], first_window: int | None) -> Neighbours:
+    """A first window of up to six, whose other participants' contributions depend on their coins."""
+    contexts = [0, 1, 0, 1, 0, 1] * 2
+    window = (0, int(window_ends(len(contexts), first_window, 2)[0]))
+    rewards = np.array([[0.5, 0.5], [0.0, 0.25], [1.0, 1.0], [0.0, 0.0], [0.75, 0.25], [1.0, 0.5]] * 2)
+    return _pair(unit, contexts, rewards, 0, window, scales, "the first participant of a trial of 12")
+
+
+def _later_actions(
+    unit: str, arrival_budget: float, scales: tuple[float, float], first_window: int | None
+) -> Neighbours:
+    """A long second half, in which most participants get the arm that the sums of the first half speak for.
+
+    The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
+    """
+    horizon = 64
+    while horizon < _LONGEST and horizon / 2 - _RARE < 16.0 * math.log(horizon) / arrival_budget:
+        horizon += 16
+    half = horizon // 2
+    contexts = ([0] * (half - _RARE) + [1] * _RARE) * 2
+    hidden = tuple(step for step in range(horizon) if not half <= step < half + _SHOWN)
+    window = (0, int(window_ends(horizon, first_window, 2)[0]))
+    rewards = np.full((horizon, 2), 0.5)
+    differs = "the first participant of a trial with a long second half"
+    pair = _pair(unit, contexts, rewards, 0, window, scales, differs, moved=False, hidden=hidden)
+    return replace(pair, for_actions=True)

@@ -1,0 +1,193 @@
+"""What counters release in a trial: log-likelihood ratios on two tapes of rewards, noise of nodes, pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, laplace_uniforms
+from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
+from adaptinf.simulation.environments import Tableau
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+ARMS = 2
+
+
+def laplace_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
+    """Log-ratio of the densities of centre + `shift` and of the centre, at the centre + `noise`."""
+    return np.asarray((np.abs(noise) - np.abs(noise - shift)) / scale)
+
+
+def normal_log_ratio(noise: FloatArray, shift: FloatArray, scale: FloatArray) -> FloatArray:
+    """The same for normal densities of standard deviation `scale`."""
+    return np.asarray(shift * (2.0 * noise - shift) / (2.0 * scale**2))
+
+
+def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
+    """Items before the node whose noise is new in the running sum at each count."""
+    earlier = counts & (counts - 1)
+    return np.where(earlier == 0, counts >> 1, earlier) if hybrid else earlier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterScore:
+    """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape.
+
+    Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
+
+    Given the actions, each counter has received known rewards, and each of its releases brings one noisy
+    sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
+    that choose the arms are the same on both tapes and cancel. Scales are read off the releases.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    hybrid: bool
+    gaussian: bool = False
+    vectors: FloatArray | None = None
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        actions = transcripts.actions
+        runs, rounds = actions.shape
+        n_arms = self.first.shape[1]
+        vectors = np.ones((*self.first.shape, 1)) if self.vectors is None else self.vectors
+        items = self.first[:, :, None] * vectors
+        changes = (self.second - self.first)[:, :, None] * vectors
+        released = transcripts.releases.reshape(runs, rounds, vectors.shape[2], -1)
+        ratio = normal_log_ratio if self.gaussian else laplace_log_ratio
+        # row: (cell of a run and an arm) * (rounds + 1) + count; noise on the first tape, shift to the second
+        noise = np.zeros((runs * n_arms * (rounds + 1), vectors.shape[2]))
+        shift = np.zeros_like(noise)
+        sums = np.zeros((runs * n_arms, vectors.shape[2]))
+        counts = np.zeros(runs * n_arms, dtype=np.int64)
+        every = np.arange(runs) * n_arms
+        total = np.zeros(runs)
+        for step in range(rounds):
+            arms = actions[:, step]
+            cell = every + arms
+            count = counts[cell] + 1
+            counts[cell] = count
+            sum_here = sums.take(cell, axis=0) + items[step].take(arms, axis=0)
+            sums[cell] = sum_here
+            here = cell * (rounds + 1) + count
+            noise_here = released[:, step, :, 3] - sum_here
+            shift_here = shift.take(here - 1, axis=0) + changes[step].take(arms, axis=0)
+            noise[here], shift[here] = noise_here, shift_here
+            before = here - count + earlier_counts(self.hybrid, count)
+            moved = shift_here - shift.take(before, axis=0)
+            if moved.any():
+                fresh = noise_here - noise.take(before, axis=0)
+                total += ratio(fresh, moved, released[:, step, :, 4]).sum(axis=1)
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterNoise:
+    """What each release of a counter adds to the noise of the node that ends with it.
+
+    One counter an arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
+    dimension). A node's noise is that of the noisy sum less that of the sum where the node begins. Scales are
+    the promised ones, not those that the releases state.
+    """
+
+    n_arms: int
+    hybrid: bool
+    trunk: float
+    node: float
+    gaussian: bool = False
+    vectors: FloatArray | None = None
+    fair: bool = False
+
+    def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
+        """The nodes that at least half of the runs have."""
+        runs, rounds = seen.actions.shape
+        noise, fair = self._by_count(seen)
+        counts = np.arange(1, rounds + 1)
+        fresh = noise[:, :, counts] - noise[:, :, earlier_counts(self.hybrid, counts)]
+        scale = self._scales(counts)[:, None]
+        uniforms = special.ndtr(fresh / scale) if self.gaussian else laplace_uniforms(fresh, scale)
+        kept = np.isfinite(uniforms[..., 0]).sum(axis=0) * 2 >= runs
+        arm, place = np.nonzero(kept)
+        dimension = noise.shape[3]
+        names = [
+            f"the noisy sum at count {count} of arm {one}"
+            + (f", coordinate {k + 1}" if dimension > 1 else "")
+            for one, count in zip(arm.tolist(), (place + 1).tolist(), strict=True)
+            for k in range(dimension)
+        ]
+        groups, group_names = self._levels(counts[place])
+        return (
+            NodeNoise(
+                uniforms[:, arm, place].reshape(runs, -1),
+                names,
+                np.repeat(groups, dimension),
+                group_names,
+                fair[:, arm, place + 1] if self.fair else np.zeros((0, 0)),
+                [
+                    f"the reward at count {count} of arm {one}"
+                    for one, count in zip(arm.tolist(), (place + 1).tolist(), strict=True)
+                ],
+            ),
+        )
+
+    def _by_count(self, seen: Transcripts) -> tuple[FloatArray, FloatArray]:
+        """Noise of the sums, shape (runs, arms, counts, dimension), and rewards, (runs, arms, counts)."""
+        runs, rounds = seen.actions.shape
+        steps = np.arange(rounds)
+        clipped = np.clip(seen.rewards, 0.0, 1.0)[:, :, None]
+        vectors = np.ones((rounds, self.n_arms, 1)) if self.vectors is None else self.vectors
+        items = clipped * vectors[steps, seen.actions]
+        released = seen.releases[..., 3].reshape(runs, rounds, -1)
+        noise = np.full((runs, self.n_arms, rounds + 1, items.shape[2]), np.nan)
+        fair = np.full((runs, self.n_arms, rounds + 1), np.nan)
+        noise[:, :, 0] = 0.0
+        for arm in range(self.n_arms):
+            pulled = seen.actions == arm
+            run, step = np.nonzero(pulled)
+            count = pulled.cumsum(axis=1)[pulled]
+            sums = np.cumsum(items * pulled[:, :, None], axis=1)
+            noise[run, arm, count] = released[run, step] - sums[run, step]
+            fair[run, arm, count] = seen.rewards[run, step] - FAIR
+        return noise, fair
+
+    def _scales(self, counts: IntArray) -> FloatArray:
+        """Promised scale of the node that ends at each count."""
+        level = np.frexp(counts.astype(np.float64))[1] - 1.0
+        if not self.hybrid:
+            return np.full(counts.shape, self.node)
+        return np.where(counts & (counts - 1) == 0, self.trunk, self.node * level)
+
+    def _levels(self, counts: IntArray) -> tuple[IntArray, list[str]]:
+        """Level of the node at each count: the trunk's are powers of two."""
+        level = np.frexp((counts & -counts).astype(np.float64))[1] - 1
+        most = int(level.max(initial=0)) + 1
+        names = [f"all nodes of level {k} of the tree" for k in range(most)]
+        if self.hybrid:
+            level = np.where(counts & (counts - 1) == 0, most, level)
+            names.append("all noisy sums at powers of two")
+        return level, names
+
+
+def sum_neighbours(counter: str) -> tuple[Neighbours, ...]:
+    """Pairs of trials for counters of rewards, two arms, all rewards 1/2 but those of one round."""
+    rounds = ((7, 0), (7, 2)) if counter == "binary" else ((16, 8), (10, 4))
+    return tuple(counter_pair(horizon, row, counter == "hybrid") for horizon, row in rounds)
+
+
+def counter_pair(
+    horizon: int, row: int, hybrid: bool, gaussian: bool = False, vectors: FloatArray | None = None
+) -> Neighbours:
+    """The pair whose round `row` differs; vectors (horizon, arms, dimension)."""
+    first, second = one_reward_apart(np.full((horizon, ARMS), 0.5), row)
+    return Neighbours(
+        first=Tableau(first, vectors=vectors, reward_range=UNIT_RANGE),
+        second=Tableau(second, vectors=vectors, reward_range=UNIT_RANGE),
+        horizon=horizon,
+        unit="reward",
+        differs=f"the rewards of round {row + 1} are 0 and 1",
+        score=CounterScore(first, second, hybrid, gaussian, vectors),
+    )

@@ -1,0 +1,450 @@
+"""Audits of locally private designs: one participant's report, its noise, and what a server makes of sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from adaptinf.audit.privacy.designs.audited_trial import (
+    FAIR,
+    AuditTrial,
+    NodeNoise,
+    Replayed,
+    audit_trials,
+    outside_rewards,
+)
+from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, record_unit
+from adaptinf.designs.local.bins import LDPBandit
+from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.linear_kernel import LDPLinearTables, report_constants
+from adaptinf.log import AdaptiveLog, LogArrays
+from adaptinf.parameters import OneOf, check, refuse
+from adaptinf.simulation.environments import LinearArms, Tableau
+from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.typing import FloatArray, IntArray
+
+_ARMS, _PARTICIPANTS = 2, 64
+_NARROW = 0.01
+"""A width with which so few noisy reports drop arms and halve bins, in many runs and not in all."""
+_NAME, _GROUP, _VALUE = 1, 2, 3
+NEARLY_PUBLIC = 1e18
+"""Epsilon of auxiliary participants whose noise is below the rounding of their reports."""
+MOST_ARRIVALS = 100_000
+_REACH, _ROOM = 300.0, 1e6
+"""Length of a step, and a radius that no step leaves."""
+
+
+def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
+    """Distribution function of the sum of so many Laplace variables of scale 1, at its own value.
+
+    The tail at x > 0 is e^-x times sum over k below m of x^k / k! times the chance that a negative binomial
+    number of failures before m successes, at one half, is below m - k.
+    """
+    size = np.abs(noise)
+    powers = np.arange(terms)
+    weights = special.betainc(terms, terms - powers, 0.5)
+    log_terms = special.xlogy(powers, size[..., None]) - special.gammaln(powers + 1.0)
+    tail = np.exp(special.logsumexp(log_terms, axis=-1, b=weights) - size)
+    return np.asarray(np.where(noise < 0.0, tail, 1.0 - tail))
+
+
+def _sums(seen: Transcripts) -> FloatArray:
+    """Noisy counts and sums of the first bin, shape (runs, arms, 2)."""
+    found = np.full((seen.actions.shape[0], _ARMS, 2), np.nan)
+    for arm in range(_ARMS):
+        for part in range(2):
+            code = 2 + 3 * arm + 1 + part
+            run, row = np.nonzero((seen.releases[..., _NAME] == code) & (seen.releases[..., _GROUP] == 0))
+            found[run, arm, part] = seen.releases[run, row, _VALUE]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportNoise:
+    """Noise of the noisy counts and sums of a bin that all participants reported on."""
+
+    scale: float
+    fair: bool = False
+
+    def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
+        """A count and a sum an arm."""
+        clipped = np.clip(seen.rewards, 0.0, 1.0)
+        pulled = np.stack([seen.actions == arm for arm in range(_ARMS)], axis=1)
+        true = np.stack([pulled.sum(axis=2), (pulled * clipped[:, None]).sum(axis=2)], axis=2)
+        noise = (_sums(seen) - true).reshape(len(true), -1) / self.scale
+        participants = seen.actions.shape[1]
+        return (
+            NodeNoise(
+                laplace_sum_uniforms(noise, participants),
+                [
+                    f"the {what} of arm {arm}, a sum of {participants} report{'s' * (participants > 1)},"
+                    for arm in range(_ARMS)
+                    for what in ("noisy count", "noisy sum of rewards")
+                ],
+                np.zeros(2 * _ARMS, dtype=np.int64),
+                ["all noisy counts and sums"],
+                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
+                [f"the reward of round {step + 1}" for step in range(participants)],
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinReplay:
+    """Which arms are dropped, and whether the bin is halved, from the noisy counts and sums alone."""
+
+    tables: Any
+
+    def __call__(self, seen: Transcripts) -> tuple[Replayed, ...]:
+        """Active bins and dropped arms after the one check, at the end."""
+        tables, participants = self.tables, float(seen.actions.shape[1])
+        state = np.empty((seen.actions.shape[0], 2))
+        for run, sums in enumerate(_sums(seen).tolist()):
+            state[run] = self._checked(sums, participants)
+        threshold = tables.refinement
+        return (
+            Replayed("the number of bins", seen.outcomes[:, :1], 1.0 + (state[:, 1:] < threshold), "check"),
+            Replayed("the number of arms dropped", seen.outcomes[:, 2:3], state[:, :1], "check"),
+        )
+
+    def _checked(self, sums: list[list[float]], seen: float) -> tuple[float, float]:
+        """Arms dropped, and the smallest radius of those that are left."""
+        tables = self.tables
+        spread = seen / (tables.epsilons[-1] * tables.epsilons[-1])
+        shortfall = math.sqrt(32.0 * tables.width * spread)
+        means, radii = [], []
+        for count, total in sums:
+            radius = math.inf
+            if tables.published:
+                if count != 0.0:
+                    radius = math.sqrt(tables.width * max(spread, count)) / abs(count)
+            elif count > shortfall:
+                variance = tables.width * (64.0 * spread + 0.25 * max(count, 0.0))
+                radius = math.sqrt(variance) / (count - shortfall)
+            means.append(total / count if count != 0.0 else 0.0)
+            radii.append(radius)
+        highest = max(mean - tables.reach * radius for mean, radius in zip(means, radii, strict=True))
+        late = seen >= tables.warm_up
+        left = [
+            radius
+            for mean, radius in zip(means, radii, strict=True)
+            if not (late and highest > mean + tables.reach * radius)
+        ]
+        return float(len(sums) - len(left)), min(left, default=math.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinRatio:
+    """Log-likelihood ratio of one participant's report to the locally private bandit.
+
+    Shapes: first, second (bins, 2).
+    """
+
+    first: FloatArray
+    second: FloatArray
+    groups: tuple[int, ...]
+    codes: tuple[int, int]
+    scale: float
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        columns = transcripts.releases
+        total = np.zeros(columns.shape[0])
+        for place, group in enumerate(self.groups):
+            for part, code in enumerate(self.codes):
+                values = columns[..., 3][(columns[..., 1] == code) & (columns[..., 2] == group)]
+                total += np.abs(values - self.first[place, part]) - np.abs(values - self.second[place, part])
+        return total / self.scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientRatio:
+    """Log-likelihood ratio of one participant's report to the locally private linear bandit.
+
+    The released averages are one-to-one in the report: an arm's are `bases` - `slopes` times its own.
+
+    Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
+    """
+
+    first: FloatArray
+    second: FloatArray
+    bases: FloatArray
+    slopes: FloatArray
+    reporting: tuple[int, ...]
+    intercept: bool
+    scale: float
+
+    def reports(self, transcripts: Transcripts) -> FloatArray:
+        """The participant's report on every arm, shape (runs, arms, parameters)."""
+        n_arms, parameters = self.bases.shape
+        averages = transcripts.releases[..., 3].reshape(-1, n_arms, parameters).copy()
+        if self.intercept:
+            averages[..., :-1] *= 0.5
+            averages[..., -1] += averages[..., :-1].sum(axis=-1)
+        return np.asarray((self.bases - averages) / self.slopes[:, None])
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        reports = self.reports(transcripts)
+        total = np.zeros(reports.shape[0])
+        for arm in self.reporting:
+            distances = [
+                np.abs(reports[:, arm] - side[arm]).max(axis=1) for side in (self.first, self.second)
+            ]
+            total += distances[0] - distances[1]
+        return total / self.scale
+
+
+def one_participant(context: tuple[float, ...], paying: int) -> Classification:
+    """A trial with a single participant, of two arms of which one pays 1."""
+    import pandas as pd
+
+    names = _names(len(context))
+    frame = pd.DataFrame({**dict(zip(names, ([x] for x in context), strict=True)), "arm": [paying]})
+    return Classification(frame, "arm", names, order="given", arms=[0, 1])
+
+
+def public_log(contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> AuxiliaryLog:
+    """Auxiliary participants who bring a design into a known state: they add no noise to speak of."""
+    columns = dict(zip(_names(contexts.shape[1]), contexts.T, strict=True))
+    arrays = LogArrays(
+        action=arms,
+        reward=rewards,
+        propensity=None,
+        propensities=None,
+        batch=None,
+        phase=None,
+        randomised=None,
+        context=columns,
+    )
+    log = AdaptiveLog.from_arrays(
+        arrays, arms=(0, 1), reward_range=(0.0, 1.0), propensity_status="absent", adaptive_rounds=0
+    )
+    return AuxiliaryLog(log, epsilon=NEARLY_PUBLIC)
+
+
+def _names(dimension: int) -> list[str]:
+    return [f"x{k}" for k in range(1, dimension + 1)]
+
+
+def arrivals_to_drop(width: float, published: bool) -> int:
+    """Noiseless arrivals an arm after which an arm that never pays is dropped for one that always does."""
+    if not published:
+        return math.floor(width) + 2
+    arrivals = 1
+    while arrivals <= 32.0 * math.log2(2.0 * arrivals):
+        arrivals *= 2
+    return arrivals
+
+
+def arrivals_to_halve(width: float, refinement: float, published: bool) -> float:
+    """Noiseless arrivals an arm after which the unit interval is halved, too; inf where it never is."""
+    if published:
+        return arrivals_to_drop(width, published)
+    if refinement == 0.0:
+        return math.inf
+    return max(arrivals_to_drop(width, published), math.floor(width / (16.0 * refinement**2)) + 2)
+
+
+def lessons(intercept: bool) -> tuple[AuxiliaryLog, tuple[float, ...], tuple[float, ...]]:
+    """What teaches a linear design to predict 1 for arm 0 at one context and 0 for both arms at another."""
+    if intercept:
+        contexts, arms, rewards = [[1.0], [0.25], [0.0]], [0, 0, 1], [1.0, 0.0, 0.0]
+        high: tuple[float, ...] = (1.0,)
+        low: tuple[float, ...] = (0.0,)
+    else:
+        contexts = [[1.0, 1.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
+        arms, rewards = [0, 0, 0, 1], [1.0, 0.0, 0.0, 0.0]
+        high, low = (1.0, 1.0), (0.0, 1.0)
+    return public_log(np.array(contexts), np.array(arms), np.array(rewards)), high, low
+
+
+def gradient_ratio(
+    tables: LDPLinearTables,
+    constants: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    records: tuple[tuple[tuple[float, ...], int], tuple[tuple[float, ...], int]],
+) -> GradientRatio:
+    """The ratio for a first participant with one of two records: a context, and which arm would pay."""
+    iterates, averages, rates, shares = constants
+    warm = tables.warm_up > 0
+    gradients = []
+    for context, paying in records:
+        regressors = np.array([*(2.0 * x - 1.0 for x in context), 1.0] if tables.intercept else context)
+        arm = 0 if warm else int(np.argmax(averages @ regressors))
+        predictor = float(iterates[arm] @ regressors)
+        mean = 1.0 / (1.0 + math.exp(-predictor)) if tables.logistic else min(max(predictor, 0.0), 1.0)
+        gradient = np.zeros_like(iterates)
+        gradient[arm] = (mean - float(paying == arm)) * regressors
+        gradients.append(gradient)
+    return GradientRatio(
+        first=gradients[0],
+        second=gradients[1],
+        bases=averages + shares[:, None] * (iterates - averages),
+        slopes=shares * rates,
+        reporting=(0,) if warm else tuple(range(tables.n_arms)),
+        intercept=tables.intercept,
+        scale=float(tables.scales[-1]),
+    )
+
+
+@neighbouring_trials.register
+def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """Neighbouring trials of a single participant, whose report is released as it is.
+
+    The participant comes after public auxiliary data that leave one arm in each of two bins. They are in one
+    bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where the
+    parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ in
+    the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
+    """
+    unit = record_unit(unit)
+    problems = OneOf("record", "reward")("unit", unit)
+    published = design.calibration == "published"
+    fewest = arrivals_to_drop(design.width, published)
+    if fewest > MOST_ARRIVALS:
+        problems.append("width must be smaller: with this one no arm is dropped in any short trial")
+    refuse("neighbouring_trials", problems)
+    arrivals = arrivals_to_halve(design.width, design.refinement, published)
+    halved = design.max_bins > 1 and arrivals <= MOST_ARRIVALS
+    size = int(arrivals) if halved else fewest
+    arms = np.arange(2 * size) % 2
+    public = public_log(np.full((2 * size, 1), 0.25), arms, (1 - arms).astype(np.float64))
+    max_bins = 2 if halved else 1
+    run = replace(design, auxiliary=(public,), check_every=2 * size, max_bins=max_bins)
+    moved = halved and unit == "record"
+    first, second = np.zeros((max_bins, 2)), np.zeros((max_bins, 2))
+    first[0] = 1.0
+    second[1 if moved else 0] = (1.0, 1.0) if moved else (1.0, 0.0)
+    scale = LDPBandit.report_sensitivity / design.epsilon
+    score = BinRatio(first, second, (1, 2) if halved else (0,), (3, 4), scale)
+    pair = Neighbours(
+        one_participant((0.25,), 0),
+        one_participant((0.75 if moved else 0.25,), 0 if moved else 1),
+        horizon=1,
+        unit=unit,
+        differs="a participant is in one bin or in the other" if moved else "a reward is 1 or 0",
+        score=score,
+        score_name="the log-likelihood ratio of the participant's report",
+        hidden=(0,) if unit == "record" else (),
+        design=run,
+    )
+    return (pair,)
+
+
+@audit_trials.register
+def bin_trials(design: LDPBandit) -> tuple[AuditTrial, ...]:
+    """One check after 64 participants, rewards beyond [0, 1] or 0/1; after two; and after a single one."""
+    scale = LDPBandit.report_sensitivity / float(design.epsilon)
+    sizes: dict[str, Any] = {} if design.calibration == "published" else {"width": _NARROW}
+    trials = []
+    for participants, fair in ((_PARTICIPANTS, False), (_PARTICIPANTS, True), (2, False), (1, False)):
+        run = replace(design, auxiliary=(), check_every=participants, max_bins=2, **sizes)
+        contexts = np.linspace(0.05, 0.95, participants)[:, None]
+        env: Any = Tableau(outside_rewards(participants, _ARMS), vectors=contexts)
+        if fair:
+            middle = np.full((participants, 1), FAIR)
+            env = LinearArms([[1.0], [1.0]], contexts=middle, shared=True, rewards="bernoulli")
+        tables = run.program(env, participants, recording=True).tables
+        paid = "rewards by fair coins" if fair else "rewards in and beyond [0, 1]"
+        people = f"{participants} participant{'s' * (participants > 1)}"
+        words = f"{people}, one check of arms and bins, {paid}"
+        noise = ReportNoise(scale, fair)
+        trials.append(AuditTrial(words, env, participants, BinReplay(tables), noise, run))
+    return tuple(trials)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientNoise:
+    """Noise of a participant's report on each arm: a Gamma size times a uniform point of a cube."""
+
+    ratio: GradientRatio
+    scale: float
+
+    def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
+        """The largest coordinate of each arm's noise, which is independent; and each coordinate's law."""
+        noise = (self.ratio.reports(seen) - self.ratio.first) / self.scale
+        parameters = noise.shape[2]
+        arms = list(self.ratio.reporting)
+        noise = noise[:, arms]
+        largest = special.gammainc(parameters, np.abs(noise).max(axis=2))
+        size = np.abs(noise)
+        beyond = special.gammaincc(parameters + 1, size) - size / parameters * special.gammaincc(
+            parameters, size
+        )
+        each = np.where(noise < 0.0, 0.5 * beyond, 1.0 - 0.5 * beyond)
+        return (
+            NodeNoise(
+                largest,
+                [f"the size of a report on arm {arm}" for arm in arms],
+                np.zeros(len(arms), dtype=np.int64),
+                ["the sizes of all reports"],
+            ),
+            NodeNoise(
+                each.reshape(len(each), -1),
+                [f"coordinate {k + 1} of a report on arm {arm}" for arm in arms for k in range(parameters)],
+                np.zeros(len(arms) * parameters, dtype=np.int64),
+                ["all coordinates of reports"],
+                independent=False,
+            ),
+        )
+
+
+def report_trial(pair: Neighbours, scale: float) -> AuditTrial:
+    """The participant of one of the neighbouring trials, whose report can be read off what is released."""
+    ratio: Any = pair.score
+    stage = "warm-up" if len(ratio.reporting) == 1 else "greedy stage"
+    noise = GradientNoise(ratio, scale)
+    words = f"one participant of the {stage}"
+    return AuditTrial(words, pair.first, pair.horizon, noise=noise, design=pair.design)
+
+
+@neighbouring_trials.register
+def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """Neighbouring trials of a single participant, whose report can be read off what is released.
+
+    In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with which the
+    reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or has the first
+    context, and the reward is 0 or 1. Steps and radius are such that the parameters stay within the ball:
+    then they are a one-to-one function of the report.
+    """
+    unit = record_unit(unit)
+    check("neighbouring_trials", unit=(unit, OneOf("record", "reward")))
+    return _one_report(design, unit, 0), _one_report(design, unit, 1)
+
+
+def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
+    """A participant of either stage."""
+    public, high, low = lessons(design.intercept)
+    run = replace(design, auxiliary=(public,), warm_up=warm_up, radius=_ROOM, step=_REACH / _ROOM)
+    tables = run.tables(2, len(high), 1)
+    pulled_at_low = 1 - warm_up
+    first = (high, 1)
+    second = (low, pulled_at_low) if unit == "record" else (high, 0)
+    told = "another context and another reward" if unit == "record" else "reward 0 or 1"
+    return Neighbours(
+        one_participant(*first),
+        one_participant(*second),
+        horizon=1,
+        unit=unit,
+        differs=f"a participant of the {'warm-up' if warm_up else 'greedy stage'} has {told}",
+        score=gradient_ratio(tables, report_constants(tables), (first, second)),
+        score_name="the log-likelihood ratio of the participant's report",
+        hidden=(0,) if unit == "record" else (),
+        design=run,
+    )
+
+
+@audit_trials.register
+def gradient_trials(design: LDPLinear) -> tuple[AuditTrial, ...]:
+    """The noise of a report is tested.
+
+    The server's parameters after each report are no releases, so that nothing can be recomputed from them; a
+    participant's arm is their own.
+    """
+    scale = LDPLinear.report_sensitivity / float(design.epsilon)
+    return tuple(report_trial(pair, scale) for pair in neighbouring_trials(design))

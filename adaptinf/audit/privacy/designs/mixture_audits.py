@@ -1,0 +1,161 @@
+"""Audits of mixtures: the trials of the design that is mixed, with rounds that are overridden."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
+from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
+from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore, first_epoch
+from adaptinf.audit.privacy.designs.neighbours import (
+    UNIT_RANGE,
+    Neighbours,
+    neighbouring_trials,
+    one_reward_apart,
+)
+from adaptinf.designs.mixture import Mixture
+from adaptinf.errors import ParameterError
+from adaptinf.simulation.environments import Environment, Tableau
+from adaptinf.simulation.replicate import Program
+from adaptinf.typing import FloatArray, IntArray
+
+_SPREAD = 6.0
+"""Standard deviations of the number of overrides that the trial has rounds for."""
+_LONGER, _ROUNDS = 16, 4_096
+_SELDOM = 0.05
+
+
+@neighbouring_trials.register
+def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neighbours, ...]:
+    """The neighbouring trials of the design that is mixed.
+
+    With the design's own scores, which stay exact where the design learns from the arm that was pulled,
+    PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
+    that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
+    score leaves the overridden rounds out. Other scores take no notice of overrides and say so: an audit's
+    bound is as valid, but lower. A design in epochs is refused if nearly all rounds are overridden.
+    """
+    return tuple(_with_overrides(mixture, pair) for pair in neighbouring_trials(mixture.design, unit))
+
+
+@audit_trials.register
+def mixture_trials(mixture: Mixture) -> tuple[AuditTrial, ...]:
+    """The trials of the design; an audit leaves overridden rounds out, or counts them, as the design does."""
+    return tuple(_overridden(mixture, trial) for trial in audit_trials(mixture.design))
+
+
+def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
+    """The trial for a mixture: what it runs is wrapped too, and its parts know an override."""
+    code = mixture.program(trial.environment, trial.horizon, recording=False).n_statuses - 1
+    run = mixture.design if trial.design is None else trial.design
+    return dataclasses.replace(
+        trial,
+        replay=_with_status(trial.replay, code),
+        noise=_with_status(trial.noise, code),
+        design=dataclasses.replace(mixture, design=run),
+    )
+
+
+def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
+    """The pair for a mixture: what it runs is wrapped too, and an inexact score says so."""
+    if isinstance(pair.score, (EpochMeanScore, MomentScore)):
+        program = mixture.program(pair.first, pair.horizon, recording=False)
+        opening = first_epoch(mixture.design, pair.first.n_arms, pair.horizon)
+        longer = _stretched_neighbours(pair, opening, mixture._share, program.n_statuses - 1)
+        planned = _Planned(mixture.design, mixture.exploration, mixture.decay, pair.horizon)
+        return dataclasses.replace(longer, design=planned)
+    if pair.design is not None:
+        pair = dataclasses.replace(pair, design=dataclasses.replace(mixture, design=pair.design))
+    if isinstance(pair.score, CounterScore):
+        return pair
+    return dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
+
+
+def _with_status(part: Any, code: int) -> Any:
+    """A part of a trial that knows the status of overridden rounds, where it needs to."""
+    return dataclasses.replace(part, override=code) if hasattr(part, "override") else part
+
+
+@dataclass(frozen=True, repr=False)
+class _Planned(Mixture):
+    """A mixture whose design plans for fewer rounds than there are, as some are overridden."""
+
+    budget: int = 1
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        program = super().program(environment, self.budget, recording=recording, by_rounds=by_rounds)
+        return dataclasses.replace(program, share=self._share(horizon))
+
+    def __repr__(self) -> str:
+        own = Mixture(self.design, self.exploration, self.decay)
+        return f"{own!r}, its design planning for {self.budget} rounds"
+
+
+def _stretched_neighbours(
+    pair: Neighbours,
+    opening: IntArray,
+    share: Callable[[int], FloatArray],
+    override: int,
+) -> Neighbours:
+    """A design's trials with rounds added, as an epoch skips overridden rounds; so does the score."""
+    score = pair.score
+    assert isinstance(score, (EpochMeanScore, MomentScore))
+    shares = share(max(_LONGER * pair.horizon, _ROUNDS))
+    kept = np.cumsum(1.0 - shares)
+    certain = kept - _SPREAD * np.sqrt(np.cumsum(shares * (1.0 - shares)))
+    enough = np.flatnonzero(certain >= pair.horizon)
+    place = int(np.flatnonzero((score.first != score.second).any(axis=1))[0])
+    row, chance = _likeliest_round(opening, place, shares)
+    if not enough.size or chance < _SELDOM:
+        raise ParameterError(
+            "neighbouring_trials",
+            [
+                "exploration overrides so many rounds that the design's releases would show nothing: audit "
+                "the design itself, as overrides cost no privacy"
+            ],
+        )
+    horizon = int(enough[0]) + 1
+    rewards = score.first.copy()
+    rewards[place] = rewards[place + 1 if place + 1 < opening.size else max(place - 1, 0)]
+    clock = np.maximum.accumulate(np.clip(np.floor(certain[:horizon]), 0, pair.horizon - 1))
+    first, second = one_reward_apart(rewards[clock.astype(np.int64)], row)
+    if isinstance(score, EpochMeanScore):
+        score = dataclasses.replace(score, first=first, second=second, row=row, override=override)
+    else:
+        score = dataclasses.replace(score, first=first, second=second, override=override)
+    shown = pair.horizon - len(pair.hidden)
+    return dataclasses.replace(
+        pair,
+        first=Tableau(first, reward_range=UNIT_RANGE),
+        second=Tableau(second, reward_range=UNIT_RANGE),
+        horizon=horizon,
+        differs=f"the rewards of round {row + 1} are 0 and 1",
+        score=score,
+        hidden=tuple(range(horizon - shown)),
+    )
+
+
+def _likeliest_round(opening: IntArray, place: int, shares: FloatArray) -> tuple[int, float]:
+    """The round likeliest to be one of the uninterrupted pulls of an arm around a place; the probability."""
+    others = np.flatnonzero(opening != opening[place])
+    begin = int(others[others < place].max(initial=-1)) + 1
+    end = int(others[others > place].min(initial=opening.size))
+    row, chance = 0, 0.0
+    pulls = np.zeros(end)  # probability of each number of rounds so far that were not overridden
+    pulls[0] = 1.0
+    for step, overridden in enumerate(shares):
+        here = float((1.0 - overridden) * pulls[begin:end].sum())
+        if here > chance:
+            row, chance = step, here
+        if chance > pulls.sum():
+            break
+        pulls[1:] = overridden * pulls[1:] + (1.0 - overridden) * pulls[:-1]
+        pulls[0] *= overridden
+    return row, chance

@@ -1,1 +1,0 @@
-"""Likelihood ratios and noise of what counters and epochs release, for audits."""

@@ -1,0 +1,156 @@
+"""Noise as a mechanism drew it, and the exact laws that it is held against.
+
+Every law here is one of whole numbers. A draw stands for an interval of its distribution function, from
+P(K < k) to P(K <= k), in which a uniform number can be thought of: these are independent where the draws
+are. A test that takes the end of the interval that speaks for the noise is exact at every scale. The middle
+of the interval is the uniform number's mean given the draw, so that what bounds exponential moments of the
+one bounds those of the other (Jensen).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from adaptinf.typing import FloatArray, IntArray
+
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+_TABLED, _WIDTHS = 512.0, 40
+"""Up to this scale sums give the normal law; above, its error of 1 / (24 scale^2) is far below any test's."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Whole-number noise in the order in which it was drawn.
+
+    Parameters
+    ----------
+    units : ndarray of int64, shape (n,)
+        The draws.
+    scales : ndarray of shape (n,)
+        Their stated scales, in the same units.
+    runs : ndarray of shape (n,)
+        Number of the run, session or file that each is of, from 0; all draws of a run stand together.
+    places : ndarray of shape (n,)
+        Which node of its run each is; nodes of one name have one number in all runs.
+    names : sequence of str
+        Of the places.
+    law : {"laplace", "gaussian"}
+        Of the noise.
+    coins : ndarray of shape (n, lags), optional
+        Outcomes of fair coins less 1/2 about the round of each draw, NaN where there is none.
+    before : int
+        How many of these columns are of the round itself and of earlier ones.
+    own : ndarray of shape (n,), optional
+        1/2 where more than half of the coins that entered a node show 1, -1/2 where fewer do, else 0.
+    run_names : sequence of str, optional
+        Of the runs, by default "run 1", ...
+    """
+
+    units: IntArray
+    scales: FloatArray
+    runs: IntArray
+    places: IntArray
+    names: Sequence[str]
+    law: str = LAPLACE
+    coins: FloatArray | None = None
+    before: int = 0
+    own: FloatArray | None = None
+    run_names: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return self.units.size
+
+    def name(self, at: int) -> str:
+        """The node of a draw, and its run where there are several."""
+        node, run = self.names[int(self.places[at])], int(self.runs[at])
+        if self.runs[-1] == self.runs[0]:
+            return node
+        return f"{node} of {self.run_names[run] if self.run_names else f'run {run + 1}'}"
+
+
+class Intervals(NamedTuple):
+    """What draws stand for, each of shape (n,).
+
+    `low`, `high`: ends of the interval of the distribution function; `beyond`, `reached`: -log of the chance
+    of a larger size, and of one at least as large; `middle`, `size`: middles of the intervals of the number
+    and of its size, less 1/2; `most`: the probability of the likeliest whole number, 0.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    beyond: FloatArray
+    reached: FloatArray
+    middle: FloatArray
+    size: FloatArray
+    most: FloatArray
+
+
+def intervals(draws: Draws) -> Intervals:
+    """The intervals of draws by their stated scales."""
+    sizes = np.abs(draws.units)
+    if draws.law == LAPLACE:
+        inverse = 1.0 / draws.scales
+        tail = np.log1p(np.exp(-inverse))
+        reached = np.where(sizes > 0, sizes * inverse + tail - math.log(2.0), 0.0)
+        beyond = (sizes + 1.0) * inverse + tail - math.log(2.0)
+    else:
+        reached, beyond = _normal_sizes(sizes, draws.scales)
+    larger, least = np.exp(-beyond), np.exp(-reached)
+    negative, positive = draws.units < 0, draws.units > 0
+    low = np.where(negative, 0.5 * larger, np.where(positive, 1.0 - 0.5 * least, 0.5 * larger))
+    high = np.where(negative, 0.5 * least, np.where(positive, 1.0 - 0.5 * larger, 1.0 - 0.5 * larger))
+    size = 0.5 - 0.5 * (larger + least)
+    most = probability(draws, np.zeros(len(draws)))
+    return Intervals(low, high, beyond, reached, 0.5 * (low + high) - 0.5, size, most)
+
+
+def _normal_sizes(sizes: IntArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """-log of the chances of a size at least as large, and of a larger one, shape (n,) each."""
+    reached, beyond = np.zeros(sizes.size), np.zeros(sizes.size)
+    for scale in np.unique(scales).tolist():
+        mine = scales == scale
+        few = sizes[mine].astype(np.float64)
+        if scale > _TABLED:
+            at_least = math.log(2.0) + special.log_ndtr(-(few - 0.5) / scale)
+            reached[mine] = np.where(few > 0, -at_least, 0.0)
+            beyond[mine] = -math.log(2.0) - special.log_ndtr(-(few + 0.5) / scale)
+            continue
+        most = math.ceil(_WIDTHS * scale) + 1
+        weights = np.exp(-0.5 * (np.arange(most + 1) / scale) ** 2)
+        weights[1:] *= 2.0
+        upper = np.cumsum(weights[::-1])[::-1] / weights.sum()
+        with np.errstate(divide="ignore"):
+            tails = -np.log(np.append(upper, 0.0))
+        place = np.minimum(sizes[mine], most)
+        reached[mine], beyond[mine] = tails[place], tails[place + 1]
+    return np.maximum(reached, 0.0), beyond
+
+
+def probability(draws: Draws, values: FloatArray) -> FloatArray:
+    """Probability of a value, shape (n,), by the scale of each draw."""
+    inverse = 1.0 / draws.scales
+    if draws.law == LAPLACE:
+        return np.asarray(np.tanh(0.5 * inverse) * np.exp(-np.abs(values) * inverse))
+    return np.asarray(np.exp(-0.5 * (values * inverse) ** 2) / _normalisers(draws.scales))
+
+
+def multiple_probability(draws: Draws, step: int) -> FloatArray:
+    """Probability of a multiple of a whole step, shape (n,): no other remainder is likelier."""
+    if draws.law == LAPLACE:
+        return np.asarray(np.tanh(0.5 / draws.scales) / np.tanh(0.5 * step / draws.scales))
+    return _normalisers(draws.scales / step) / _normalisers(draws.scales)
+
+
+def _normalisers(scales: FloatArray) -> FloatArray:
+    """Sum of exp(-k^2 / (2 scale^2)) over all whole k, by its own series or by Poisson's."""
+    terms = np.arange(1.0, 8.0)[:, None]
+    own = 1.0 + 2.0 * np.exp(-0.5 * (terms / np.minimum(scales, 1.0)) ** 2).sum(axis=0)
+    wide = np.maximum(scales, 1.0)
+    dual = 1.0 + 2.0 * np.exp(-2.0 * (math.pi * terms * wide) ** 2).sum(axis=0)
+    return np.asarray(np.where(scales < 1.0, own, math.sqrt(2.0 * math.pi) * wide * dual))
