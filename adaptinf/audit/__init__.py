@@ -14,6 +14,8 @@ from adaptinf.audit.planning.detection import Power, power
 from adaptinf.audit.planning.size_table import SampleSize
 from adaptinf.audit.planning.sizes import sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.coupling.coupled import coupled
+from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
 from adaptinf.audit.privacy.designs import (
     AuditTrial,
     Neighbours,
@@ -41,6 +43,8 @@ __all__ = [
     "AnalysisError",
     "AuditTrial",
     "CountStability",
+    "Coupled",
+    "CoupledPair",
     "Coverage",
     "DecorrelationRidge",
     "EpsilonLowerBound",
@@ -61,6 +65,7 @@ __all__ = [
     "Study",
     "WeightedRandomizationTest",
     "audit_trials",
+    "coupled",
     "coverage",
     "coverage_from_tallies",
     "decorrelation_ridge",

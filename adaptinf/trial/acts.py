@@ -14,6 +14,7 @@ from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome, Session
 from adaptinf.sessions.erasing import erased_steps, forget, keys_of
 from adaptinf.sessions.keeping import answered, decision_of, has_key, keep_key, memory_of, remove_again
+from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.requests import identity, plain
 from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
@@ -39,9 +40,9 @@ class Acts:
     copied = False
     """Whether the file is a copy that nothing may change: set by whoever asks for a change."""
 
-    def __init__(self, path: str, first: Entry, design: Design, mark: Mark) -> None:
+    def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
         self.path, self.declared, self.design, self._mark = path, first, design, mark
-        self.nodes = Nodes(path)
+        self.nodes = Nodes(path, draw)
         self.session, self._coins = session_of(first, design, self.nodes)
         self.state, self.reason = OPEN, ""
         self.acts: list[Entry] = []

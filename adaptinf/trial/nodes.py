@@ -12,7 +12,7 @@ from adaptinf.errors import JournalError
 from adaptinf.guarantee import sequential
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Count, refuse
-from adaptinf.sessions.releasing import draw_node
+from adaptinf.sessions.releasing import Draw, draw_node
 from adaptinf.trial.journal import Entry
 
 NODE = "node"
@@ -20,10 +20,13 @@ NODE = "node"
 
 
 class Nodes:
-    """Where the noise of a trial comes from: from its journal while rows are followed, then from OpenDP."""
+    """Where the noise of a trial comes from: its journal while rows are followed, then OpenDP.
 
-    def __init__(self, path: str) -> None:
-        self._path, self._following = path, False
+    An audit gives it in OpenDP's place.
+    """
+
+    def __init__(self, path: str, draw: Draw | None = None) -> None:
+        self._path, self._draw, self._following = path, draw, False
         self._waiting: list[Entry] = []
         self._fresh: list[Entry] = []
 
@@ -32,7 +35,8 @@ class Nodes:
         if not self._following:
             if self._waiting:
                 raise JournalError(self._path, "its last rows are missing")
-            self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": draw_node(name, scale)})
+            units = (self._draw or draw_node)(name, scale)
+            self._fresh.append({"kind": NODE, NODE: name, "scale": scale, "units": units})
             entry = self._fresh[-1]
         elif not self._waiting or (self._waiting[0][NODE], self._waiting[0]["scale"]) != (name, scale):
             raise JournalError(self._path, f"it has no row for the noise of {name}")

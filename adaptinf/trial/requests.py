@@ -12,6 +12,7 @@ from typing import TypeVar
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
 from adaptinf.sessions.erasing import erased_steps
+from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED
 from adaptinf.trial.journal import FAILURES, Entry, Journal
@@ -28,8 +29,8 @@ _Answer = TypeVar("_Answer")
 class Requests:
     """A journal and what it tells, in one process; threads wait for each other."""
 
-    def __init__(self, journal: Journal, design: Design | None) -> None:
-        self.journal, self._design = journal, design
+    def __init__(self, journal: Journal, design: Design | None, draw: Draw | None = None) -> None:
+        self.journal, self._design, self._draw = journal, design, draw
         self._replay: Replay | None = None
         self._snapshots, self._sealing = Snapshots(journal), Sealing(journal)
         self._kept, self._stale, self._copied = 0, False, True
@@ -186,7 +187,7 @@ class Requests:
         return self._replay
 
     def _begun(self, path: str, first: Entry) -> Replay:
-        return Replay(path, first, design_of(path, first, self._design), self._sealing.mark)
+        return Replay(path, first, design_of(path, first, self._design), self._sealing.mark, self._draw)
 
     def _check_secrets(self, path: str, replay: Replay) -> None:
         """Each participant has a secret, but for those who were erased."""

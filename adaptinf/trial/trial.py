@@ -16,7 +16,8 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
-from adaptinf.trial.journal import Journal
+from adaptinf.sessions.releasing import Draw
+from adaptinf.trial.journal import Entry, Journal
 from adaptinf.trial.nodes import as_restored
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
@@ -112,6 +113,11 @@ class Trial(Operations):
                 AdaptinfWarning,
                 stacklevel=2,
             )
+        return cls._begun(place, first, design)
+
+    @classmethod
+    def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
+        """A trial in a new file, of this first entry; an audit gives the noise, which OpenDP draws else."""
         journal = Journal(place, create=True)
         try:
             journal.start({"kind": "create", "time": now(), **first}, Sealing(journal).start)
@@ -119,7 +125,7 @@ class Trial(Operations):
             journal.close()
             raise
         journal.close()
-        return cls.open(place, design)
+        return cls._opened(place, design, draw)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], design: Design | None = None) -> Trial:
@@ -151,12 +157,15 @@ class Trial(Operations):
         AdaptinfWarning
             If the snapshot is damaged: every decision was made again then.
         """
-        place = _place("Trial.open", path)
+        return cls._opened(_place("Trial.open", path), design)
+
+    @classmethod
+    def _opened(cls, place: Path, design: Design | None, draw: Draw | None = None) -> Trial:
         journal = Journal(place)
         try:
             if not journal.holds_trial():
                 raise FileError(str(place), "read", "it holds no trial")
-            requests = Requests(journal, design)
+            requests = Requests(journal, design, draw)
             requests.read(lambda _: None)
             requests.keep()
         except BaseException:

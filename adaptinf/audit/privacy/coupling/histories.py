@@ -1,0 +1,206 @@
+"""What happens in a live trial, participant by participant, and what one of them can have had otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adaptinf.typing import FloatArray
+
+KINDS = ("value", "context", "early", "late", "never", "amended", "erased")
+"""What neighbours can differ in: an outcome or context that is another one; an outcome that comes earlier,
+later or never, or is corrected; a participant who is erased."""
+NEVER = -1
+"""Delay of an outcome that is never recorded."""
+ASSIGN, RECORD, LOSE, AMEND, ERASE = "assign", "record", "lose", "amend", "erase"
+_OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
+_RARE, _CORRECTED = 0.08, 0.3125
+ENDS, OUTSIDE, INSIDE = range(3)
+"""What the neighbour's outcome is: the other end of the range, beyond it, or a number inside."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a trial is declared to be, and how many participants come; its guarantee is for the horizon.
+
+    Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
+    is recorded at once.
+    """
+
+    arms: tuple[Any, ...]
+    horizon: int
+    rounds: int
+    window: int | None
+    features: tuple[Any, ...] | None = None
+    dimension: int | None = None
+    per_arm: bool = False
+    reward_range: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def declared(self) -> tuple[Any, Any, Any, Any, Any]:
+        """What participants are declared to be."""
+        return self.arms, self.features, self.dimension, self.per_arm, self.reward_range
+
+    @property
+    def block(self) -> int:
+        """Participants in a block; outcomes that come one block later are still in time."""
+        return 1 if self.window is None else min(max((self.window + 1) // 2, 1), 16)
+
+    @property
+    def punctual(self) -> int:
+        """The most blocks that an outcome may be late and still be in time."""
+        return 0 if self.window is None or self.window < 2 * self.block - 1 else 1
+
+    @property
+    def overdue(self) -> int:
+        """Blocks after which an outcome is late for certain."""
+        return 0 if self.window is None else self.window // self.block + 1
+
+    @property
+    def latest(self) -> int:
+        """Participants whose windows end before the last participant comes."""
+        return max(self.rounds - (self.overdue + 2) * self.block, 1)
+
+
+@dataclass(frozen=True)
+class History:
+    """Potential outcomes and contexts, and when what is told; by step, counted from 0.
+
+    Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
+    blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
+    """
+
+    rewards: FloatArray
+    contexts: Any
+    delays: tuple[int, ...]
+    amended: Mapping[int, tuple[float, int]] = field(default_factory=dict)
+    erased: Mapping[int, int] = field(default_factory=dict)
+
+    def events(self, terms: Terms) -> Iterator[tuple[str, list[int]]]:
+        """What happens, in order: a kind and the participants whom it happens to at a time."""
+        rounds, block = len(self.delays), terms.block
+        last = (rounds - 1) // block
+        waiting: dict[int, list[tuple[str, int]]] = {}
+
+        def later(step: int, blocks: int, kind: str) -> None:
+            waiting.setdefault(min(step // block + blocks, last), []).append((kind, step))
+
+        for step, delay in enumerate(self.delays):
+            gone = self.erased.get(step)
+            if delay == NEVER:
+                if terms.window is None:
+                    later(step, 0, LOSE)
+            elif gone is None or delay < gone:
+                later(step, delay, RECORD)
+        for step, (_, blocks) in self.amended.items():
+            later(step, blocks, AMEND)
+        for step, blocks in self.erased.items():
+            later(step, blocks, ERASE)
+        for number in range(last + 1):
+            yield ASSIGN, list(range(number * block, min((number + 1) * block, rounds)))
+            happened = waiting.get(number, [])
+            for kind in (RECORD, LOSE, AMEND, ERASE):
+                if steps := [step for what, step in happened if what == kind]:
+                    yield kind, steps
+
+
+@dataclass(frozen=True)
+class NeighbouringHistory:
+    """A history that differs in one participant, what in, and how in words."""
+
+    kind: str
+    history: History
+    step: int
+    words: str
+
+
+def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
+    """A history in which a participant has an outcome of at least 1, in time, that an audit will change.
+
+    Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must not
+    hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or are
+    corrected, for `moved` of another kind.
+    """
+    shape = terms.rounds, len(terms.arms)
+    if moved == OUTSIDE:
+        rewards = rng.choice(_OUTSIDE, shape)
+    elif moved == INSIDE:
+        rewards = rng.random(shape)
+    else:
+        rewards = (rng.random(shape) < 0.5).astype(np.float64)
+    rewards[step] = 4.0 if moved == OUTSIDE else 1.0
+    delays = np.zeros(terms.rounds, dtype=np.int64)
+    amended: dict[int, tuple[float, int]] = {}
+    if terms.window is not None:
+        delays = rng.integers(0, terms.punctual + 1, terms.rounds)
+        luck = np.full(terms.rounds, 0.5) if moved == ENDS else rng.random(terms.rounds)
+        delays[luck < _RARE] = terms.overdue
+        delays[luck < _RARE / 2.0] = NEVER
+        for place in np.flatnonzero((luck > 1.0 - _RARE) & (delays >= 0)).tolist():
+            amended[place] = _CORRECTED, int(delays[place]) + 1
+        delays[step] = terms.punctual
+        amended.pop(step, None)
+    return History(rewards, _contexts(terms, rng), tuple(delays.tolist()), amended)
+
+
+def _contexts(terms: Terms, rng: np.random.Generator) -> Any:
+    """Contexts as they are told: codes of labels, vectors in the unit ball, or None."""
+    if terms.features is not None:
+        return rng.integers(0, len(terms.features), terms.rounds)
+    if terms.dimension is None:
+        return None
+    vectors = rng.standard_normal((terms.rounds, len(terms.arms), terms.dimension))
+    vectors *= (0.999 * rng.random(vectors.shape[:2]) ** 0.5 / np.linalg.norm(vectors, axis=2))[..., None]
+    return vectors if terms.per_arm else vectors[:, 0]
+
+
+def neighbour(
+    base: History, terms: Terms, kind: str, step: int, moved: int, rng: np.random.Generator
+) -> NeighbouringHistory:
+    """The history that differs in one participant, in a way that is called a kind of `KINDS`."""
+    who = f"participant {step + 1}"
+    if kind in ("value", "context"):
+        rewards, words = _other_rewards(base.rewards, step, moved, rng)
+        history = replace(base, rewards=rewards)
+        if kind == "context":
+            contexts = base.contexts.copy()
+            contexts[step] = (contexts[step] + 1) % len(terms.features or (0,))
+            history, words = replace(history, contexts=contexts), f"{words}, and another context"
+        return NeighbouringHistory(kind, history, step, f"{who} has {words}")
+    if kind == "amended":
+        blocks = base.delays[step] + (0 if moved == ENDS else terms.overdue)
+        history = replace(base, amended={**base.amended, step: (0.0, blocks)})
+        return NeighbouringHistory(kind, history, step, f"the outcome of {who} is amended to 0")
+    if kind == "erased":
+        by_context = terms.features is not None or terms.dimension is not None
+        pending = moved == OUTSIDE and not by_context  # a context is kept until its window has ended
+        blocks = base.delays[step] if pending else terms.overdue + 1
+        when = "before the outcome is in" if pending else "after the window"
+        history = replace(base, erased={step: blocks})
+        return NeighbouringHistory(kind, history, step, f"{who} is erased {when}")
+    blocks, when = _OTHER_TIMES[kind](terms)
+    delays = (*base.delays[:step], blocks, *base.delays[step + 1 :])
+    return NeighbouringHistory(kind, replace(base, delays=delays), step, f"the outcome of {who} comes {when}")
+
+
+_OTHER_TIMES: dict[str, Callable[[Terms], tuple[int, str]]] = {
+    "early": lambda terms: (0, "earlier, with the block of participants"),
+    "late": lambda terms: (terms.overdue, "later, after the window"),
+    "never": lambda terms: (NEVER, "never"),
+}
+
+
+def _other_rewards(
+    rewards: FloatArray, step: int, moved: int, rng: np.random.Generator
+) -> tuple[FloatArray, str]:
+    """Rewards (rounds, arms) with one row at the other end of what it can be, and in words."""
+    low, high = {ENDS: (0.0, 1.0), OUTSIDE: (-3.0, 4.0)}.get(
+        moved, (0.5 * rng.random(), 0.5 + 0.5 * rng.random())
+    )
+    others = rewards.copy()
+    others[step] = np.where(rewards[step] < 0.5, high, low)
+    told = [" or ".join(f"{value:.3g}" for value in np.unique(table[step])) for table in (others, rewards)]
+    return others, f"the outcome {told[0]} in place of {told[1]}"
