@@ -18,6 +18,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.reading import named_log, written_frame
 from adaptinf.log.storage.files import read_file
+from adaptinf.log.storage.published import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection import arms_seen
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 _NEEDED = ("action", "reward")
 _SHOWN = 12
+_PUBLIC = (
+    "it is the public part of a log, without rows: ArmMeans, Contrast, CATE, BinMeans and report take "
+    "read_log(path) in Python"
+)
 _UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 
@@ -39,6 +44,8 @@ def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
             raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
         return read_log(path), []
+    refuse(str(path), [_PUBLIC] if isinstance(content, StoredPublic) else [])
+    assert isinstance(content, pd.DataFrame)
     missing = [
         f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED

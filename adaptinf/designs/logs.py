@@ -9,22 +9,15 @@ import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
+from adaptinf.log.collected import AMENDED, PLANNED, REMOVED, UNPROMISED
 from adaptinf.log.validation.columns import label_array
 from adaptinf.log.validation.faults import FAULTS
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_sizes
-from adaptinf.sessions.erasing import LEFT_OUT
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 
-PLANNED = "planned_rounds"
-"""Parameter in the record of a log that holds fewer rounds than its design planned for."""
-AMENDED = "amended_outcomes"
-"""Parameter in the record of a log: how many of its outcomes the design was told otherwise."""
-REMOVED = "removed_arms"
-"""Parameter in the record of a log: arms that were taken out, each with the rounds that there were then."""
-COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT)
-"""Parameters that tell of the collection and not of the design."""
+_BY_HAND = "arms were removed by hand, which whoever had seen outcomes could choose"
 
 
 def log_of(
@@ -38,6 +31,7 @@ def log_of(
     """The log of the rounds that were run, of a design that planned for `horizon` of them."""
     record, rounds = run.record, run.record.action.size
     phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
+    unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
     if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
         guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
@@ -48,7 +42,7 @@ def log_of(
         propensity_status="exact" if record.propensities.shape[1] else "absent",
         guarantee=guarantee,
         reward_guarantee=reward_guarantee,
-        design=_record(design, run, env, horizon),
+        design=_record(design, run, env, horizon, unpromised),
         noise=run.noise if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=design._releases(run.released, env, horizon) if run.released.shape[0] else None,
         adaptive_rounds=_adaptive_rounds(design, run),
@@ -87,7 +81,7 @@ def _at_least(counted: int | None, least: int) -> int | None:
     return counted if counted is None else max(counted, least)
 
 
-def _record(design: Any, run: Run, env: Environment, horizon: int) -> DesignRecord:
+def _record(design: Any, run: Run, env: Environment, horizon: int, unpromised: list[str]) -> DesignRecord:
     """What a log keeps of its design, and of its collection where that was not as a run's."""
     record: DesignRecord = design.record()
     told: dict[str, Any] = {}
@@ -98,6 +92,8 @@ def _record(design: Any, run: Run, env: Environment, horizon: int) -> DesignReco
     if run.removed:
         told[REMOVED] = [[env.arms[code], before] for code, before in run.removed]
         record = replace(record, traits=_by_hand(record.traits))
+    if unpromised:
+        told[UNPROMISED] = unpromised
     return replace(record, parameters={**record.parameters, **told}) if told else record
 
 

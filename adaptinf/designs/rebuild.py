@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.logs import COLLECTED
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignRecord
+from adaptinf.log.collected import COLLECTED
 
 
 def rebuilt(record: DesignRecord) -> Design | None:

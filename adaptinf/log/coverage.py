@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.collected import BLANKED, PLANNED
 from adaptinf.log.traits import Outputs
 
 if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
+    from adaptinf.log.public import PublicLog
 
-_NEVER = {
+_NEVER: Mapping[str, str] = {
     "unit_id": "who took part is no output",
     "reward": "rewards are what is protected",
     "received": "what a participant took is no output",
@@ -62,19 +64,35 @@ def column_coverage(
     return tuple(parts)
 
 
+def public_columns(log: AdaptiveLog, contexts: Collection[str]) -> tuple[Part, ...]:
+    """Columns of which the public part speaks; contexts are those declared public.
+
+    They follow from what was declared, and never from which columns the log happens to have: whether an
+    outcome was late, or a participant erased, is no output.
+    """
+    guarantee = log.guarantee
+    assert guarantee is not None
+    declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
+    columns = column_coverage(log, ["t", "action", *declared, *_NEVER, *log.outcomes], contexts)
+    about = tuple(_context_part(name, guarantee, name in contexts) for name in context_names(log))
+    by_round = any(part.name == "action" and part.covered for part in columns)
+    counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
+    others = tuple(part for part in columns if part.name != "t")
+    return (*counted, *others, *about)
+
+
 def field_coverage(log: AdaptiveLog) -> tuple[Part, ...]:
     """Everything of a private log that is no column."""
     guarantee = log.guarantee
     assert guarantee is not None
     outputs = stated_outputs(log) or Outputs()
-    ended = "declared beforehand" if outputs.length == "declared" else "decided by releases"
     return (
         Part("releases", True, "outputs, with the scales of their noise, which are declared"),
         Part("design", True, "its name and parameters are declared beforehand"),
         Part("arms", True, "declared beforehand"),
         Part("guarantee", True, "declared beforehand"),
         Part("noise", True, "declared beforehand"),
-        Part("n_rounds", True, ended),
+        _length_part(log, outputs),
         action_part("pulls", guarantee),
         _recommended_part(outputs),
         Part("reward_range", False, "it may have been taken from the data"),
@@ -85,7 +103,13 @@ def field_coverage(log: AdaptiveLog) -> tuple[Part, ...]:
     )
 
 
-def stated_outputs(log: AdaptiveLog) -> Outputs | None:
+def context_names(log: AdaptiveLog) -> list[str]:
+    """Names of the declared contexts, in the log or erased."""
+    blanked = [] if log.design is None else log.design.parameters.get(BLANKED, [])
+    return [*log.context, *(name for name in blanked if name not in log.context)]
+
+
+def stated_outputs(log: AdaptiveLog | PublicLog) -> Outputs | None:
     """What the log's design states of its outputs."""
     traits = None if log.design is None else log.design.traits
     return None if traits is None else traits.outputs
@@ -94,7 +118,11 @@ def stated_outputs(log: AdaptiveLog) -> Outputs | None:
 def not_covered(log: AdaptiveLog, names: Iterable[str]) -> dict[str, str]:
     """Columns of a private log outside its guarantee, with the reason; empty where it promises none."""
     if log.guarantee is None:
-        return {}
+        return (
+            dict.fromkeys(names, f"nothing is promised: {'; '.join(log.unpromised)}")
+            if log.unpromised
+            else {}
+        )
     if math.isinf(log.guarantee.epsilon):
         return dict.fromkeys(names, "the guarantee is infinite")
     return {part.name: part.reason for part in column_coverage(log, names) if not part.covered}
@@ -111,6 +139,15 @@ def action_part(name: str, guarantee: PrivacyGuarantee) -> Part:
     if guarantee.notion == "standard":
         return Part(name, True, "actions are outputs, protected jointly with the releases")
     return Part(name, False, _OWN_ACTION)
+
+
+def _length_part(log: AdaptiveLog, outputs: Outputs) -> Part:
+    if outputs.length != "declared":
+        return Part("n_rounds", True, "decided by releases")
+    if log.design is not None and PLANNED in log.design.parameters:
+        reason = "how many had come when the log was made, at a moment that nobody chose by outcomes"
+        return Part("n_rounds", True, reason)
+    return Part("n_rounds", True, "declared beforehand")
 
 
 def _round_part(log: AdaptiveLog) -> Part:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.collected import UNPROMISED
+from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
 from adaptinf.markup import described
@@ -50,6 +53,23 @@ class Promises:
             self.reward_guarantee = self.guarantee.reward_level()
 
     @property
+    def unpromised(self) -> tuple[str, ...]:
+        """Why the log has no guarantee although its design has one; empty where that is not so."""
+        told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
+        return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
+
+    def unpromised_by(self, reason: str) -> Self:
+        """The same log without a guarantee, and why: something in it was chosen by what no noise hides."""
+        if self.guarantee is None and not self.unpromised:
+            return self
+        made: Any = copy(self)
+        made.guarantee = made.reward_guarantee = made.guarantee_source = None
+        record = self.design or DesignRecord("unknown")
+        told = {**record.parameters, UNPROMISED: [*self.unpromised, reason]}
+        made.design, made.kept = replace(record, parameters=told), {}
+        return made  # type: ignore[no-any-return]
+
+    @property
     def adaptive_told(self) -> str:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
         did = "reacted" if self.adaptive else "did not react"
@@ -65,6 +85,11 @@ class Promises:
         return self._of_persons(self.guarantee)
 
     @property
+    def declared_person_guarantee(self) -> PrivacyGuarantee | None:
+        """The same where `rounds_per_unit` was declared; None else."""
+        return guarantee_of_person(self.guarantee, self.rounds_per_unit)
+
+    @property
     def person_reward_guarantee(self) -> PrivacyGuarantee | None:
         """The same for the rewards of all of a person's rounds, contexts being public."""
         return self._of_persons(self.reward_guarantee)
@@ -75,15 +100,13 @@ class Promises:
 
         Unit record, model local, notion standard: their own actions are not among the trial's outputs.
         """
-        traits = None if self.design is None else self.design.traits
-        epsilons = () if traits is None else traits.auxiliary
-        return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+        return auxiliary_guarantees(None if self.design is None else self.design.traits)
 
     @property
     def promises(self) -> tuple[str, ...]:
-        """Lines about persons and auxiliary participants, for a text."""
+        """Lines about persons, auxiliary participants and what is not promised, for a text."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
-        lines = []
+        lines = [f"  no promise: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
             lines.append(f"  with all rounds of a unit: {person}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]
@@ -101,7 +124,7 @@ class Promises:
         if guarantee is None or (most is None and self.units is None):
             return None
         if most is not None:
-            return guarantee.group(math.ceil(most / guarantee.rounds))
+            return guarantee_of_person(guarantee, most)
         most = most_rounds(self.units)
         if most == 1:
             return None
@@ -111,6 +134,19 @@ class Promises:
         )
         grouped = guarantee.group(math.ceil(most / guarantee.rounds))
         return replace(grouped, reasons=(*grouped.reasons, reason))
+
+
+def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee, ...]:
+    """What the participants of each auxiliary log are promised."""
+    epsilons = () if traits is None else traits.auxiliary
+    return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+
+
+def guarantee_of_person(guarantee: PrivacyGuarantee | None, most: int | None) -> PrivacyGuarantee | None:
+    """What a person is promised who may have so many rounds; None without a guarantee or such a cap."""
+    if guarantee is None or most is None:
+        return None
+    return guarantee.group(math.ceil(most / guarantee.rounds))
 
 
 def most_rounds(units: NDArray[Any] | None) -> int:

@@ -6,29 +6,30 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.coverage import Part, column_coverage, field_coverage, stated_outputs
-from adaptinf.log.promises import source_note
+from adaptinf.log.collected import declared as declared_parameters
+from adaptinf.log.coverage import Part, context_names, field_coverage, public_columns, stated_outputs
+from adaptinf.log.promises import auxiliary_guarantees, guarantee_of_person, source_note
 from adaptinf.log.storage.plain import encode
+from adaptinf.log.storage.published import StoredPublic, write_public
 from adaptinf.log.storage.stored import storable
+from adaptinf.log.traits import DesignTraits
+from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.texts import spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
 
-_KEY = b"adaptinf.public"
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _BACKENDS = {
     "simulation": "simulation. It is NOT PRIVATE against whoever sees all digits of a release: the guarantee "
@@ -38,17 +39,20 @@ _BACKENDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PublicLog:
     """What a log's privacy guarantee covers, with a statement in words; `AdaptiveLog.public` makes it.
+
+    `to_parquet` writes it as one file, which `read_log` reads; `ArmMeans`, `Contrast`, `CATE`, `BinMeans` and
+    `report` take it, and recompute from its releases the table that was published.
 
     Attributes
     ----------
     guarantee : PrivacyGuarantee
         The guarantee that covers it.
     facts : dict of str to object
-        Covered fields: the design with its parameters, arms, noise, number of rounds and, where covered, the
-        recommended arm, each arm's pulls, and the calendar of the phases.
+        Covered fields: the design with its parameters and traits, arms, names of contexts, noise, number of
+        rounds and, where covered, the recommended arm, each arm's pulls, and the calendar of the phases.
     releases : DataFrame
         Columns round, name, group, value, mechanism and scale.
     rounds : DataFrame or None
@@ -106,30 +110,97 @@ class PublicLog:
         ]
         return "\n".join(lines)
 
+    unpromised = ()
+    """Why the guarantee does not hold: it does, or there would be no public part."""
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """All arms."""
+        return tuple(self.facts["arms"])
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, chosen or not."""
+        return len(self.arms)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds."""
+        return int(self.facts["n_rounds"])
+
+    @property
+    def noise(self) -> str | None:
+        """Backend of the privacy noise."""
+        noise: str | None = self.facts["noise"]
+        return noise
+
+    @property
+    def guarantee_source(self) -> str | None:
+        """Who vouches for the guarantee, as in the log."""
+        source: str | None = self.facts["guarantee_source"]
+        return source
+
+    @cached_property
+    def design(self) -> DesignRecord | None:
+        """The design as it was declared."""
+        traits = self.facts["traits"]
+        known = None if traits is None else DesignTraits.from_dict(traits)
+        name = self.facts["design"]
+        return None if name is None else DesignRecord(name, dict(self.facts["parameters"]), known)
+
+    @property
+    def declared_person_guarantee(self) -> PrivacyGuarantee | None:
+        """What a person is promised with all rounds that were declared to be theirs at most."""
+        return guarantee_of_person(self.guarantee, self.facts.get("rounds_per_unit"))
+
+    @property
+    def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
+        """What the participants of each auxiliary log are promised."""
+        return auxiliary_guarantees(None if self.design is None else self.design.traits)
+
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the releases as Parquet, and the rounds, where there are any, to ``<name>_rounds`` beside.
+        """Write one Parquet file that `read_log` turns back into an equal public part.
 
         Parameters
         ----------
         path : path
-            Ends in ``.parquet`` or ``.pq``. Both files have statement and facts in their schema, under
-            ``adaptinf.public``.
+            Ends in ``.parquet`` or ``.pq``. Other programs read the releases as its rows; its schema has the
+            statement and all else, with a digest, under ``adaptinf.public``.
 
         Raises
         ------
         ParameterError
             If the name ends otherwise.
+        FileError
+            If the file cannot be written; one that is there stays as it is.
         """
-        for place, table in self._tables(
-            as_path("PublicLog.to_parquet", "path", path), _PARQUET_SUFFIXES
-        ).items():
-            columns = {str(name): pa.array(_plain_column(values)) for name, values in table.items()}
-            told = {_KEY: json.dumps(self._told()).encode()}
-            whole = pa.table(columns).replace_schema_metadata(told)
-            atomic_write(place, partial(pq.write_table, whole))
+        place = as_path("PublicLog.to_parquet", "path", path)
+        _check_ending(place, _PARQUET_SUFFIXES)
+        write_public(place, self._stored())
+
+    def equals(self, other: PublicLog) -> bool:
+        """Whether two public parts hold the same; NaN equals NaN."""
+        mine, theirs = self._stored(), other._stored()
+        return mine.told() == theirs.told() and mine.tables() == theirs.tables()
+
+    def _stored(self) -> StoredPublic:
+        parts = tuple((part.name, part.covered, part.reason) for part in self.parts)
+        return StoredPublic(
+            self.guarantee, dict(self.facts), self.releases, self.rounds, parts, self.statement
+        )
+
+    @classmethod
+    def _restored(cls, stored: StoredPublic) -> PublicLog:
+        parts = tuple(Part(*part) for part in stored.parts)
+        made = cls(stored.guarantee, stored.facts, stored.releases, stored.rounds, parts)
+        if made.statement != stored.statement:
+            raise ParameterError("file", ["is damaged: its statement is not that of what it holds"])
+        return made
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the releases as CSV, the rounds to ``<name>_rounds``, statement and facts to ``<path>.json``.
+
+        For other programs: `read_log` reads the file of `to_parquet`.
 
         Parameters
         ----------
@@ -153,9 +224,7 @@ class PublicLog:
         atomic_write(path.with_name(f"{path.name}.json"), lambda file: file.write(told))
 
     def _tables(self, path: Path, suffixes: Sequence[str]) -> dict[Path, pd.DataFrame]:
-        if path.suffix.lower() not in suffixes:
-            problem = f"the name must end in {' or '.join(suffixes)}, got {path.name!r}"
-            raise ParameterError("PublicLog files", [problem])
+        _check_ending(path, suffixes)
         if self.rounds is None:
             return {path: self.releases}
         return {path: self.releases, path.with_stem(f"{path.stem}_rounds"): self.rounds}
@@ -173,6 +242,12 @@ class PublicLog:
     def __str__(self) -> str:
         """The statement."""
         return self.statement
+
+
+def _check_ending(path: Path, suffixes: Sequence[str]) -> None:
+    if path.suffix.lower() not in suffixes:
+        problem = f"the name must end in {' or '.join(suffixes)}, got {path.name!r}"
+        raise ParameterError("PublicLog files", [problem])
 
 
 _READING = {
@@ -236,24 +311,23 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
     guarantee = _finite_guarantee(log)
     declared = _declared_contexts(log, contexts, guarantee)
     frame = log.frame
-    columns = column_coverage(log, frame.columns, declared)
-    by_round = any(part.name == "action" and part.covered for part in columns)
-    counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
-    columns = (*counted, *(part for part in columns if part.name != "t"))
-    fields = field_coverage(log)
+    columns, fields = public_columns(log, declared), field_coverage(log)
     shown = {part.name for part in (*columns, *fields) if part.covered}
     rounds = None
-    if by_round:
+    if "action" in shown:
         frame["t"] = np.arange(1, log.n_rounds + 1)
         actions = storable({"action": frame["action"].to_numpy()}, log.arms)["action"]
         rounds = frame.assign(action=actions)[[name for name in frame.columns if name in shown]]
     facts = {
         "design": None if log.design is None else log.design.name,
-        "parameters": None if log.design is None else log.design.parameters,
+        "parameters": None if log.design is None else declared_parameters(log.design.parameters),
+        "traits": None if log.design is None or log.design.traits is None else log.design.traits.to_dict(),
         "arms": list(log.arms),
+        "contexts": context_names(log),
         "guarantee_source": log.guarantee_source,
         "noise": log.noise,
         "n_rounds": log.n_rounds,
+        **({"rounds_per_unit": log.rounds_per_unit} if log.rounds_per_unit is not None else {}),
         **({"recommended": log.recommended} if "recommended" in shown else {}),
         **({"pulls": _pulls(log)} if "pulls" in shown else {}),
         **({"calendar": _calendar(log)} if _by_calendar(log) else {}),
@@ -264,7 +338,8 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
 def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
     guarantee = log.guarantee
     if guarantee is None:
-        raise InvalidForLog("public", "it has no privacy guarantee, so nothing of it is covered", ())
+        why = f" ({'; '.join(log.unpromised)})" if log.unpromised else ""
+        raise InvalidForLog("public", f"it has no privacy guarantee, so nothing of it is covered{why}", ())
     if not np.isfinite(guarantee.epsilon):
         reason = f"its guarantee is infinite, so nothing of it is covered ({'; '.join(guarantee.reasons)})"
         raise InvalidForLog("public", reason, ())
@@ -313,10 +388,3 @@ def _calendar(log: AdaptiveLog) -> dict[str, list[int]]:
     assert codes is not None
     places = {name: np.flatnonzero(codes == code) + 1 for code, name in enumerate(log.phases)}
     return {name: [int(rows[0]), int(rows[-1])] for name, rows in places.items() if rows.size}
-
-
-def _plain_column(values: pd.Series[Any]) -> Any:
-    """Values of one type, as text where they are of several."""
-    plain = values.to_numpy()
-    mixed = plain.dtype.kind == "O" and len(set(map(type, plain))) > 1
-    return np.array([str(value) for value in plain], dtype=object) if mixed else plain

@@ -11,16 +11,18 @@ import pandas as pd
 
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.log.log import AdaptiveLog
+from adaptinf.log.public import PublicLog
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.files import read_file
 from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
+from adaptinf.log.storage.published import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import refuse
 
 _LABELS = ("action", "assigned", "unit", "phase")
 
 
-def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
+def read_log(path: str | PathLike[str], **options: Any) -> Any:
     """Read a log from a file.
 
     Parameters
@@ -32,8 +34,8 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
 
     Returns
     -------
-    AdaptiveLog
-        Equal to the one that was written; or validated like any frame.
+    AdaptiveLog or PublicLog
+        Equal to the one that was written; or a log that was validated like any frame.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     Notes
     -----
     A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
-    user's frame when it is read. In a CSV from elsewhere pandas decides the types, and text such as ``NA``
+    user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again. In a CSV from elsewhere pandas decides the types, and text such as ``NA``
     is a missing value; but labels stay as they are written: in a column of arms or units that holds 01 or
     1.50, and in a context of whole numbers that holds 01234, everything is text.
 
@@ -65,16 +67,25 @@ def read_log(path: str | PathLike[str], **options: Any) -> AdaptiveLog:
     50
     """
     content = read_file(path, named=bool(options))
-    if isinstance(content, RestoredLog):
+    if isinstance(content, (RestoredLog, StoredPublic)):
         if options:
             problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
             raise ParameterError("read_log", [problem])
-        return AdaptiveLog._restored(content)
+        return _made(Path(path), content)
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
     frame, kept = written_frame(Path(path), content, options)
     return named_log(Path(path), frame, options, kept)
+
+
+def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
+    if isinstance(content, RestoredLog):
+        return AdaptiveLog._restored(content)
+    try:
+        return PublicLog._restored(content)
+    except ParameterError as error:
+        raise ParameterError("read_log", [f"{path} {problem}" for problem in error.problems]) from None
 
 
 def written_frame(

@@ -112,13 +112,29 @@ def shown_limits(results: Results, alpha: float) -> pd.DataFrame:
     return results.conf_int(alpha) if results.correction is None else results.conf_int_corrected(alpha)
 
 
+def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
+    """What stands on top of a report of a private log that shows its raw numbers; empty else."""
+    promised = facts.guarantee
+    private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
+    if not private or (released and log is None):
+        return ""
+    promise = "no guarantee of privacy covers it"
+    if promised is not None and math.isfinite(promised.epsilon):
+        promise = f"the guarantee ({promised}) does not cover it"
+    return (
+        f"Not covered: this report shows raw numbers of a private trial, and {promise}. It is for whoever may "
+        "see the data. What may be published is log.public(), and report(log.public(), path) is its report."
+    )
+
+
 def guarantee_facts(
     log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool
 ) -> list[tuple[str, str]]:
     """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
-        return [("Guarantee", "none: the design promises no privacy")]
+        why = "; ".join(facts.unpromised) or "the design promises no privacy"
+        return [("Guarantee", f"none: {why}")]
     pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
     covered = "covered: it shows the private releases alone"
     raw = "not covered: it shows figures of the raw log; log.public() is the part that may be published"

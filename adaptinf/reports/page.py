@@ -45,6 +45,7 @@ figure img { width: 100%; max-width: 34rem; height: auto; display: block; }
 figcaption { font-size: .9rem; max-width: 46rem; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f3f3f3; padding: .6rem .8rem;
   font-size: .85rem; }
+.box { border: 2px solid #8a1c1c; padding: .6rem .8rem; font-weight: 600; }
 .ask { background: #fff3cd; color: #1a1a1a; padding: 0 .25rem; }
 .notes { font-size: .9rem; padding-left: 1.6rem; }
 @media (max-width: 40rem) { .fill table { font-size: .8rem; }
@@ -109,8 +110,9 @@ def picture(svg: bytes, alt: str, caption: str) -> str:
     )
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """A whole page: its title, a sentence below it, and sections of (anchor, heading, content)."""
+def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], warning: str = "") -> str:
+    """A whole page: title, lead, what to know before reading on, and sections (anchor, heading, content)."""
+    box = f'<p role="note" class="box">{escaped(warning)}</p>\n' if warning else ""
     links = "\n".join(f'<li><a href="#{name}">{escaped(heading)}</a></li>' for name, heading, _ in sections)
     body = "\n".join(
         f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escaped(heading)}</h2>\n{content}\n</section>'
@@ -121,6 +123,6 @@ def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]]) -> str
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escaped(title)}</h1>\n{paragraph(lead)}\n"
+        f"<h1>{escaped(title)}</h1>\n{paragraph(lead)}\n{box}"
         f'<nav aria-label="Contents">\n<ul>\n{links}\n</ul>\n</nav>\n{body}\n</main>\n</body>\n</html>\n'
     )

@@ -12,13 +12,14 @@ from adaptinf.inference.diagnostics import diagnose
 from adaptinf.inference.recommend import Recommendation, recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.checklist import Known, checklist
-from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts
+from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts, not_covered_told
 from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
+from adaptinf.reports.published import published_page
 from adaptinf.reports.regulatory import regulatory
 from adaptinf.sums import Sums
 
@@ -38,7 +39,7 @@ _NEEDS_LOG = "The result was reported without its log: report(result, path, log=
 
 
 def report(
-    data: Results | AdaptiveLog | Sums | OperatingCharacteristics,
+    data: Results | AdaptiveLog | Sums | PublicLog | OperatingCharacteristics,
     path: str | PathLike[str],
     *,
     log: AdaptiveLog | Sums | None = None,
@@ -52,9 +53,9 @@ def report(
 
     Parameters
     ----------
-    data : Results, AdaptiveLog, Sums or OperatingCharacteristics
-        A result, or a log whose arm means are then estimated by the first method of `recommend`; or a plan
-        alone, for the appendix of a protocol.
+    data : Results, AdaptiveLog, Sums, PublicLog or OperatingCharacteristics
+        A result, or a log whose arm means are then estimated by the first method of `recommend`; the public
+        part of one, for a report from its releases alone; or a plan alone, for the appendix of a protocol.
     path : path
         Ends in ``.html`` or ``.htm``.
     log : AdaptiveLog or Sums, optional
@@ -85,7 +86,8 @@ def report(
     need matplotlib; without it the report says so in their place.
 
     The report shows raw data by arm and is not covered by a privacy guarantee, unless the result is from the
-    private releases alone and is reported without its log.
+    private releases alone and is reported without its log, or `data` is a public part. That of a private log
+    says so on top.
 
     Examples
     --------
@@ -105,6 +107,11 @@ def report(
         text = _planned(data, alpha, title or "Operating characteristics of a plan", call)
         atomic_write(place, lambda file: file.write(text.encode("utf-8")))
         return
+    heading = title or "Report of an adaptive experiment"
+    if isinstance(data, PublicLog):
+        text = published_page(data, alpha, heading, call)
+        atomic_write(place, lambda file: file.write(text.encode("utf-8")))
+        return
     results = data if isinstance(data, Results) else None
     source = log if isinstance(data, Results) else data
     found, why = methods, ""
@@ -115,7 +122,6 @@ def report(
             results, call = found.fit(), call or found.best.call
         except InvalidForLog as error:
             why = str(error)
-    heading = title or "Report of an adaptive experiment"
     text = _written(results, source, found, why, alpha, heading, call, plan)
     atomic_write(place, lambda file: file.write(text.encode("utf-8")))
 
@@ -134,8 +140,13 @@ def _checked(
         problems.append("plan= belongs to a result or a log: data is a plan already, leave it out")
     if place.suffix.lower() not in _ENDINGS:
         problems.append(f"path must end in .html or .htm, got {str(place)!r:.80}")
-    if not isinstance(data, (Results, AdaptiveLog, Sums, OperatingCharacteristics)):
-        problems.append(f"data must be a result of fit(), an AdaptiveLog, Sums or a plan, got {data!r:.60}")
+    if not isinstance(data, (Results, AdaptiveLog, Sums, PublicLog, OperatingCharacteristics)):
+        told = "a result of fit(), an AdaptiveLog, Sums, a PublicLog or a plan"
+        problems.append(f"data must be {told}, got {data!r:.60}")
+    if isinstance(data, PublicLog) and (methods is not None or plan is not None):
+        problems.append(
+            "methods= and plan= belong to a result or a log: data is a public part, leave them out"
+        )
     if log is not None and not isinstance(log, (AdaptiveLog, Sums)):
         problems.append(f"log must be an AdaptiveLog or Sums, got {log!r:.60}")
     elif log is not None and not isinstance(data, Results):
@@ -187,7 +198,7 @@ def _written(
         (
             "guarantee",
             "Privacy guarantee",
-            defined(guarantee_facts(log, facts, released=results is not None and results.private)),
+            defined(guarantee_facts(log, facts, released=_released(results))),
         ),
     ]
     if results is not None:
@@ -200,7 +211,11 @@ def _written(
         sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
-    return page(title, lead, sections)
+    return page(title, lead, sections, not_covered_told(log, facts, released=_released(results)))
+
+
+def _released(results: Results | None) -> bool:
+    return results is not None and results.private
 
 
 def _collected(log: AdaptiveLog | Sums | None) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.collected import BLANKED, LEFT_OUT
 from adaptinf.log.validation import LogArrays
 from adaptinf.log.validation.gaps import arrays_of
 from adaptinf.parameters import OneOf, OrNone, check, refuse
@@ -22,9 +23,10 @@ from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.sessions.telling import Telling
 
-LEFT_OUT = "left_out_rounds"
-"""Parameter in the record of a log: rounds of erased participants that are not in it."""
 _MEANINGS = OrNone(OneOf("keep", "drop"))
+_ASKED = (
+    "rounds of participants who were erased are left out, and they may have asked because of their outcomes"
+)
 
 
 def erased_steps(session: Session) -> set[int]:
@@ -120,6 +122,8 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
     """The log of a session; `erased` says what becomes of rounds whose contexts are gone."""
     check("log", erased=(erased, _MEANINGS))
     steps, log = session._rounds.erased, session.log(missing, amended=amended)
+    if erased == "drop":  # no promise even where nobody was erased: that nobody was is no output either
+        return (_without_rounds(log, steps) if steps else log).unpromised_by(_ASKED)
     if not steps:
         return log
     if log.context and erased is None:
@@ -129,8 +133,6 @@ def logged(session: Session, missing: str | None, amended: bool, erased: str | N
             "one of all rounds without contexts"
         )
         refuse("log", [problem])
-    if erased == "drop":
-        return _without_rounds(log, steps)
     return _without_contexts(log, session.by_context) if log.context else log
 
 
@@ -138,6 +140,8 @@ def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
     made = copy(log)
     made.arrays, made.context = type(log.arrays)(**{**log.arrays.by_field(), "context": {}}), ()
     made.context_free = not by_context
+    if log.design is not None:
+        made.design = replace(log.design, parameters={**log.design.parameters, BLANKED: list(log.context)})
     made.kept = {}
     return made
 

@@ -54,6 +54,17 @@ class Acts:
         return tuple(act["arm"] for act in self.acts if act["kind"] == "remove_arm")
 
     @property
+    def ended(self) -> str:
+        """Why no promise covers how many came: somebody ended it by hand before the horizon; else empty."""
+        came, most = self.session.rounds, self.declared["horizon"]
+        if self.state == OPEN or came == most:
+            return ""
+        return (
+            f"the trial was {self.state} by hand after {came:,} of {most:,} rounds, which whoever had seen "
+            "outcomes could choose"
+        )
+
+    @property
     def unrepeatable(self) -> int:
         """Decisions from an erased context's up to its erasure, where the design goes by contexts."""
         found: set[int] = set()

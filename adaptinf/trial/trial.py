@@ -248,7 +248,7 @@ class Trial(Operations):
         erased : {"keep", "drop"}, optional
             Needed where contexts of participants were erased: ``"keep"`` for a log of all rounds without
             contexts, ``"drop"`` for one without the rounds of these participants, which is right where their
-            being erased has nothing to do with their outcomes.
+            being erased has nothing to do with their outcomes. As nobody knows that, it has no guarantee.
 
         Returns
         -------
@@ -257,7 +257,8 @@ class Trial(Operations):
         """
 
         def made(replay: Replay) -> AdaptiveLog:
-            return as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            log = as_restored(logged(replay.session, missing, amended, erased), replay.restores)
+            return log.unpromised_by(replay.ended) if replay.ended else log
 
         return self._requests.read(made)
 

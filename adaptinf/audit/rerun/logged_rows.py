@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
-from adaptinf.designs.logs import AMENDED, PLANNED, REMOVED
 from adaptinf.log import AdaptiveLog
-from adaptinf.sessions.erasing import LEFT_OUT
+from adaptinf.log.collected import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER

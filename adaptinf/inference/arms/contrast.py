@@ -22,21 +22,23 @@ from adaptinf.inference.arms.choice import (
     name_of,
     refusal,
 )
-from adaptinf.inference.arms.differences import difference
+from adaptinf.inference.arms.circumstances.from_releases import published
+from adaptinf.inference.arms.differences import Difference, difference
 from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
+from adaptinf.inference.inputs.published import from_releases, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.inference.results.hypotheses import WaldTest
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
     from adaptinf.sums import Sums
 
 
@@ -45,8 +47,8 @@ class Contrast:
 
     Parameters
     ----------
-    log : AdaptiveLog or Sums
-        The data.
+    log : AdaptiveLog, Sums or PublicLog
+        The data; of a public part, its releases answer.
     treatment, control : label
         The arms; the control's mean is subtracted.
     rounds, denominator : optional
@@ -92,14 +94,15 @@ class Contrast:
 
     def __init__(
         self,
-        log: AdaptiveLog | Sums,
+        log: AdaptiveLog | Sums | PublicLog,
         *,
         treatment: Any,
         control: Any,
         rounds: Any = None,
         denominator: Any = None,
     ) -> None:
-        log = require_data("Contrast", log)
+        log = require_data("Contrast", log, public=True)
+        refuse_rounds("Contrast", log, rounds=rounds, denominator=denominator)
         problems = label_problems("treatment", [treatment]) + label_problems("control", [control])
         refuse("Contrast", problems)
         self.log, keep, self._told = marked_log("Contrast", log, rounds)
@@ -174,20 +177,29 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        if (result := by_deviation(self, dict(locals()))) is not None:
+        arguments = dict(locals())
+        given = {"covariate": covariate, "keep_scores": keep_scores or None}
+        given["estimand"] = None if estimand == "assigned" else estimand
+        public = from_releases("Contrast.fit", self.log, estimator, **given)
+        if not public and (result := by_deviation(self, arguments)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
-        question = Question(
-            profile_of(self.log), self._codes, contrast=True, stationary=stationary, family=self.family
-        )
+        profile = LogProfile(self.log) if public else profile_of(self.log)
+        question = Question(profile, self._codes, True, stationary=stationary, family=self.family)
+        if public:
+            return self._shown(published(question, asked), null)
         method, found = fit_method(question, asked)
         if self.denominator is not None:
             question, found = as_ratios(question, method, found, asked, self.denominator)
         if not method.contrast_only:
             warn_of_tiny_propensities(asked.subject, found)
             found = difference(question, method, found, asked, keep_scores)
+        return self._shown(found, null)
+
+    def _shown(self, found: Difference, null: float) -> Results:
+        """The table of a difference."""
         kind = "contrast" if self.denominator is None else "ratio-contrast"
         pair = {"treatment": self.treatment, "control": self.control}
         return Results(
@@ -200,7 +212,7 @@ class Contrast:
             reference=found.reference,
             estimator=found.choice.estimator,
             weights=found.choice.weights,
-            facts=LogFacts.of(self.log, by_unit=found.by_unit),
+            facts=LogFacts.of(self.log, by_unit=found.by_unit, private=found.private),
             validity=found.validity,
             null=null,
             correction=found.correction,

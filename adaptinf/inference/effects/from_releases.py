@@ -16,6 +16,7 @@ from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.comparisons import GroupResults
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 _NAME = "released"
 
@@ -33,8 +34,9 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
 
 def _effects(question: GroupQuestion) -> ReleasedEffects:
     """Effects of the releases, if these are for the groups in question."""
-    refuse_repeated_units(_NAME, question.profile.log, last_stretch=True)
-    effects = released_effects(question.profile.log)
+    log: AdaptiveLog | PublicLog = question.profile.log
+    refuse_repeated_units(_NAME, log, last_stretch=True)
+    effects = released_effects(log)
     observed = {label[0] for label in question.labels}
     if len(question.by) > 1 or not observed <= set(effects.groups):
         shown = ", ".join(map(repr, effects.groups[:10]))

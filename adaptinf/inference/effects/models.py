@@ -27,7 +27,8 @@ from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid
 from adaptinf.inference.effects.projections.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
 from adaptinf.inference.inputs.arguments import text_problems
-from adaptinf.log import AdaptiveLog
+from adaptinf.inference.inputs.published import answered_by, from_releases
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
 from adaptinf.texts import unlisted
@@ -40,8 +41,9 @@ class CATE:
 
     Parameters
     ----------
-    log : AdaptiveLog or Sums
-        The data; sums by the groups that are asked for, or by more columns.
+    log : AdaptiveLog, Sums or PublicLog
+        The data; sums by the groups that are asked for, or by more columns; of a public part, its releases
+        answer.
     by : str or sequence of str
         Context columns whose combinations of labels are the groups, by the user's or the canonical names.
     treatment, control : label, optional
@@ -92,7 +94,7 @@ class CATE:
 
     def __init__(
         self,
-        log: AdaptiveLog | Sums,
+        log: AdaptiveLog | Sums | PublicLog,
         *,
         by: str | Sequence[str],
         treatment: Any = None,
@@ -199,6 +201,8 @@ class CATE:
         InvalidForLog
             If the log does not support the estimator; it names the reason and what is valid.
         """
+        if from_releases("CATE.fit", self.log, estimator, pooled=pooled or None, weights=weights):
+            estimator = "released"
         if estimator is None and (pooled or weights is not None):
             estimator = "difference-in-means" if weights is None else "aipw"
         _check_arguments(self.question, estimator, pooled, weights, null, stationary)
@@ -219,6 +223,8 @@ class CATE:
             with np.errstate(under="ignore"):
                 result: GroupResults = record.fit(self.question, float(null), **options)
         except InvalidForLog as error:
+            if isinstance(self.log, PublicLog):
+                raise InvalidForLog(error.method, error.reason, answered_by(self.log)) from None
             ways = error.alternatives or valid_alternatives(self.question, record)
             raise InvalidForLog(error.method, error.reason, ways) from None
         return replace(result, notes=(*result.notes, note)) if note else result

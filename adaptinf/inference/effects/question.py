@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from adaptinf.inference.effects.rounds import (
     weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
+from adaptinf.inference.inputs.published import refuse_rounds
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -133,9 +134,11 @@ class GroupQuestion:
 
 
 def group_question(
-    log: AdaptiveLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
+    log: AdaptiveLog | PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
 ) -> GroupQuestion:
     """Check and complete what a user asks."""
+    if isinstance(log, PublicLog):
+        return _of_public(log, by, treatment, control, rounds)
     require_log("CATE", log)
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
@@ -148,6 +151,26 @@ def group_question(
     group, found = group_codes([log.column(name) for name in names])
     terms = group_terms(names, found)
     return GroupQuestion(profile_of(log), names, treatment, control, marked, pair, group, found, terms)
+
+
+def _of_public(
+    log: PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
+) -> GroupQuestion:
+    """The same of the public part of a log: its groups are those of the releases, and no round has one."""
+    refuse_rounds("CATE", log, rounds=rounds)
+    names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
+    problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
+    refuse("CATE", problems)
+    treatment, control, problems = arm_pair(log, treatment, control)
+    contexts = log.facts["contexts"]
+    problems += [
+        absent("context column", name, contexts, "the log has") for name in names if name not in contexts
+    ]
+    problems += [] if len(names) == 1 else ["by must name the one context whose groups have releases"]
+    refuse("CATE", problems)
+    pair, nothing = np.array([log.arms.index(control), log.arms.index(treatment)]), np.zeros(0, np.int64)
+    profile = LogProfile(cast(AdaptiveLog, log))
+    return GroupQuestion(profile, names, treatment, control, None, pair, nothing, [], ())
 
 
 def group_results(
@@ -182,7 +205,7 @@ def group_results(
         covariance=None if private else np.diag(std_error**2) if covariance is None else covariance,
         reference=reference,
         estimator=estimator,
-        facts=LogFacts.of(question.profile.log, by_unit=covariance is not None),
+        facts=LogFacts.of(question.profile.log, by_unit=covariance is not None, private=private),
         validity="asymptotic",
         weights=weights,
         null=null,
@@ -193,7 +216,7 @@ def group_results(
     )
 
 
-def arm_pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
+def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
     """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
     problems = [
         absent("arm", arm, log.arms, "the log has")

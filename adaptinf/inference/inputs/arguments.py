@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.log import AdaptiveLog
+from adaptinf.inference.inputs.published import refuse_rounds
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.sums import NEEDS_ROWS, Sums
 
 
@@ -15,6 +16,7 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
     if isinstance(log, Sums):
         ways = ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
         raise InvalidForLog(subject, NEEDS_ROWS, ways)
+    refuse_rounds(subject, log)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     if log.arrays.observed is not None and not incomplete:
@@ -25,9 +27,14 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
     return log
 
 
-def require_data(subject: str, data: object) -> AdaptiveLog:
-    """A log, or sums, which say by the same names what models of arms ask of one; else an error."""
-    return cast(AdaptiveLog, data) if isinstance(data, Sums) else require_log(subject, data, incomplete=True)
+def require_data(subject: str, data: object, *, public: bool = False) -> AdaptiveLog:
+    """A log, or sums, which say by the same names what models of arms ask of one; else an error.
+
+    The public part of a log passes where it is asked for.
+    """
+    if isinstance(data, Sums) or (public and isinstance(data, PublicLog)):
+        return cast(AdaptiveLog, data)
+    return require_log(subject, data, incomplete=True)
 
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:

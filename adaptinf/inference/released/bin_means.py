@@ -20,7 +20,7 @@ from adaptinf.inference.released.units import refuse_repeated_units
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
 
@@ -32,7 +32,7 @@ class BinMeans:
 
     Parameters
     ----------
-    log : AdaptiveLog
+    log : AdaptiveLog or PublicLog
         Of `LDPBandit`. Its releases alone are read: contexts, arms and rewards of participants are not
         among what a server has.
 
@@ -91,8 +91,9 @@ class BinMeans:
     arm 2, bin 0  0.00  0.33
     """
 
-    def __init__(self, log: AdaptiveLog) -> None:
-        require_log("BinMeans", log, incomplete=True)
+    def __init__(self, log: AdaptiveLog | PublicLog) -> None:
+        if not isinstance(log, PublicLog):
+            require_log("BinMeans", log, incomplete=True)
         refuse_repeated_units("BinMeans", log)
         self.log = log
         self._reports = read_reports(log)
@@ -140,7 +141,7 @@ class BinMeans:
             std_error=std_error,
             reference=reference,
             estimator=method,
-            facts=LogFacts.of(self.log),
+            facts=LogFacts.released(self.log),
             validity="exact" if reference.exact else "asymptotic",
             null=float(null),
             details={

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _TOTALS = ("participants", "count", "sum")
@@ -57,7 +57,7 @@ class BinReports:
         return np.asarray(rate * np.sqrt(self.participants) > _CLEAR * self.scale * np.sqrt(2.0))
 
 
-def read_reports(log: AdaptiveLog) -> BinReports:
+def read_reports(log: AdaptiveLog | PublicLog) -> BinReports:
     """Sums by bin and arm, bins in order and within them arms."""
     releases = log.releases
     codes, names = pd.factorize(releases["name"])
@@ -130,7 +130,9 @@ class _Rows:
         return np.flatnonzero(self.code == self.named.get(name, -1))
 
 
-def _by_arm(rows: _Rows, log: AdaptiveLog, part: str, bins: int, *, of_round: bool = False) -> FloatArray:
+def _by_arm(
+    rows: _Rows, log: AdaptiveLog | PublicLog, part: str, bins: int, *, of_round: bool = False
+) -> FloatArray:
     """Values, or rounds, of one kind by bin and arm, NaN where there is none; shape (bins, arms)."""
     table = np.full((bins, log.n_arms), np.nan)
     for code, arm in enumerate(log.arms):
@@ -149,7 +151,7 @@ def _corners(rows: _Rows, end: str, bins: int) -> FloatArray:
     return table
 
 
-def _stages(rows: _Rows, log: AdaptiveLog, bins: int) -> tuple[FloatArray, FloatArray]:
+def _stages(rows: _Rows, log: AdaptiveLog | PublicLog, bins: int) -> tuple[FloatArray, FloatArray]:
     """Sums so far at the end of each stage: spent (bins, stages) and weighted (3, bins, arms, stages)."""
     ends = rows.of("spent")
     ends = ends[np.lexsort((rows.round[ends], rows.group[ends]))]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import (
     NoisyEffect,
     effect_from_mean,
@@ -20,7 +21,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 _NAME = "released"
 
@@ -37,13 +38,7 @@ class ReleasedEffects:
     notes: tuple[str, ...]
 
 
-def has_group_effects(log: AdaptiveLog) -> bool:
-    """Whether a log releases effects by group: sums and counts, or means and lengths."""
-    names = set(log.releases["name"])
-    return {"contrast_sum", "arrivals"} <= names or "length" in names
-
-
-def released_effects(log: AdaptiveLog) -> ReleasedEffects:
+def released_effects(log: AdaptiveLog | PublicLog) -> ReleasedEffects:
     """Effects by group from the releases of a log."""
     releases = log.releases
     if not has_group_effects(log):
@@ -54,7 +49,7 @@ def released_effects(log: AdaptiveLog) -> ReleasedEffects:
     return _from_sums(log, releases) if "arrivals" in set(releases["name"]) else _from_means(releases)
 
 
-def _from_sums(log: AdaptiveLog, releases: pd.DataFrame) -> ReleasedEffects:
+def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> ReleasedEffects:
     last = releases["round"] == log.n_rounds
     counts = _by_group(releases[last & (releases["name"] == "arrivals")])
     sums = _by_group(releases[last & (releases["name"] == "contrast_sum")])
@@ -96,7 +91,7 @@ def _count_budgets(counts: pd.DataFrame) -> FloatArray:
         return 2.0 / _column(counts, "scale")
 
 
-def _planned_rounds(log: AdaptiveLog, earlier: pd.DataFrame, budgets: FloatArray) -> float:
+def _planned_rounds(log: AdaptiveLog | PublicLog, earlier: pd.DataFrame, budgets: FloatArray) -> float:
     """T_min, recomputed from the first half's released counts; its floor is set by the counts' budgets.
 
     Where these are public it is set by those of the sums.

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
-from adaptinf.inference.released.group_effects import has_group_effects, released_effects
+from adaptinf.inference.released.group_effects import released_effects
+from adaptinf.inference.released.units import refuse_repeated_units
 from adaptinf.log.coverage import stated_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptinf.log import AdaptiveLog, FreshEpochs
+    from adaptinf.log import AdaptiveLog, FreshEpochs, PublicLog
 
 _NAME = "released"
 _SPENT = 0.1
@@ -42,7 +44,9 @@ class PairEffect:
     notes: tuple[str, ...]
 
 
-def pair_effect(log: AdaptiveLog, treatment: int, control: int, *, named_after: bool = False) -> PairEffect:
+def pair_effect(
+    log: AdaptiveLog | PublicLog, treatment: int, control: int, *, named_after: bool = False
+) -> PairEffect:
     """Treatment minus control, arms by their codes, from the releases of a log."""
     outputs = stated_outputs(log)
     if outputs is not None and outputs.epochs is not None:
@@ -70,7 +74,9 @@ def epoch_share(epoch: int, *, last: bool) -> float:
     return left if last else _SPENT * left
 
 
-def _from_epochs(log: AdaptiveLog, epochs: FreshEpochs, treatment: int, control: int) -> PairEffect:
+def _from_epochs(
+    log: AdaptiveLog | PublicLog, epochs: FreshEpochs, treatment: int, control: int
+) -> PairEffect:
     """Difference of the means that the two arms released in their last common epoch."""
     names = [log.arms[treatment], log.arms[control]]
     means = log.releases
@@ -117,7 +123,7 @@ def _mean_of(rows: pd.DataFrame, arm: object) -> float:
     return float(rows.loc[rows["group"] == arm, "value"].iloc[0])
 
 
-def _from_one_group(log: AdaptiveLog, treatment: int) -> PairEffect:
+def _from_one_group(log: AdaptiveLog | PublicLog, treatment: int) -> PairEffect:
     """The effect of a log's only group."""
     if not has_group_effects(log):
         reason = (
@@ -125,6 +131,7 @@ def _from_one_group(log: AdaptiveLog, treatment: int) -> PairEffect:
             "and counts of a single group"
         )
         raise InvalidForLog(_NAME, reason, ())
+    refuse_repeated_units(_NAME, log, last_stretch=True)
     found = released_effects(log)
     if len(found.groups) > 1:
         shown = ", ".join(map(repr, found.groups[:10]))

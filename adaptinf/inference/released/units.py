@@ -5,17 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.log import AdaptiveLog
+from adaptinf.log import AdaptiveLog, PublicLog
 
 
-def refuse_repeated_units(method: str, log: AdaptiveLog, *, last_stretch: bool = False) -> None:
+_VARY = (
+    "and where effects differ between units the sums vary more than those of independent rounds: no release "
+    "tells how much more"
+)
+_WAYS = ["a release of one round a unit", "estimators from the raw log, which privacy does not cover"]
+
+
+def refuse_repeated_units(method: str, log: AdaptiveLog | PublicLog, *, last_stretch: bool = False) -> None:
     """Refuse releases whose sums hold several rounds of one unit.
 
     Their tests take the variance of a sum for that of independent rounds. With a fair coin a round, two
     rounds of one unit have contributions (2a - 1)(r - 1/2) of covariance Var(a unit's own effect) / 4, which
     is 0 only if effects do not differ between units. With m rounds a unit the variance is up to m times what
     a test allows for, and no release tells how much. `last_stretch`: only rounds after all earlier releases.
+    A public part tells no units, but how many rounds of one were declared.
     """
+    if isinstance(log, PublicLog):
+        if (log.facts.get("rounds_per_unit") or 1) > 1:
+            reason = f"a unit may have {log.facts['rounds_per_unit']} rounds behind its releases, as declared"
+            raise InvalidForLog(method, f"{reason}, {_VARY}", _WAYS)
+        return
     if log.units is None:
         return
     rounds = log.releases["round"].to_numpy(dtype=np.float64)
@@ -25,7 +38,6 @@ def refuse_repeated_units(method: str, log: AdaptiveLog, *, last_stretch: bool =
     if several:
         raise InvalidForLog(
             method,
-            f"in {several} rounds behind its releases a unit came back: where effects differ between units "
-            "the sums vary more than those of independent rounds, and no release tells how much more",
-            ["a release of one round a unit", "estimators from the raw log, which privacy does not cover"],
+            f"in {several} rounds behind its releases a unit came back, {_VARY}",
+            _WAYS,
         )

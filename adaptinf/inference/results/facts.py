@@ -9,7 +9,7 @@ from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class LogFacts:
         What a unit of several rounds is promised with all of them.
     auxiliary : tuple of PrivacyGuarantee
         What the participants of auxiliary logs are promised, one per log.
+    unpromised : tuple of str
+        Why there is no guarantee although the design has one.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     """
@@ -46,11 +48,14 @@ class LogFacts:
     stated: bool = False
     person: PrivacyGuarantee | None = None
     auxiliary: tuple[PrivacyGuarantee, ...] = ()
+    unpromised: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False) -> LogFacts:
-        """Facts of a log, or of sums."""
+    def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
+        """Facts of a log, or of sums; `private`: those that its guarantee covers, and no others."""
+        if private:
+            return cls.released(log)
         units = None if log.units is None else len(set(log.units.tolist()))
         told = not isinstance(log, Sums) and (
             log._readings or log.arrays.received is not None or log.arrays.known is not None
@@ -65,5 +70,20 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
+            unpromised=log.unpromised,
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
+        )
+
+    @classmethod
+    def released(cls, log: AdaptiveLog | PublicLog | Sums) -> LogFacts:
+        """What a table from releases alone may tell: the same of a log and of its public part."""
+        return cls(
+            n_rounds=log.n_rounds,
+            design=None if log.design is None else log.design.name,
+            guarantee=log.guarantee,
+            noise=log.noise,
+            stated=log.guarantee_source == "stated",
+            person=log.declared_person_guarantee,
+            auxiliary=log.auxiliary_guarantees,
+            unpromised=log.unpromised,
         )

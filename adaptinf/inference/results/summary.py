@@ -221,6 +221,8 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
                 "The corrected columns count rounds, and need them to be independent. correction_for(log, "
                 "unit='person') counts persons, for a p-value that allows for dependence within them."
             )
+    if facts.unpromised:
+        notes.append(f"Privacy: none, though the design promises it: {'; '.join(facts.unpromised)}.")
     if facts.guarantee is not None:
         notes += _privacy_notes(facts, results.private)
     if facts.noise == "simulation":
@@ -276,7 +278,7 @@ def _facts(results: Results) -> list[list[str]]:
         ("Estimator:", results.estimator),
         ("Weights:", results.weights or "none"),
         ("Design:", facts.design or "unknown"),
-        ("Guarantee:", _short_guarantee(facts.guarantee) + (" (stated)" if facts.stated else "")),
+        ("Guarantee:", _covered(facts, results.private)),
     ]
     needs_noise = facts.guarantee is not None and facts.guarantee.epsilon > 0.0
     right = [
@@ -324,6 +326,13 @@ def _privacy_notes(facts: LogFacts, private: bool) -> list[str]:
         each = "; ".join(map(str, facts.auxiliary))
         notes.append(f"Participants of auxiliary logs have guarantees of their own: {each}.")
     return notes
+
+
+def _covered(facts: LogFacts, private: bool) -> str:
+    """What is promised of the numbers of a table, which is nothing unless all are from releases."""
+    if facts.guarantee is not None and not private:
+        return "not covered"
+    return _short_guarantee(facts.guarantee) + (" (stated)" if facts.stated else "")
 
 
 def _short_guarantee(guarantee: PrivacyGuarantee | None) -> str:

@@ -35,7 +35,7 @@ from adaptinf.log.storage.foreign import read_foreign
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
-    encode_releases,
+    encode_table,
     header_of,
     log_from,
     version_of,
@@ -47,7 +47,7 @@ from adaptinf.log.storage.stored import StoredLog
 
 def write_csv(path: Path, log: StoredLog) -> None:
     """Write a log as CSV, and its metadata beside it as ``<path>.json``."""
-    releases = encode_releases(log.releases)
+    releases = encode_table(log.releases)
     header = header_of(log, releases)
     text = pd.DataFrame({name: _as_text(values) for name, values in log.columns.items()})
     with told(path, "written"):

@@ -14,6 +14,7 @@ from adaptinf.errors import FileError, ParameterError
 from adaptinf.files import as_path, same_file
 from adaptinf.log.storage.csvs import read_csv, sidecars, write_csv
 from adaptinf.log.storage.parquet import read_parquet, write_parquet
+from adaptinf.log.storage.published import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
@@ -30,8 +31,8 @@ def write_file(path: Any, log: StoredLog, kind: str) -> None:
     write(place, log)
 
 
-def read_file(path: Any, named: bool) -> RestoredLog | pd.DataFrame:
-    """Log that adaptinf wrote, or the bare frame of any other file.
+def read_file(path: Any, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
+    """Log that adaptinf wrote, the public part of one, or the bare frame of any other file.
 
     Where the user has named the columns, a log of a version without a digest counts as any other file.
     """
@@ -67,7 +68,7 @@ def check_regular(path: Path, subject: str) -> None:
         raise FileError(str(path), "read", "permission denied")
 
 
-def _read(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
+def _read(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
     kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
     try:
         with np.errstate(all="ignore"):

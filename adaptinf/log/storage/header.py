@@ -20,7 +20,7 @@ from adaptinf.parameters import refuse
 VERSION = 2
 _FIELDS = ("version", "n_rounds", "dtypes", "log", "not_covered", "digest")
 _SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "O": (8,)}
-_OTHERWISE = "restore the file from a copy, or read its columns with pandas and name them to AdaptiveLog"
+OTHERWISE = "restore the file from a copy, or read its columns with pandas and name them to AdaptiveLog"
 
 
 def header_of(log: StoredLog, releases: Any) -> dict[str, Any]:
@@ -54,14 +54,14 @@ def check_version(stored: Any) -> None:
             'reward="reward", ...)'
         )
     elif version is None:
-        problem = f"has metadata that are not of adaptinf, or damaged; {_OTHERWISE}"
+        problem = f"has metadata that are not of adaptinf, or damaged; {OTHERWISE}"
     elif type(version) is not int or version != VERSION:
         problem = (
             f"has format version {version!r:.20}, this adaptinf reads {VERSION}: install the version that "
             "wrote it, or restore the file if it is damaged"
         )
     elif missing := [name for name in _FIELDS if name not in stored]:
-        problem = f"has metadata without {' and '.join(missing)}; {_OTHERWISE}"
+        problem = f"has metadata without {' and '.join(missing)}; {OTHERWISE}"
     refuse("file", [problem] if problem else [])
 
 
@@ -86,32 +86,37 @@ def log_from(stored: Mapping[str, Any], releases: Any, columns: dict[str, NDArra
     """A log from the parts of a file, after the digest and every check that a user's frame goes through."""
     said = {name: value for name, value in stored.items() if name != "digest"}
     if content_digest(said, releases, columns) != stored["digest"]:
-        refuse("file", [f"is damaged: what it holds does not match its digest; {_OTHERWISE}"])
+        refuse("file", [f"is damaged: what it holds does not match its digest; {OTHERWISE}"])
     try:
         return restored(
-            StoredLog(columns, decode(stored["log"]), decode_releases(releases), report=stored.get("report"))
+            StoredLog(
+                columns,
+                decode(stored["log"]),
+                decode_table(releases)[list(RELEASE_COLUMNS)],
+                report=stored.get("report"),
+            )
         )
     except AdaptinfError as error:
         raise ParameterError("file", [f"holds no valid log: {error}"]) from error
 
 
-def encode_releases(releases: pd.DataFrame) -> dict[str, Any]:
-    """Releases as plain values."""
+def encode_table(table: pd.DataFrame) -> dict[str, Any]:
+    """A table as plain values."""
     return {
         str(name): {
             "dtype": str(series.dtype),
             "values": [None if item is pd.NA else encode(item) for item in series.tolist()],
         }
-        for name, series in releases.items()
+        for name, series in table.items()
     }
 
 
-def decode_releases(stored: Mapping[str, Any]) -> pd.DataFrame:
-    """Releases from what `encode_releases` returned."""
+def decode_table(stored: Mapping[str, Any]) -> pd.DataFrame:
+    """A table from what `encode_table` returned."""
     return pd.DataFrame(
         {
-            name: pd.Series([decode(item) for item in stored[name]["values"]], dtype=stored[name]["dtype"])
-            for name in RELEASE_COLUMNS
+            name: pd.Series([decode(item) for item in column["values"]], dtype=column["dtype"])
+            for name, column in stored.items()
         }
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,14 @@ from adaptinf.log.storage.footer import stated_sizes
 from adaptinf.log.storage.header import (
     check_table,
     check_version,
-    encode_releases,
+    encode_table,
     header_of,
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import CHUNKS, check_size, most_decoded, most_inflated, most_nested
+from adaptinf.log.storage.inflating import deflated, inflated
+from adaptinf.log.storage.limits import CHUNKS, check_size, most_decoded
+from adaptinf.log.storage.published import KEY, StoredPublic, read_public
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse
@@ -37,31 +37,33 @@ _RELEASES_KEY = b"adaptinf.releases"
 
 def write_parquet(path: Path, log: StoredLog) -> None:
     """Write a log with its metadata in the schema of the file."""
-    releases = encode_releases(log.releases)
+    releases = encode_table(log.releases)
     header = header_of(log, releases)
     try:
         table = pa.table({name: pa.array(values) for name, values in log.columns.items()})
     except pa.ArrowException as error:
         raise ParameterError("AdaptiveLog.to_parquet", [f"Parquet cannot hold a column: {error}"]) from error
-    metadata = {_KEY: _json(header), _RELEASES_KEY: base64.b64encode(_deflated(_json(releases)))}
+    metadata = {_KEY: _json(header), _RELEASES_KEY: deflated(_json(releases))}
     table = table.replace_schema_metadata(metadata)
     atomic_write(path, lambda file: pq.write_table(table, file))
 
 
-def read_parquet(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
-    """A log that adaptinf wrote, or the frame of any other file.
+def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
+    """A log that adaptinf wrote, the public part of one, or the frame of any other file.
 
     Where the columns are `named`, a log of a version without a digest counts as such.
     """
     table = read_columns(path)
     metadata = table.schema.metadata or {}
+    if KEY in metadata:
+        return read_public(table, metadata)
     stored: Any = json.loads(metadata[_KEY]) if _KEY in metadata else None
     if _KEY not in metadata or (named and version_of(stored) == 1):
         frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
         return frame
     check_version(stored)
     dtypes = check_table(stored, table.num_rows, table.column_names)
-    releases = json.loads(_inflated(metadata[_RELEASES_KEY]))
+    releases = json.loads(inflated(metadata[_RELEASES_KEY]))
     return log_from(stored, releases, _columns(table, dtypes))
 
 
@@ -124,22 +126,3 @@ def _decoded(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def _json(value: object) -> bytes:
     return json.dumps(value, allow_nan=False).encode()
-
-
-def _deflated(text: bytes) -> bytes:
-    """Compressed text, as far as it may be inflated again."""
-    compressed = zlib.compress(text)
-    return compressed if len(text) <= most_inflated(len(compressed)) else zlib.compress(text, level=0)
-
-
-def _inflated(encoded: bytes) -> bytes:
-    compressed = base64.b64decode(encoded, validate=True)
-    most = most_inflated(len(compressed))
-    inflater = zlib.decompressobj()
-    text = inflater.decompress(compressed, most + 1)
-    check_size("or more bytes of releases", len(text), most)
-    if not inflater.eof or inflater.unused_data:
-        raise ParameterError("file", ["has releases that are cut, or that something follows"])
-    nested = text.count(b"[") + text.count(b"{")
-    check_size("lists and objects in its releases", nested, most_nested(len(text)))
-    return text

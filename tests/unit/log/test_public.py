@@ -92,7 +92,7 @@ COVERED: list[tuple[designs.Design, environments.Environment, int, dict[str, str
     ),
 ]
 COLUMNS = ["round", "name", "group", "value", "mechanism", "scale"]
-ALWAYS = {"design", "parameters", "arms", "guarantee_source", "noise", "n_rounds"}
+ALWAYS = {"design", "parameters", "traits", "arms", "contexts", "guarantee_source", "noise", "n_rounds"}
 
 
 def named(part: Any) -> str:
@@ -119,19 +119,19 @@ def test_every_column_and_field(
     public.to_parquet(tmp_path / "public.parquet")
     schema = pq.read_schema(tmp_path / "public.parquet")
     told = json.loads(schema.metadata[b"adaptinf.public"])
-    assert set(schema.metadata) == {b"adaptinf.public"}
-    assert set(told) == {"statement", "guarantee", "facts", "covered", "left_out"}
+    assert set(schema.metadata) == {b"adaptinf.public", b"adaptinf.public.tables"}
+    assert set(told) == {"version", "statement", "guarantee", "facts", "parts", "digest"}
     assert set(told["facts"]) == ALWAYS | extra
-    assert (told["covered"], told["left_out"]) == (public.covered, public.left_out)
+    assert {name: reason for name, shown, reason in told["parts"] if shown} == public.covered
     assert schema.names == COLUMNS
-    beside = tmp_path / "public_rounds.parquet"
-    assert beside.exists() == ("action" in covered)
-    if beside.exists():
-        assert set(pq.read_schema(beside).names) == names
+    assert set(() if public.rounds is None else public.rounds) == names
     public.to_csv(tmp_path / "public.csv")
     written = {path.name for path in tmp_path.iterdir() if ".csv" in path.name}
     assert written == {"public.csv", "public.csv.json"} | ({"public_rounds.csv"} if names else set())
-    assert json.loads((tmp_path / "public.csv.json").read_text()) == told
+    beside = json.loads((tmp_path / "public.csv.json").read_text())
+    assert set(beside) == {"statement", "guarantee", "facts", "covered", "left_out"}
+    assert (beside["covered"], beside["left_out"]) == (public.covered, public.left_out)
+    assert all(beside[name] == told[name] for name in ("statement", "guarantee", "facts"))
 
 
 def test_no_private_design_is_missing() -> None:

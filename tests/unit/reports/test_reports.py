@@ -206,7 +206,25 @@ def test_a_report_of_releases_alone_is_covered(tmp_path: Path) -> None:
     result = ai.CATE(log, by="feature", treatment=1, control=0).fit(estimator="released")
     for given, told in ((None, ">covered: it shows"), (log, ">not covered: it shows")):
         ai.report(result, tmp_path / "r.html", log=given)
-        assert told in (tmp_path / "r.html").read_text(encoding="utf-8")
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert told in text
+        assert ('class="box"' in text) == (given is log)
+
+
+def test_a_report_of_a_private_trial_says_on_top_that_it_is_not_covered(tmp_path: Path) -> None:
+    """Before the first number; a trial without privacy, or with nothing to protect, has no box."""
+    arms = ai.environments.BernoulliArms([0.3, 0.5])
+    for design, boxed in ((ai.designs.PrivateUCB(epsilon=1.0), True), (ai.designs.Uniform(), False)):
+        ai.report(design.run(arms, horizon=400, rng=1), tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        told = (
+            '<p role="note" class="box">Not covered: this report shows raw numbers of a private trial, and the '
+            "guarantee (epsilon = 1, pure, per reward, central, standard) does not cover it."
+        )
+        assert (told in text) == boxed
+        assert not boxed or text.index(told) < text.index("<nav")
+    ai.report(ai.designs.Thompson().run(arms, horizon=400, rng=1), tmp_path / "r.html")
+    assert 'class="box"' not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_everything_wrong_is_listed(log: ai.AdaptiveLog, tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod, always
+from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.pair_effects import PairEffect, pair_effect
 from adaptinf.inference.validity.methods import refusal
@@ -22,6 +25,15 @@ def _found(question: Question, asked: Asked | None = None) -> PairEffect:
     treatment, control = (int(code) for code in question.codes)
     after = asked is not None and asked.named == "after"
     return pair_effect(question.profile.log, treatment, control, named_after=after)
+
+
+def published(question: Question, asked: Asked) -> Difference:
+    """The difference from the public part of a log, which stands in the place of the log."""
+    try:
+        return _fit(question, _settle(question, asked), asked)
+    except Refused as refused:
+        log: Any = question.profile.log
+        raise InvalidForLog(refused.method, refused.reason, answered_by(log)) from None
 
 
 def _assess(question: Question) -> list[Verdict]:
@@ -68,6 +80,12 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
 
 
 RELEASED = ArmMethod(
-    name=_NAME, assess=_assess, settle=_settle, fit=_fit, contrast_only=True, of_counts=always
+    name=_NAME,
+    assess=_assess,
+    settle=_settle,
+    fit=_fit,
+    contrast_only=True,
+    takes_gaps=True,
+    of_counts=always,
 )
 """From the log's private releases alone."""

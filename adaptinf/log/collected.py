@@ -1,0 +1,25 @@
+"""What the record of a log's design tells of the collection: parameters that no design was declared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+PLANNED = "planned_rounds"
+"""Rounds that were declared, where the log holds fewer."""
+AMENDED = "amended_outcomes"
+"""How many of the log's outcomes the design was told otherwise."""
+REMOVED = "removed_arms"
+"""Arms that were taken out, each with the rounds that there were then."""
+LEFT_OUT = "left_out_rounds"
+"""Rounds of erased participants that are not in the log."""
+BLANKED = "blanked_contexts"
+"""Names of the contexts that are not in the log, as those of some participants were erased."""
+UNPROMISED = "no_guarantee"
+"""Why the log has no guarantee although its design has one, a list of texts."""
+COLLECTED = (PLANNED, AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
+
+
+def declared(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that were fixed before the first round, the number of rounds among them."""
+    return {name: value for name, value in parameters.items() if name not in COLLECTED or name == PLANNED}
