@@ -145,16 +145,16 @@ class RawDecimals(Faulty):
     """Keeps the exact value behind each release: what is public has as many decimals as that."""
 
     def update(self, context: Any, arm: int, reward: float, status: int, now: int) -> None:
-        self.noise: list[float] = []
+        self.draws: list[float] = []
         before = int(self.state[SCALARS, RELEASED])
         super().update(context, arm, reward, status, now)
         rows = self.program.tables.released[before : int(self.state[SCALARS, RELEASED])]
-        noisy = [row[3] - units / GRID_UNITS for row, units in zip(rows, self.noise, strict=True)]
+        noisy = [row[3] - units / GRID_UNITS for row, units in zip(rows, self.draws, strict=True)]
         self.kept.setdefault("exact", []).extend(map(float, noisy))
 
     def drawn(self, name: str, scale: float) -> float:
-        self.noise.append(self.given(name, scale))
-        return self.noise[-1]
+        self.draws.append(self.given(name, scale))
+        return self.draws[-1]
 
 
 @contextmanager
