@@ -29,7 +29,7 @@ from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
 from adaptinf.audit.privacy.nodes import noise_findings
-from adaptinf.audit.privacy.trials import _difference
+from adaptinf.audit.privacy.replays import difference
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -362,7 +362,7 @@ def replay_row(name: str, design: Design, runs: int, share: float, number: int) 
     shown = seen([lived(run, rewards, draw, rng, vectors) for rewards in coins])
     assert trial.replay is not None
     assert trial.noise is not None
-    wrong = [told for part in trial.replay(shown) if (told := _difference(part))]
+    wrong = [told for part in trial.replay(shown) if (told := difference(part))]
     findings = noise_findings([("live", noise) for noise in trial.noise(shown)])
     right = not wrong and bool(findings) == (share < 1.0)
     noise = "exact" if share == 1.0 else "half the scale"

@@ -20,11 +20,14 @@ from adaptinf.audit.privacy.counters import CounterSource, worst_streams
 from adaptinf.audit.privacy.designs import Neighbours, neighbouring_trials
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.audit.privacy.learned import LearnedScore, learn
+from adaptinf.audit.privacy.live.checks import live_problems
 from adaptinf.audit.privacy.lower_bound import bound_from_scores
 from adaptinf.audit.privacy.mechanisms import MechanismSource, worst_inputs
 from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.audit.privacy.sources import (
     CHUNK,
+    DEFAULT_RUNS,
+    LIVE_RUNS,
     CalledSource,
     OutputSampler,
     Source,
@@ -53,7 +56,7 @@ def epsilon_lower_bound(
     *,
     view: str = "all",
     backend: str | None = None,
-    runs: int = 1_000_000,
+    runs: int | None = None,
     confidence: float = 0.999,
     delta: float | None = None,
     promised: PrivacyGuarantee | None = None,
@@ -79,11 +82,16 @@ def epsilon_lower_bound(
         floating-point noise hides badly. ``"all"``: releases and actions, where there are any, each at half
         of the error; and for designs, stopping rules and counters findings of another kind, see the notes.
     backend : {"simulation", "release"}, optional
-        Where a mechanism's noise comes from, by default a simulation. A counter has its own; designs and
-        callables simulate. Exact integer noise is slow: in ten seconds about 100,000 runs of `Laplace` and
-        3,000 of a counter, where a simulation makes millions.
-    runs : int
-        Runs on each of the two data sets, in each view.
+        Where noise comes from, by default a simulation. A counter has its own, and callables simulate. With
+        ``"release"`` a design is run as users run it, in sessions and in trials in files, with exact noise
+        of OpenDP, and a stopping rule on data. By default the bound of a design is from a simulation, and
+        the live path is looked at beside it; with ``"simulation"`` it is not. Exact noise is slow: in ten
+        seconds about 100,000 runs of `Laplace`, 3,000 of a counter or of a short session, where a simulation
+        makes millions.
+    runs : int, optional
+        Runs on each of the two data sets, in each view: by default a million, and of the live path so many
+        as take 80,000 rounds, from 100 to 1,000. With fewer than a million, by simulation, the live path
+        gets as much less.
     confidence : float
         Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
     delta : float, optional
@@ -95,8 +103,8 @@ def epsilon_lower_bound(
         Scores are rounded to so many decimals; None keeps every digit, so that rounding errors tell the data
         sets apart as they would to someone who sees them.
     rng : int, SeedSequence, Generator or None
-        Source of randomness; must be left out with the release backend. Piece r of the runs depends on
-        (rng, r) alone.
+        Source of randomness; must be left out for mechanisms and counters with the release backend. Piece r
+        of the runs depends on (rng, r) alone. Exact noise is never seeded.
     n_jobs : int
         Worker processes; the bound is the same for any.
 
@@ -156,7 +164,11 @@ def epsilon_lower_bound(
         "epsilon_lower_bound",
         settings.problems(target, neighbours) + level_problems(confidence, delta, promised),
     )
+    needed = settings.live(target)
+    if needed and isinstance(target, Design):
+        refuse("epsilon_lower_bound", live_problems(target))
     sources, own_promise = _sources(target, neighbours, settings)
+    runs = sources[0].default_runs if runs is None else runs
     problems = claim_problems(own_promise, promised)
     promised = own_promise if promised is None else promised
     if promised is not None and delta is not None and delta < promised.delta:
@@ -174,7 +186,7 @@ def epsilon_lower_bound(
         )
         bounds.append((found, source.event(found, scored.learned), source.name))
     found, event, name = max(bounds, key=lambda one: one[0].epsilon)
-    checked = _checks(target, neighbours, settings) if view == "all" else Checked((), ())
+    checked = _checks(target, neighbours, settings, runs) if view == "all" else Checked((), ())
     return EpsilonLowerBound(
         epsilon=found.epsilon,
         confidence=float(confidence),
@@ -197,7 +209,7 @@ def privacy_scores(
     *,
     view: str = "releases",
     backend: str | None = None,
-    runs: int = 1_000_000,
+    runs: int | None = None,
     decimals: int | None = 9,
     rng: RandomSource | None = None,
     n_jobs: int = 1,
@@ -230,6 +242,7 @@ def privacy_scores(
     settings = Settings(view, backend, runs, decimals, rng, n_jobs)
     refuse("privacy_scores", settings.problems(target, neighbours))
     (source, *_), _ = _sources(target, neighbours, settings)
+    runs = source.default_runs if runs is None else runs
     first, second = _scored(source, runs, n_jobs).sides
     return (first, second) if decimals is None else (np.round(first, decimals), np.round(second, decimals))
 
@@ -290,18 +303,27 @@ def _sources(
         drawn_by = settings.drawn_by(target)
         return [MechanismSource(target, pair, view, drawn_by, root)], target.guarantee()
     if isinstance(target, Design):
-        return _design_sources(target, neighbours, settings.view, root)
+        return _design_sources(target, neighbours, settings.view, root, settings.live(target))
     if isinstance(target, DPNAS):
         views = ("releases", "actions") if settings.view == "all" else (view,)
-        samplers = [stopping_outputs(target, neighbours, one) for one in views]
-        return [CalledSource(sampler, view, root) for sampler in samplers], target.guarantee()
+        live = settings.live(target)
+        samplers = [stopping_outputs(target, neighbours, one, live) for one in views]
+        runs = LIVE_RUNS if live else DEFAULT_RUNS
+        return [CalledSource(sampler, view, root, runs) for sampler in samplers], target.guarantee()
     return [CalledSource(target, view, root)], None
 
 
 def _design_sources(
-    design: Design, neighbours: Neighbours | None, view: str, root: np.random.SeedSequence
+    design: Design,
+    neighbours: Neighbours | None,
+    view: str,
+    root: np.random.SeedSequence,
+    live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Both views of a design, or one: on the pairs on which they show most, or on the given one."""
+    """Both views of a design, or one: on the pairs on which they show most, or on the given one.
+
+    Live runs are few: both views of them would halve what is seen of releases, which show more.
+    """
     sources: list[Source] = []
     promise = None
     for one in ("releases", "actions") if view == "all" else (view,):
@@ -309,6 +331,8 @@ def _design_sources(
         left_out = trials.score is None if one == "releases" else bool(actions_problem(trials))
         if view == "all" and left_out and (one == "actions" or not actions_problem(trials)):
             continue
+        if live and sources:
+            break
         promise = _promise(design, trials)
         run = design if trials.design is None else trials.design
         if not isinstance(run, type(design)) or _promise(run, trials) != promise:
@@ -319,17 +343,18 @@ def _design_sources(
                     "neighbouring_trials(target)"
                 ],
             )
-        sources.append(design_source(run, trials, one, root))
+        sources.append(design_source(run, trials, one, root, live))
     return sources, promise
 
 
-def _checks(target: Any, neighbours: Any, settings: Settings) -> Checked:
-    """What else is looked at."""
-    root = seed_sequence(settings.rng)
+def _checks(target: Any, neighbours: Any, settings: Settings, runs: int) -> Checked:
+    """What else is looked at: of the live path as much as goes with the number of simulated runs."""
+    root, live = seed_sequence(settings.rng), settings.live(target)
+    share = 0.0 if settings.backend == "simulation" else 1.0 if live else min(1.0, runs / DEFAULT_RUNS)
     if isinstance(target, Design):
-        return design_checks(target, root)
+        return design_checks(target, root, share, simulated=not live, needed=live)
     if isinstance(target, DPNAS):
-        return stopping_checks(target, neighbours, root)
+        return stopping_checks(target, neighbours, root, share, simulated=not live, needed=live)
     if isinstance(target, Counter):
         return counter_checks(target, root)
     return Checked((), ())

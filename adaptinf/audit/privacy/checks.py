@@ -33,7 +33,7 @@ from adaptinf.typing import FloatArray
 
 CONFIDENCE = Number(0.5, 1.0 - 1e-9)
 _VIEWS = ("all", "releases", "actions", "digits")
-_FEWEST_RUNS = 1_000
+_FEWEST_RUNS, _FEWEST_LIVE = 1_000, 100
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Settings:
 
     def problems(self, target: Any, neighbours: Any) -> list[str]:
         """All that is found wrong with them, the target and its neighbours."""
-        problems = Count(_FEWEST_RUNS)("runs", self.runs) + OneOf(*_VIEWS)("view", self.view)
+        fewest = _FEWEST_LIVE if self.live(target) else _FEWEST_RUNS
+        problems = OrNone(Count(fewest))("runs", self.runs) + OneOf(*_VIEWS)("view", self.view)
         problems += OrNone(Count(0))("decimals, where it is not None,", self.decimals)
         problems += JOBS("n_jobs", self.n_jobs)
         return problems + self._backend_problems(target) + _target_problems(target, neighbours, self.view)
@@ -61,13 +62,18 @@ class Settings:
                 return [
                     f"the counter's noise is of the {target.backend} backend: make it with backend= instead"
                 ]
-            if not problems and self.backend == "release" and not isinstance(target, (Mechanism, Counter)):
-                return ["backend must be simulation where target is neither a mechanism nor a counter"]
+            known = (Design, DPNAS, Mechanism, Counter)
+            if not problems and self.backend == "release" and not isinstance(target, known):
+                return ["backend must be simulation where target is a callable"]
             if problems:
                 return problems
-        if self.drawn_by(target) == "release" and self.rng is not None:
+        if self.drawn_by(target) == "release" and not self.live(target) and self.rng is not None:
             return ["rng must be left out: noise of the release backend is never seeded"]
         return SEED("rng", self.rng)
+
+    def live(self, target: Any) -> bool:
+        """Whether all runs are of the live path: sessions, trials in files, a rule on data."""
+        return self.backend == "release" and isinstance(target, (Design, DPNAS))
 
     def drawn_by(self, target: Any) -> str:
         """The backend of the noise."""

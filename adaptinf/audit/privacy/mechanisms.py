@@ -15,7 +15,7 @@ import numpy as np
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.lower_bound import Found
-from adaptinf.audit.privacy.sources import CHUNK, child
+from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
 from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace
 from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
@@ -161,6 +161,7 @@ class MechanismSource:
     view: str
     backend: str
     root: np.random.SeedSequence
+    default_runs: int = DEFAULT_RUNS
 
     @property
     def name(self) -> str:

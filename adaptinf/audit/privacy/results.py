@@ -19,9 +19,10 @@ class Finding:
 
     Attributes
     ----------
-    check : {"replay", "noise"}
+    check : {"replay", "noise", "public"}
         A decision that is not a function of releases and earlier actions; or noise that has another law than
-        the promise needs, or goes with a reward or with other noise.
+        the promise needs, comes again, is too coarse, or goes with a reward or with other noise; or a public
+        part that is not what was released.
     text : str
         In words: what, where and how often.
 

@@ -12,6 +12,7 @@ import numpy as np
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.learned import LearnedScore
+from adaptinf.audit.privacy.live.runs import session_transcripts
 from adaptinf.audit.privacy.lower_bound import Found
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
@@ -21,6 +22,8 @@ from adaptinf.simulation.replicate import BLOCK
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
 
+DEFAULT_RUNS, LIVE_RUNS, _LIVE_ROUNDS, _FEWEST_LIVE = 1_000_000, 1_000, 80_000, 100
+"""Runs on each data set where their number is not given: simulated ones, and live ones by their rounds."""
 CHUNK = 256 * BLOCK
 """Runs in one piece; a piece depends on the root of all randomness and its own number alone."""
 
@@ -37,6 +40,10 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """What is audited, in words."""
+
+    @property
+    def default_runs(self) -> int:
+        """Runs on each data set where their number is not given."""
 
     def outputs(self, side: int, start: int, stop: int) -> Any:
         """Scores of shape (runs,), or outputs of shape (runs, numbers) whose score has to be learned."""
@@ -57,6 +64,7 @@ class CalledSource:
     sample: OutputSampler
     view: str
     root: np.random.SeedSequence
+    default_runs: int = DEFAULT_RUNS
 
     @property
     def name(self) -> str:
@@ -86,18 +94,20 @@ class CalledSource:
         return learned.event(found, "the outputs")
 
 
-def design_source(design: Design, pair: Neighbours, view: str, root: np.random.SeedSequence) -> Source:
-    """Outputs of a design on two neighbouring trials."""
+def design_source(
+    design: Design, pair: Neighbours, view: str, root: np.random.SeedSequence, live: bool = False
+) -> Source:
+    """Outputs of a design on two neighbouring trials, simulated or of sessions with exact noise."""
     for env in (pair.first, pair.second):
         design._check(env, pair.horizon, 1, None, 0)
     if view == "digits":
-        return _Digits(design, pair, root)
+        return _Digits(design, pair, root, live)
     if view == "actions":
         refuse("epsilon_lower_bound", actions_problem(pair))
-        return _Actions(design, pair, root)
+        return _Actions(design, pair, root, live)
     if pair.score is None:
         raise ParameterError("epsilon_lower_bound", ["neighbours must have a score where view is 'releases'"])
-    return _Releases(design, pair, root)
+    return _Releases(design, pair, root, live)
 
 
 def actions_problem(pair: Neighbours) -> list[str]:
@@ -119,13 +129,24 @@ class _Designed:
     design: Design
     pair: Neighbours
     root: np.random.SeedSequence
+    live: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.design!r}, {self.pair.horizon} rounds: {self.pair.differs}"
+        how = ", sessions with exact noise" if self.live else ""
+        return f"{self.design!r}{how}, {self.pair.horizon} rounds: {self.pair.differs}"
+
+    @property
+    def default_runs(self) -> int:
+        if not self.live:
+            return DEFAULT_RUNS
+        return min(LIVE_RUNS, max(_FEWEST_LIVE, _LIVE_ROUNDS // self.pair.horizon))
 
     def transcripts(self, side: int, start: int, stop: int) -> Any:
         env = (self.pair.first, self.pair.second)[side]
+        if self.live:
+            seeds = [child(self.root, side, run) for run in range(start, stop)]
+            return session_transcripts(self.design, env, self.pair.horizon, seeds)
         return sample_transcripts(self.design, env, self.pair.horizon, start, stop, child(self.root, side))
 
 

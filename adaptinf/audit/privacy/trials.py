@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +10,23 @@ from adaptinf.audit.privacy.counters import node_noise
 from adaptinf.audit.privacy.designs import (
     Neighbours,
     NodeNoise,
-    Replayed,
     audit_trials,
 )
-from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise, stopping_outputs
+from adaptinf.audit.privacy.designs.stopping_audits import StoppingOutputs, stopping_noise, stopping_outputs
+from adaptinf.audit.privacy.live.checks import live_findings, live_problems, look_live
+from adaptinf.audit.privacy.live.stops import live_stop_findings
 from adaptinf.audit.privacy.nodes import noise_findings
+from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
 from adaptinf.designs.base import Design
 from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.privacy.noise import generator
 
-RUNS, STOPPING_RUNS = 512, 20_000
+RUNS, STOPPING_RUNS, LIVE_STOPS = 512, 20_000, 4_000
 """Runs of each trial."""
 HELD, LEAST_RUNS = 1 << 23, 16
 """Rounds of all runs of a trial that are held at once, and the runs that even the longest has."""
@@ -40,7 +44,40 @@ class Checked(NamedTuple):
     looked: tuple[str, ...]
 
 
-def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
+def design_checks(
+    design: Design, root: np.random.SeedSequence, share: float, simulated: bool = True, needed: bool = False
+) -> Checked:
+    """Replay trials of a design and test their noise: of simulated ones, and of a share of the live path.
+
+    Where the live path is `needed`, what keeps it from being looked at is an error. All tests of noise
+    together raise a false alarm with probability `FALSE_ALARM` at most: each kind of run has half of it.
+    """
+    parts = [_simulated_checks(design, root)] if simulated else []
+    if share > 0.0:
+        parts.append(_live_checks(design, root, share, needed))
+    return Checked(*(sum(part, ()) for part in zip(*parts, strict=True)))
+
+
+def _live_checks(design: Design, root: np.random.SeedSequence, share: float, needed: bool) -> Checked:
+    """Replay sessions and trials in files, and test their noise as it was drawn."""
+    problems = live_problems(design)
+    if problems:
+        if needed:
+            raise ParameterError("epsilon_lower_bound", problems)
+        return Checked((), (f"The live path not looked at: {problems[0]}.",))
+    try:
+        found = look_live(design, root, share)
+    except MissingDependencyError as error:
+        if needed:
+            raise
+        return Checked((), (f"The live path not looked at: {error}.",))
+    return Checked(
+        tuple(live_findings(found, 0.5 * FALSE_ALARM)),
+        (f"The live path, replayed and its exact noise tested: {'; '.join(found.words)}.",),
+    )
+
+
+def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     """Replay every trial of a design, and test the noise of all."""
     trials = audit_trials(design)
     if not trials:
@@ -55,11 +92,11 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
         seen = trial.sample(design, runs, child(root, _KEY, number))
         if trial.replay is not None:
             replayed.append(words)
-            told = [_difference(part) for part in trial.replay(seen)]
+            told = [difference(part) for part in trial.replay(seen)]
             findings += [Finding("replay", f"{one} [{words}]") for one in told if one]
         if trial.noise is not None:
             noises += [(words, noise) for noise in trial.noise(seen)]
-    findings += [Finding("noise", told) for told in noise_findings(noises)]
+    findings += [Finding("noise", told) for told in noise_findings(noises, 0.5 * FALSE_ALARM)]
     tested = "; ".join(dict.fromkeys(words for words, _ in noises))
     return Checked(
         tuple(findings),
@@ -72,12 +109,41 @@ def design_checks(design: Design, root: np.random.SeedSequence) -> Checked:
     )
 
 
-def stopping_checks(rule: DPNAS, pair: Neighbours | None, root: np.random.SeedSequence) -> Checked:
-    """Test the stopping time and the noise of the estimate."""
+def stopping_checks(
+    rule: DPNAS,
+    pair: Neighbours | None,
+    root: np.random.SeedSequence,
+    share: float,
+    simulated: bool = True,
+    needed: bool = False,
+) -> Checked:
+    """Test the stopping time and the noise of the estimate, simulated and by the release backend."""
     outputs = stopping_outputs(rule, pair)
+    parts = [_simulated_stops(rule, outputs, root)] if simulated else []
+    if share > 0.0:
+        parts.append(_live_stops(rule, outputs, share, needed))
+    return Checked(*(sum(part, ()) for part in zip(*parts, strict=True)))
+
+
+def _live_stops(rule: DPNAS, outputs: StoppingOutputs, share: float, needed: bool) -> Checked:
+    """The same of runs on data, whose noise may be released."""
+    runs = max(LEAST_RUNS, int(share * LIVE_STOPS))
+    try:
+        findings = live_stop_findings(rule, outputs.neighbours, runs, 0.5 * FALSE_ALARM)
+    except (MissingDependencyError, ParameterError) as error:
+        if needed:
+            raise
+        return Checked((), (f"The release backend not looked at: {error}.",))
+    words = f"Stopping time and estimate by the release backend tested, {runs:,} runs."
+    return Checked(tuple(Finding("noise", told) for told in findings), (words,))
+
+
+def _simulated_stops(rule: DPNAS, outputs: StoppingOutputs, root: np.random.SeedSequence) -> Checked:
+    """Test simulated runs."""
     seen = outputs.transcripts(0, STOPPING_RUNS, generator(child(root, _KEY)))
     words = f"{outputs.neighbours.horizon:,} samples, the first data set"
-    findings = noise_findings([(words, stopping_noise(rule, outputs.neighbours, float(rule.epsilon))(seen))])
+    noise = stopping_noise(rule, outputs.neighbours, float(rule.epsilon))(seen)
+    findings = noise_findings([(words, noise)], 0.5 * FALSE_ALARM)
     return Checked(
         tuple(Finding("noise", told) for told in findings),
         (
@@ -96,24 +162,3 @@ def counter_checks(counter: Counter, root: np.random.SeedSequence) -> Checked:
     words = f"{rounds:,} items"
     findings = tuple(Finding("noise", told) for told in noise_findings([(words, noise)]))
     return Checked(findings, (f"Noise of all nodes tested, {RUNS} runs: {words}.",))
-
-
-def _difference(part: Replayed) -> str:
-    """Where runs are not as their releases say, in words; empty where all of them are."""
-    seen, recomputed = (np.asarray(side, dtype=np.float64) for side in (part.seen, part.recomputed))
-    apart = (seen != recomputed) & ~(np.isnan(seen) & np.isnan(recomputed))
-    if not apart.any():
-        return ""
-    place = int(np.flatnonzero(apart.any(axis=0))[0])
-    run = int(np.flatnonzero(apart[:, place])[0])
-    number = int(apart.any(axis=1).sum())
-    is_, should_be = _shown(seen[run, place]), _shown(recomputed[run, place])
-    return (
-        f"{part.what} is not what releases and earlier actions give, in {number} of {len(apart)} runs: in "
-        f"{part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}: a decision read something "
-        "that was not released"
-    )
-
-
-def _shown(value: Any) -> str:
-    return "none" if np.isnan(value) else f"{value:.17g}"

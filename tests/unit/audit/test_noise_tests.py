@@ -15,7 +15,8 @@ from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, au
 from adaptinf.audit.privacy.designs.local_audits import laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise
 from adaptinf.audit.privacy.nodes import _COIN_RATE, _PAIR_RATE, FALSE_ALARM, noise_findings
-from adaptinf.audit.privacy.trials import ROUNDS, _difference, counter_checks
+from adaptinf.audit.privacy.replays import difference
+from adaptinf.audit.privacy.trials import ROUNDS, counter_checks
 from adaptinf.designs import (
     DPNAS,
     DPConSE,
@@ -158,19 +159,19 @@ class TestCounters:
 class TestReplays:
     def test_what_is_the_same_is_no_difference(self) -> None:
         seen = np.array([[1.0, np.nan], [0.0, 2.0]])
-        assert _difference(Replayed("the arm", seen, seen.copy())) == ""
+        assert difference(Replayed("the arm", seen, seen.copy())) == ""
 
     def test_the_first_difference_in_words(self) -> None:
         seen, recomputed = np.zeros((3, 4)), np.zeros((3, 4))
         recomputed[1, 2], recomputed[2, 3] = 1.0, np.nan
-        assert _difference(Replayed("the arm", seen, recomputed)) == (
+        assert difference(Replayed("the arm", seen, recomputed)) == (
             "the arm is not what releases and earlier actions give, in 2 of 3 runs: in round 3 of run 2 it "
             "is 0, not 1: a decision read something that was not released"
         )
 
     def test_one_bit_is_a_difference(self) -> None:
         seen = np.array([[1.0]])
-        assert "it is 1, not 1.0000000000000002" in _difference(
+        assert "it is 1, not 1.0000000000000002" in difference(
             Replayed("T_min", seen, np.nextafter(seen, 2.0))
         )
 

@@ -10,9 +10,18 @@ from adaptinf.audit.privacy.designs import stopping_audits as stopping_audits
 from adaptinf.audit.privacy.designs.audited_trial import (
     AuditTrial,
     NodeNoise,
+    NodeUnits,
     Replayed,
     audit_trials,
 )
 from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials
 
-__all__ = ["AuditTrial", "Neighbours", "NodeNoise", "Replayed", "audit_trials", "neighbouring_trials"]
+__all__ = [
+    "AuditTrial",
+    "Neighbours",
+    "NodeNoise",
+    "NodeUnits",
+    "Replayed",
+    "audit_trials",
+    "neighbouring_trials",
+]

@@ -215,7 +215,8 @@ def elimination_trials(design: PrivateSuccessiveElimination) -> tuple[AuditTrial
         lengths, thresholds = _epochs(design, env.n_arms, horizon)
         replay = EliminationReplay(env.n_arms, lengths, thresholds)
         noise = EpochMeanNoise(1.0 / float(design.epsilon), fair=fair)
-        trials.append(AuditTrial(words, env, horizon, replay, noise))
+        opening = int(env.n_arms * lengths[env.n_arms, 0]) + _SHOWN
+        trials.append(AuditTrial(words, env, horizon, replay, noise, live_rounds=opening * fair))
     return tuple(trials)
 
 

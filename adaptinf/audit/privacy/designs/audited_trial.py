@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts, join_transcripts, sample_transcripts
 from adaptinf.typing import FloatArray, IntArray
@@ -50,6 +51,39 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NodeUnits:
+    """Noise of released numbers as it stands, for tests that ask how it was drawn.
+
+    Parameters
+    ----------
+    noise : ndarray of shape (runs, nodes)
+        Released number less the true one; NaN where a run has none.
+    scales : ndarray of shape (nodes,)
+        The scales that the promise needs.
+    steps : ndarray of shape (runs, nodes)
+        After which round, counted from 0, each was released.
+    own : ndarray of shape (runs, nodes)
+        Sums of the fair coins, less 1/2 each, that entered a node; zeros where there are none.
+    grid : float
+        Whole numbers of noise in 1, where it is exact.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> units = ai.audit.NodeUnits(np.array([[3.0]]), np.ones(1), np.array([[0]]), np.array([[0.5]]))
+    >>> float(units.noise[0, 0] * units.grid)
+    3145728.0
+    """
+
+    noise: FloatArray
+    scales: FloatArray
+    steps: IntArray
+    own: FloatArray
+    grid: float = float(GRID_UNITS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NodeNoise:
     """Noise of released numbers, each put through the distribution function that its promise needs.
 
@@ -72,6 +106,8 @@ class NodeNoise:
         Of these rewards.
     independent : bool
         Whether the nodes are independent of one another; with False their laws alone are tested.
+    units : NodeUnits, optional
+        The noise as it stands, of designs that can be run with exact noise.
 
     Examples
     --------
@@ -90,6 +126,7 @@ class NodeNoise:
     fair: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     fair_names: Sequence[str] = ()
     independent: bool = True
+    units: NodeUnits | None = None
 
 
 Replay = Callable[[Transcripts], tuple[Replayed, ...]]
@@ -114,6 +151,8 @@ class AuditTrial:
         Takes `Transcripts` and returns the noise of what they release.
     design : Design, optional
         What is run, where it is not the audited design itself.
+    live_rounds : int
+        Rounds after which a session or a trial in a file may stop, as it has shown its noise; 0 for all.
 
     Examples
     --------
@@ -129,6 +168,7 @@ class AuditTrial:
     replay: Replay | None = None
     noise: Noise | None = None
     design: Design | None = None
+    live_rounds: int = 0
 
     def sample(self, design: Design, runs: int, root: np.random.SeedSequence) -> Transcripts:
         """So many runs, with their rewards."""

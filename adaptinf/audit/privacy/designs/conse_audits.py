@@ -13,6 +13,7 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
     AuditTrial,
     NodeNoise,
+    NodeUnits,
     Replayed,
     audit_trials,
     laplace_uniforms,
@@ -143,6 +144,7 @@ class SumsNoise:
         drawn &= seen.statuses <= ESTIMATION_BETTER
         gain = (2.0 * seen.actions - 1.0) * (np.clip(seen.rewards, 0.0, 1.0) - 0.5) * drawn
         columns, names, groups, begin = [], [], [], 0
+        noises, scales, ends, hidden = [], [], [], []
         for end in [*self.ends.tolist(), horizon]:
             last = end == horizon
             for code, what, scale in (
@@ -156,11 +158,18 @@ class SumsNoise:
                     mine = self.contexts[begin:end] == feature
                     counted = (seen.statuses[:, begin:end] == ESTIMATION_RANDOMISED) | (not last)
                     part = counted if code == _ARRIVALS else gain[:, begin:end]
-                    noise = released[:, feature] - (part * mine).sum(axis=1)
+                    total = (part * mine).sum(axis=1)
+                    noise = released[:, feature] - total
+                    noises.append(noise)
+                    scales.append(scale)
+                    ends.append(end - 1)
+                    hidden.append(total * (self.fair and code == _CONTRAST))
                     columns.append(laplace_uniforms(noise, scale))
                     names.append(f"the {what} of context {feature} at round {end}")
                     groups.append(code)
             begin = end
+        steps = np.broadcast_to(np.array(ends, dtype=np.int64), (len(seen.actions), len(ends)))
+        units = NodeUnits(np.stack(noises, axis=1), np.array(scales), steps, np.stack(hidden, axis=1))
         return (
             NodeNoise(
                 np.stack(columns, axis=1),
@@ -169,6 +178,7 @@ class SumsNoise:
                 ["all contrasts", "all arrivals"],
                 seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
                 [f"the reward of round {step + 1}" for step in range(horizon)],
+                units=units,
             ),
         )
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, laplace_uniforms
+from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits, laplace_uniforms
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
+from adaptinf.designs.linear.whole import PRODUCT_UNITS
+from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
@@ -105,9 +107,10 @@ class CounterNoise:
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
         """The nodes that at least half of the runs have."""
         runs, rounds = seen.actions.shape
-        noise, fair = self._by_count(seen)
+        noise, fair, steps = self._by_count(seen)
         counts = np.arange(1, rounds + 1)
-        fresh = noise[:, :, counts] - noise[:, :, earlier_counts(self.hybrid, counts)]
+        before = earlier_counts(self.hybrid, counts)
+        fresh = noise[:, :, counts] - noise[:, :, before]
         scale = self._scales(counts)[:, None]
         uniforms = special.ndtr(fresh / scale) if self.gaussian else laplace_uniforms(fresh, scale)
         kept = np.isfinite(uniforms[..., 0]).sum(axis=0) * 2 >= runs
@@ -120,6 +123,15 @@ class CounterNoise:
             for k in range(dimension)
         ]
         groups, group_names = self._levels(counts[place])
+        coins = np.cumsum(np.nan_to_num(fair), axis=2) * self.fair
+        own, when = coins[:, arm, place + 1] - coins[:, arm, before[place]], steps[:, arm, place + 1]
+        units = NodeUnits(
+            fresh[:, arm, place].reshape(runs, -1),
+            np.repeat(scale[place, 0], dimension),
+            np.repeat(when, dimension, axis=1),
+            np.repeat(own, dimension, axis=1),
+            float(GRID_UNITS if self.vectors is None else PRODUCT_UNITS),
+        )
         return (
             NodeNoise(
                 uniforms[:, arm, place].reshape(runs, -1),
@@ -131,11 +143,12 @@ class CounterNoise:
                     f"the reward at count {count} of arm {one}"
                     for one, count in zip(arm.tolist(), (place + 1).tolist(), strict=True)
                 ],
+                units=units,
             ),
         )
 
-    def _by_count(self, seen: Transcripts) -> tuple[FloatArray, FloatArray]:
-        """Noise of the sums, shape (runs, arms, counts, dimension), and rewards, (runs, arms, counts)."""
+    def _by_count(self, seen: Transcripts) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Noise of the sums, shape (runs, arms, counts, dimension), and rewards and rounds of the counts."""
         runs, rounds = seen.actions.shape
         steps = np.arange(rounds)
         clipped = np.clip(seen.rewards, 0.0, 1.0)[:, :, None]
@@ -144,6 +157,7 @@ class CounterNoise:
         released = seen.releases[..., 3].reshape(runs, rounds, -1)
         noise = np.full((runs, self.n_arms, rounds + 1, items.shape[2]), np.nan)
         fair = np.full((runs, self.n_arms, rounds + 1), np.nan)
+        rounds_of = np.zeros(fair.shape, dtype=np.int64)
         noise[:, :, 0] = 0.0
         for arm in range(self.n_arms):
             pulled = seen.actions == arm
@@ -151,8 +165,8 @@ class CounterNoise:
             count = pulled.cumsum(axis=1)[pulled]
             sums = np.cumsum(items * pulled[:, :, None], axis=1)
             noise[run, arm, count] = released[run, step] - sums[run, step]
-            fair[run, arm, count] = seen.rewards[run, step] - FAIR
-        return noise, fair
+            fair[run, arm, count], rounds_of[run, arm, count] = seen.rewards[run, step] - FAIR, step
+        return noise, fair, rounds_of
 
     def _scales(self, counts: IntArray) -> FloatArray:
         """Promised scale of the node that ends at each count."""

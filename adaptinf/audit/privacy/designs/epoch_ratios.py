@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, laplace_uniforms
+from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits, laplace_uniforms
 from adaptinf.designs.base import Design
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
@@ -140,12 +140,15 @@ class EpochMeanNoise:
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
         """Releases in their order: the first, the second, ... of each run."""
         runs, most = seen.releases.shape[:2]
-        noise = np.full((runs, most), np.nan)
+        noise, own = np.full((runs, most), np.nan), np.zeros((runs, most))
         for run in range(runs):
-            noise[run] = self._standardised(seen, run)
+            noise[run], own[run] = self._of_run(seen, run)
         kept = np.isfinite(noise).sum(axis=0) * 2 >= runs
-        uniforms = special.ndtr(noise[:, kept]) if self.normal else laplace_uniforms(noise[:, kept], 1.0)
+        standard = noise[:, kept] / self.scale
+        uniforms = special.ndtr(standard) if self.normal else laplace_uniforms(standard, 1.0)
         places = np.flatnonzero(kept)
+        steps = np.nan_to_num(seen.releases[:, kept, _END]).astype(np.int64) - 1
+        units = NodeUnits(noise[:, kept], np.full(places.size, self.scale), steps, own[:, kept] * self.fair)
         return (
             NodeNoise(
                 uniforms,
@@ -154,21 +157,23 @@ class EpochMeanNoise:
                 ["all noisy means"],
                 seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
                 [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])],
+                units=units,
             ),
         )
 
-    def _standardised(self, seen: Transcripts, run: int) -> FloatArray:
-        """Noise of a run's releases in units of the promised scale."""
+    def _of_run(self, seen: Transcripts, run: int) -> tuple[FloatArray, FloatArray]:
+        """Noise of the sums whose means a run released, and these sums less half their number."""
         actions, releases = seen.actions[run], seen.releases[run]
         counted = seen.statuses[run] != self.override
         clipped = np.clip(seen.rewards[run], 0.0, 1.0)
-        noise = np.full(releases.shape[0], np.nan)
+        noise, own = np.full(releases.shape[0], np.nan), np.zeros(releases.shape[0])
         ends = releases[:, _END]
         for row in np.flatnonzero(np.isfinite(ends)):
             end = int(ends[row])
             start = int(np.max(ends[ends < end], initial=0.0))
             mine = (actions[start:end] == int(releases[row, _GROUP])) & counted[start:end]
             count = max(int(mine.sum()), 1)
-            mean = clipped[start:end][mine].sum() / count
-            noise[row] = (releases[row, _VALUE] - mean) * count / self.scale
-        return noise
+            total = clipped[start:end][mine].sum()
+            noise[row] = (releases[row, _VALUE] - total / count) * count
+            own[row] = total - FAIR * mine.sum()
+        return noise, own

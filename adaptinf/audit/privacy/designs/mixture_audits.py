@@ -58,6 +58,7 @@ def _overridden(mixture: Mixture, trial: AuditTrial) -> AuditTrial:
         replay=_with_status(trial.replay, code),
         noise=_with_status(trial.noise, code),
         design=dataclasses.replace(mixture, design=run),
+        live_rounds=0,
     )
 
 

@@ -220,6 +220,7 @@ class StoppingOutputs:
     rule: StoppingRule
     neighbours: Neighbours
     view: str = "releases"
+    live: bool = False
 
     def __post_init__(self) -> None:
         problems = OneOf("releases", "actions")("view", self.view)
@@ -243,10 +244,21 @@ class StoppingOutputs:
 
     def transcripts(self, side: int, runs: int, rng: Generator) -> Transcripts:
         """Outcomes of runs on one of the streams."""
-        env = (self.neighbours.first, self.neighbours.second)[side]
-        sums = sums_at_looks(self.rule, env, self.neighbours.horizon)
-        outcomes = self.rule._on_sums(sums, runs, rng)
+        env, horizon = (self.neighbours.first, self.neighbours.second)[side], self.neighbours.horizon
+        if self.live:
+            outcomes = self._on_data(env.tables(horizon).tableau[:horizon, 0], runs)
+        else:
+            outcomes = self.rule._on_sums(sums_at_looks(self.rule, env, horizon), runs, rng)
         return Transcripts(np.zeros((runs, 0), dtype=np.int64), np.zeros((runs, 0, 5)), outcomes)
+
+    def _on_data(self, samples: FloatArray, runs: int) -> FloatArray:
+        """Outcomes of runs as users have them, with noise that may be released."""
+        outcomes, rule = np.zeros((runs, kernel.OUTCOMES)), self.rule
+        assert isinstance(rule, DPNAS)
+        for run in range(runs):
+            result = rule.run(samples, backend="release")
+            outcomes[run] = result.estimate, result.stopped, result.samples
+        return outcomes
 
     def __call__(self, side: int, runs: int, rng: Generator) -> FloatArray:
         """Scores of shape (runs,), or stopping times of shape (runs, 1): 0 for a run that did not stop."""
@@ -259,7 +271,7 @@ class StoppingOutputs:
 
 
 def stopping_outputs(
-    rule: StoppingRule, pair: Neighbours | None = None, view: str = "releases"
+    rule: StoppingRule, pair: Neighbours | None = None, view: str = "releases", live: bool = False
 ) -> StoppingOutputs:
-    """Outputs on two streams, by default those of `neighbouring_trials`."""
-    return StoppingOutputs(rule, neighbouring_trials(rule)[0] if pair is None else pair, view)
+    """Outputs on two streams, by default those of `neighbouring_trials`; simulated, or on data."""
+    return StoppingOutputs(rule, neighbouring_trials(rule)[0] if pair is None else pair, view, live)

@@ -1,0 +1,62 @@
+"""The whole numbers of noise that live runs released, in the order in which they were drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
+from adaptinf.privacy.drawn.draws import Draws
+from adaptinf.typing import FloatArray, IntArray
+
+_ABOUT = 8
+"""Outcomes before and after a release that its noise is held against."""
+_EXACT = 2.0**52
+_OFF = 2.0**-6
+"""Of a unit: a mean is rounded, and its noise is found to far less than this."""
+
+
+def drawn_noise(noise: NodeNoise, peak: float, outcomes: FloatArray | None) -> tuple[Draws, list[str]]:
+    """Noise in units, run after run, and what is wrong with these being whole numbers.
+
+    Shapes: outcomes (runs, rounds) by fair coins, NaN where there is none.
+
+    Sums whose largest, `peak`, has more bits than a float are known to fewer places: their units are larger.
+    """
+    assert noise.units is not None
+    grid, problems = noise.units.grid, []
+    while peak * grid >= _EXACT:
+        grid *= 0.5
+    run, node, step = _in_order(noise.units)
+    exact = noise.units.noise[run, node] * grid
+    whole = np.rint(exact)
+    off = int((np.abs(exact - whole) > _OFF).sum())
+    if off and grid == noise.units.grid:
+        problems.append(f"{off:,} of {exact.size:,} noisy numbers are not on the grid of 1/{grid:,.0f}")
+    coins = None if outcomes is None else _coins(outcomes, run, step)
+    draws = Draws(
+        whole.astype(np.int64),
+        noise.units.scales[node] * grid,
+        np.unique(run, return_inverse=True)[1],
+        node,
+        noise.names,
+        coins=coins,
+        before=_ABOUT + 1,
+        own=None if outcomes is None else 0.5 * np.sign(noise.units.own[run, node]),
+    )
+    return draws, problems
+
+
+def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
+    """Runs, nodes and rounds of all numbers that there are, by run and then by round."""
+    run, node = np.nonzero(np.isfinite(units.noise))
+    step = units.steps[run, node]
+    order = np.lexsort((node, step, run))
+    return run[order], node[order], step[order]
+
+
+def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
+    """Outcomes less 1/2 of the rounds about each number, NaN where there is none."""
+    rounds = step[:, None] + np.arange(-_ABOUT, _ABOUT + 1)
+    inside = (rounds >= 0) & (rounds < outcomes.shape[1])
+    found = outcomes[run[:, None], np.clip(rounds, 0, outcomes.shape[1] - 1)]
+    return np.where(inside, found - FAIR, np.nan)
