@@ -1,6 +1,6 @@
-"""Faults planted in live sessions, kernels and outputs, and what audits say: makes docs/evidence/planted_faults.md.
+"""Faults planted in sessions, kernels and outputs, and what audits say: makes docs/evidence/planted_faults.md.
 
-Chosen before measuring: the faults of a registry, tests/unit/audit/planted_live.py or, with --faults NAME,
+Chosen before measuring: the faults of a registry, tests/unit/audit/planted_building.py or, with --faults NAME,
 planted_NAME.py beside it, which were written down by somebody who knew none of the code; the functions of
 `AUDITS` with their defaults and the designs of the registry. Each fault is planted in the library itself, and
 a fault is caught where a function refutes the promise or finds anything wrong with the noise. Every design is
@@ -11,7 +11,6 @@ with 1 where a design without a fault is refuted, or a quick run misses what the
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import sys
@@ -35,7 +34,6 @@ from adaptinf.audit import coupled, epsilon_lower_bound
 from adaptinf.errors import AdaptinfWarning, ParameterError
 
 SEED = 20_261_126
-REGISTRIES = {"building": "planted_live"}
 QUICK = ("arms in the order of their last success", "noise that follows from the trial's name")
 """Of the first registry: seconds each, by functions that need no compilation of their own."""
 NOT_CAUGHT, REFUSED, NO_TRIAL = "not caught", "refused", "no trial"
@@ -200,7 +198,7 @@ def page(faults: dict[str, Fault], of_fault: Any, of_right: Any, command: str) -
         rows.append([str(number), fault_name, fault.kind, "live" if fault.live else "simulation", *words])
         told = f"`{by[0]}`: {short(cells[by[0]][1])}" if by else "**not caught**"
         found.append([str(number), fault.does, fault.leaks, told])
-    rights = [[design, *(word for word, _ in map(lambda name: of_right(design, name), names))] for design, _ in right(faults)]
+    rights = [[design, *(of_right(design, name)[0] for name in names)] for design, _ in right(faults)]
     clean = not any("caught" in cells[1:] for cells in rights)
     live = [name for name, fault in faults.items() if fault.live]
     text = PAGE.format(
@@ -235,13 +233,14 @@ def quick(faults: dict[str, Fault]) -> int:
 
 def main() -> int:
     parser = evidence.parser(__doc__)
-    parser.add_argument("--faults", default="building", help="the registry; sealed is tests/unit/audit/planted_sealed.py")
-    parser.add_argument("--folder", type=Path, help="where what is done is kept, so that a stopped run goes on")
-    parser.add_argument("--only", type=int, nargs="*", help="numbers of faults; measured and kept, no page is made")
-    parser.add_argument("--by", nargs="*", type=int, help="numbers of functions, in the order of the table")
+    parser.add_argument("--faults", default="building", help="NAME of tests/unit/audit/planted_NAME.py")
+    parser.add_argument("--folder", type=Path, help="where what is done is kept: a stopped run goes on")
+    parser.add_argument("--only", type=int, nargs="*", help="numbers of faults: kept, and no page is made")
+    parser.add_argument(
+        "--by", type=int, nargs="*", help="numbers of functions, in the table's order, likewise"
+    )
     options = parser.parse_args()
-    module = REGISTRIES.get(options.faults, f"planted_{options.faults}")
-    faults: dict[str, Fault] = importlib.import_module(module).FAULTS
+    faults: dict[str, Fault] = importlib.import_module(f"planted_{options.faults}").FAULTS
     if options.quick:
         return quick(faults)
     with evidence.folder(options.folder, f"planted_faults_{options.faults}", False) as folder:

@@ -52,7 +52,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and sizes against earlier ones, outcomes of coins, what was settled, and outcomes that they hide."""
+    """Draws and sizes against earlier ones, what was settled, outcomes of coins, and those that they hide."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]

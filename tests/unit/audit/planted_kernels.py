@@ -145,7 +145,9 @@ def raw_widths() -> Iterator[None]:
     if word == "send":
 
         @kernel
-        def told(tables: Any, state: Any, box: Any, name: int, group: int, value: float, scale: float) -> None:
+        def told(
+            tables: Any, state: Any, box: Any, name: int, group: int, value: float, scale: float
+        ) -> None:
             right(tables, state, box, name, group, value, scale)
             _vary(state, group)
     else:

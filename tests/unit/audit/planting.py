@@ -1,8 +1,8 @@
-"""How a fault is planted in the library itself, for as long as a block lasts, and what a registry says of it.
+"""How a fault is planted in the library itself, for as long as a block lasts, and what is said of it.
 
-The library is changed where it runs: a function is bound to another one wherever the package uses it, a stepper
-of live sessions is one of a class below, or a module of kernels is executed again with some of its functions
-replaced, and compiled afresh. The audits are never touched.
+The library is changed where it runs: a function is bound to another one wherever the package uses it, a
+stepper of live sessions is one of a class below, or a module of kernels is executed again with some of its
+functions replaced, and compiled afresh. The audits are never touched.
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
-"""Faults of the registry change what a run draws, releases or publishes; without them it is as it should be."""
+"""Faults of the registry change what a run draws, releases or publishes; without them it is as it should."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from planted_live import FAULTS, PHASES
+from planted_building import FAULTS, PHASES
 from planting import Fault
 
 from adaptinf import Trial
-from adaptinf.errors import AdaptinfWarning
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit, LDPLinear, PrivateUCB
-from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
+from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.sessions import open_session
+from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
 from adaptinf.trial import nodes
 
 Given = Callable[[str, float], int]
@@ -88,7 +88,9 @@ def test_the_coin_signs_the_noise(faulty: bool) -> None:
             told.append(getattr(session, "noted", math.nan))
             session.record(decision.id, reward)
     if faulty:
-        assert all(units >= 0 if number < 0.5 else units <= 0 for units, number in zip(drawn, told, strict=True))
+        assert all(
+            units >= 0 if number < 0.5 else units <= 0 for units, number in zip(drawn, told, strict=True)
+        )
     else:
         assert min(drawn) < 0 < max(drawn)
 
@@ -97,7 +99,9 @@ def test_the_coin_signs_the_noise(faulty: bool) -> None:
 def test_the_first_coordinate_is_bare(faulty: bool) -> None:
     fault, vectors = "one coordinate has no noise in live sessions", np.full((12, 2, 2), 0.5)
     with planted(fault, faulty):
-        log = lived(opened(FAULTS[fault].design(), 12, Noise(), dimension=2, per_arm=True), np.ones(12), vectors)
+        log = lived(
+            opened(FAULTS[fault].design(), 12, Noise(), dimension=2, per_arm=True), np.ones(12), vectors
+        )
     first = log.releases[log.releases["name"] == "noisy_xy_1"]
     counts = first.groupby("group").cumcount() + 1
     assert np.allclose(first["value"], 0.5 * counts, atol=1e-5) == faulty
@@ -187,7 +191,9 @@ def test_nodes_are_late(faulty: bool) -> None:
     vectors = np.zeros((40, 2, 2))
     vectors[:, 0, 0] = 1.0
     with planted(fault, faulty):
-        log = lived(opened(FAULTS[fault].design(), 40, Noise(), dimension=2, per_arm=True), coins(40), vectors)
+        log = lived(
+            opened(FAULTS[fault].design(), 40, Noise(), dimension=2, per_arm=True), coins(40), vectors
+        )
     mine = (log.releases["name"] == "noisy_xy_1") & (log.releases["group"] == 0)
     shown, paid = log.releases["value"][mine].to_numpy(), log.arrays.reward[log.arrays.action == 0]
     assert (shown[2] - shown[1] - shown[0] == paid[2] - paid[0]) == faulty
