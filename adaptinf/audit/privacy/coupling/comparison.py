@@ -7,7 +7,7 @@ from itertools import zip_longest
 from adaptinf.audit.privacy.coupling.plays import ANSWER, ARM, PROPENSITIES, RECORDS, Output, Shown
 
 _NOTHING = Output("nothing", "nothing", "")
-_SHOWN = 120
+_SHOWN, _BEFORE = 120, 40
 
 
 def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
@@ -28,24 +28,22 @@ def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Outp
     ]
 
 
-def disagreement(one: list[Output], other: list[Output]) -> str:
-    """The first output in which two runs differ, in words; empty where there is none."""
+def first_difference(one: list[Output], other: list[Output]) -> tuple[Output, str] | None:
+    """The first output in which two runs differ, and in words how."""
     for mine, theirs in zip_longest(one, other, fillvalue=_NOTHING):
-        if (mine.words, mine.text) != (theirs.words, theirs.text):
-            words = mine.words if mine is not _NOTHING else theirs.words
-            if mine.words != theirs.words:
-                return f"{words} in one of the runs, {theirs.words} in the other"
-            return f"{words}: {' and '.join(_apart(mine.text, theirs.text))}"
-    return ""
+        if mine.words != theirs.words:
+            told = f"{mine.words} in one of the runs, {theirs.words} in the other"
+            return (theirs if mine is _NOTHING else mine), told
+        if mine.text != theirs.text:
+            return mine, f"{mine.words}: {' and '.join(_apart(mine.text, theirs.text))}"
+    return None
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:
     """Two texts from shortly before the place where they part."""
-    place = next(
-        (number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-        min(len(one), len(other)),
-    )
-    begin = 0 if max(len(one), len(other)) <= _SHOWN else max(place - 40, 0)
+    shorter = min(len(one), len(other))
+    place = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), shorter)
+    begin = max(place - _BEFORE, 0) if max(len(one), len(other)) > _SHOWN else 0
     dots = "..." if begin else ""
     shown = [f"{dots}{text[begin : begin + _SHOWN]}" for text in (one, other)]
     return shown[0], shown[1]

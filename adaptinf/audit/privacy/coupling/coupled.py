@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from adaptinf.typing import RandomSource
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
 
-_PAIRS, _FURTHER, _LONG = 3, 3, 200
+_ALONE = (1, 2)
+"""Of four pairs those with the fewest arms that a design takes, where an outcome is in the most nodes."""
+_PAIRS, _FURTHER, _LONG = 4, 3, 200
 """Pairs of each kind; further ones that come with each; participants beyond whom there are fewer."""
 
 
@@ -53,7 +56,7 @@ def coupled(
         (``"context"``); it comes ``"early"``, ``"late"`` (after the window) or ``"never"``; it is
         ``"amended"``; or the participant is ``"erased"``.
     pairs : int, optional
-        Pairs of each kind, by default 3. With each come 3 more of other values and contexts, as what they
+        Pairs of each kind, by default 4. With each come 3 more of other values and contexts, as what they
         cost depends on the participant; where a trial has more than 200 participants none do, and there is
         by default 1 pair of each other kind.
     horizon : int, optional
@@ -118,6 +121,11 @@ def coupled(
     else:
         design, terms = declared_terms(target)
     audit = PairAudit.of(design, terms)
+    fewest = (
+        audit
+        if terms.fewest is None
+        else PairAudit.of(design, replace(terms, arms=terms.arms[: terms.fewest]))
+    )
     fitting = audit.fitting(kinds)
     refuse(
         SUBJECT, [] if neighbours is None else [audit.unfit(kind) for kind in kinds if kind not in fitting]
@@ -127,7 +135,8 @@ def coupled(
         long = terms.rounds > _LONG
         few = pairs is None and long and number > 0
         here = [kind for kind in fitting if kind in MORE or not few]
-        found += audit.pairs(number, here, root, 0 if long else _FURTHER)
+        one = fewest if number % 4 in _ALONE else audit
+        found += one.pairs(number, here, root, 0 if long else _FURTHER)
     return Coupled(audit.words, tuple(sorted(found, key=lambda pair: KINDS.index(pair.kind))))
 
 

@@ -38,6 +38,8 @@ class Terms:
     dimension: int | None = None
     per_arm: bool = False
     reward_range: tuple[float, float] = (0.0, 1.0)
+    fewest: int | None = None
+    """The fewest arms that the design takes; None where the arms are those that somebody declared."""
 
     @property
     def declared(self) -> tuple[Any, Any, Any, Any, Any]:
@@ -171,19 +173,50 @@ def neighbour(
             history, words = replace(history, contexts=contexts), f"{words}, and another context"
         return NeighbouringHistory(kind, history, step, f"{who} has {words}")
     if kind == "amended":
-        blocks = base.delays[step] + (0 if moved == ENDS else terms.overdue)
-        history = replace(base, amended={**base.amended, step: (0.0, blocks)})
-        return NeighbouringHistory(kind, history, step, f"the outcome of {who} is amended to 0")
+        return _amended(base, terms, step, moved)
     if kind == "erased":
-        by_context = terms.features is not None or terms.dimension is not None
-        pending = moved == OUTSIDE and not by_context  # a context is kept until its window has ended
-        blocks = base.delays[step] if pending else terms.overdue + 1
-        when = "before the outcome is in" if pending else "after the window"
-        history = replace(base, erased={step: blocks})
-        return NeighbouringHistory(kind, history, step, f"{who} is erased {when}")
+        return _erased(base, terms, step, moved)
     blocks, when = _OTHER_TIMES[kind](terms)
     delays = (*base.delays[:step], blocks, *base.delays[step + 1 :])
     return NeighbouringHistory(kind, replace(base, delays=delays), step, f"the outcome of {who} comes {when}")
+
+
+def _amended(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
+    """An outcome that is amended: from what it was, or to that from what was recorded wrongly at first."""
+    right = float(base.rewards[step, 0])
+    blocks = base.delays[step] + (terms.overdue if moved == OUTSIDE else 0)
+    first, last = (right, 0.0) if moved == ENDS else ({OUTSIDE: -3.0, INSIDE: 0.0}[moved], right)
+    rewards = base.rewards.copy()
+    rewards[step] = first
+    history = replace(base, rewards=rewards, amended={**base.amended, step: (last, blocks)})
+    told = f"recorded as {first:.3g} and amended to {last:.3g}"
+    words = f"the outcome {right:.3g} of participant {step + 1} is {told}"
+    return NeighbouringHistory("amended", history, step, words)
+
+
+def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
+    """A participant who is erased; in the second case before the outcome is in, in the third with another.
+
+    A design that goes by contexts keeps a context until its window has ended.
+    """
+    by_context = terms.features is not None or terms.dimension is not None
+    if moved == OUTSIDE and not by_context:
+        blocks, when = base.delays[step], "before the outcome is in"
+    else:
+        blocks, when = terms.overdue + 1, "after the window"
+    rewards = base.rewards
+    if moved == INSIDE:
+        places = range(min(terms.rounds // 3, terms.latest - 1), terms.latest)
+        step = next((low for low in places if _low_in_time(base, terms, low)), step)
+        rewards = base.rewards.copy()
+        rewards[step], when = 1.0, f"{when}, with an outcome of 1"
+    history = replace(base, rewards=rewards, erased={step: blocks})
+    return NeighbouringHistory("erased", history, step, f"participant {step + 1} is erased {when}")
+
+
+def _low_in_time(base: History, terms: Terms, step: int) -> bool:
+    in_time = 0 <= base.delays[step] <= terms.punctual
+    return in_time and step not in base.amended and float(base.rewards[step].max()) < 0.5
 
 
 _OTHER_TIMES: dict[str, Callable[[Terms], tuple[int, str]]] = {

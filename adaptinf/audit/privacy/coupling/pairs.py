@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from adaptinf.audit.privacy.coupling.alignment import Run, aligned
-from adaptinf.audit.privacy.coupling.comparison import covered, disagreement
+from adaptinf.audit.privacy.coupling.alignment import Alignment, Run, aligned
+from adaptinf.audit.privacy.coupling.comparison import covered, first_difference
 from adaptinf.audit.privacy.coupling.histories import (
     ENDS,
     INSIDE,
@@ -22,7 +22,16 @@ from adaptinf.audit.privacy.coupling.histories import (
     neighbour,
 )
 from adaptinf.audit.privacy.coupling.noise import GivenNoise
-from adaptinf.audit.privacy.coupling.plays import SessionStage, Shown, TrialStage, played
+from adaptinf.audit.privacy.coupling.plays import (
+    ARM,
+    Output,
+    Released,
+    SessionStage,
+    Shown,
+    TrialStage,
+    played,
+    released,
+)
 from adaptinf.audit.privacy.coupling.results import CoupledPair
 from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
@@ -33,7 +42,7 @@ from adaptinf.sessions.releasing import exact_problems
 SUBJECT = "audit.coupled"
 MORE = ("value", "context")
 """Kinds of which there are more pairs: what they cost depends on which participant differs."""
-_MOVES = (ENDS, OUTSIDE, INSIDE)
+_MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
 """What the first base moves, the second one, and so on, in turn."""
 
 
@@ -97,17 +106,26 @@ class PairAudit:
         return ""
 
     def pairs(
-        self, number: int, kinds: Sequence[str], root: np.random.Generator, more: int = 0
+        self,
+        number: int,
+        kinds: Sequence[str],
+        root: np.random.Generator,
+        more: int = 0,
+        step: int | None = None,
     ) -> list[CoupledPair]:
-        """One pair of each kind, against one base; of values and contexts so many more, as sessions alone."""
+        """One pair of each kind, against one base, in which a participant differs whom `step` can name.
+
+        Of values and contexts so many more, as sessions alone.
+        """
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
         if moved == OUTSIDE:
             terms = replace(terms, reward_range=(-np.inf, np.inf))
-        places = 0, min(terms.rounds // 3, terms.latest - 1)
-        step = places[number] if number < len(places) else int(root.integers(0, terms.latest))
+        if step is None:
+            places = 0, min(terms.rounds // 3, terms.latest - 1)
+            step = places[number] if number < len(places) else int(root.integers(0, terms.latest))
         base = base_history(terms, step, moved, root)
         coins = _Coins(terms, root.bytes(32), root.bytes(32))
-        one = self._session(coins, base)
+        one = self._session(coins, base, {})
         filed = None if terms.window is None else self._trial(coins, base, {})
         others = [neighbour(base, terms, kind, step, moved, root) for kind in kinds]
         found = [self._pair(coins, base, other, one, filed) for other in others]
@@ -122,17 +140,18 @@ class PairAudit:
         """Align a neighbour with its base, and compare what both show."""
 
         def run(history: History) -> Run:
-            return lambda shifts, stretched, until: self._session(coins, history, shifts, stretched, until)
+            return lambda *how: self._released(coins, history, *how)
 
-        found = aligned(one, run(base), run(other.history))
+        found = aligned(one.released, run(base), run(other.history))
         sides = [(one, self._session(coins, other.history, found.shifts))]
         if filed is not None:
             sides.append((filed, self._trial(coins, other.history, found.shifts)))
-        problem, compared = "", 0
+        problems, compared = [], 0
         for pair in sides:
             mine, theirs = (covered(shown, other.kind, other.step, self.propensities) for shown in pair)
             compared += len(mine)
-            problem = problem or disagreement(mine, theirs)
+            if (difference := first_difference(mine, theirs)) is not None:
+                problems.append(difference)
         return CoupledPair(
             kind=other.kind,
             differs=other.words,
@@ -140,22 +159,26 @@ class PairAudit:
             promised=self.whole if other.kind == "context" else self.rewards,
             shifted=len(found.shifts),
             outputs=compared,
-            releases=len(one.releases),
+            releases=len(one.released.releases),
             files=filed is not None,
-            disagreement=found.problem or problem,
+            disagreement=_named(found, problems),
         )
 
-    def _session(
+    def _released(
         self,
         coins: _Coins,
         history: History,
-        shifts: Mapping[str, int] | None = None,
-        stretched: frozenset[str] = frozenset(),
-        until: str = "",
-    ) -> Shown:
-        given = GivenNoise(coins.noise, dict(shifts or {}), stretched)
+        shifts: Mapping[str, int],
+        stretched: frozenset[str],
+        until: str,
+    ) -> Released:
+        given = GivenNoise(coins.noise, dict(shifts), stretched)
         stage = SessionStage(self.design, coins.terms, coins.seed, given)
-        return played(stage, coins.terms, history, given, until)
+        return released(stage, coins.terms, history, given, until)
+
+    def _session(self, coins: _Coins, history: History, shifts: Mapping[str, int]) -> Shown:
+        given = GivenNoise(coins.noise, dict(shifts))
+        return played(SessionStage(self.design, coins.terms, coins.seed, given), coins.terms, history, given)
 
     def _trial(self, coins: _Coins, history: History, shifts: Mapping[str, int]) -> Shown:
         given = GivenNoise(coins.noise, dict(shifts))
@@ -165,6 +188,13 @@ class PairAudit:
                 return played(stage, coins.terms, history, given)
             finally:
                 stage.close()
+
+
+def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
+    """What disagrees first: an arm before the release that cannot be made equal, that, or what is left."""
+    if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
+        return found.problem
+    return problems[0][1] if problems else ""
 
 
 def _uncoupled(

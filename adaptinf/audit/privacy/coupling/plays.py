@@ -55,13 +55,19 @@ class Release(NamedTuple):
     scale: float
 
 
-@dataclass(frozen=True)
-class Shown:
-    """Everything that a run showed, in order; its releases, row by row; and its nodes with their scales."""
+class Released(NamedTuple):
+    """The releases of a run, row by row, and its nodes with their scales, in order."""
 
-    outputs: list[Output]
     releases: list[Release]
     nodes: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Everything that a run showed, in order."""
+
+    outputs: list[Output]
+    released: Released
 
 
 class Stage(Protocol):
@@ -263,6 +269,13 @@ class _Play:
                 Output(f"the answer to {kind} for participant {step + 1}", text, ANSWER, step)
             )
 
+    def end(self) -> None:
+        """End the trial where its horizon is used up."""
+        if self._terms.rounds == self._terms.horizon:
+            _, problem = _answered(self._stage.finish)
+            if problem:
+                self.outputs.append(Output("the answer to finish", problem, ANSWER))
+
     def log(self) -> AdaptiveLog | None:
         """The log as it stands; why there is none is an output."""
         log, problem = _answered(self._stage.log)
@@ -295,35 +308,43 @@ class _Play:
             ]
 
 
-def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise, until: str = "") -> Shown:
-    """Let a history happen to a stage that draws this noise; with `until` no further than that node's draw.
+def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, until: str = "") -> Released:
+    """Releases and nodes alone of a history, as `played`; with `until` no further than that node's draw."""
+    play = _Play(stage, terms, history)
+    for kind, steps in history.events(terms):
+        play.happen(kind, steps)
+        if until in noise.asked:
+            break
+    else:
+        play.end()
+    return Released(_releases(play.log()), noise.asked)
+
+
+def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> Shown:
+    """Let a history happen to a stage that draws this noise.
 
     What is public is looked at half-way and at the end.
     """
     play, half = _Play(stage, terms, history), terms.rounds // 2
     for kind, steps in history.events(terms):
-        if not until and kind == ASSIGN and 0 < half <= steps[0]:
+        if kind == ASSIGN and 0 < half <= steps[0]:
             half = 0
             if (log := play.log()) is not None:
                 play.publish(log, "half-way")
         play.happen(kind, steps)
-        if until in noise.asked:
-            break
-    else:
-        if terms.rounds == terms.horizon:
-            stage.finish()
+    play.end()
     log = play.log()
-    if log is not None and not until:
+    if log is not None:
         play.propensities(log)
         play.publish(log, "at the end")
-    shown = [] if until else stage.shown()
+    shown = stage.shown()
     releases = _releases(log)
     nodes = [
         Output(f"draw {number}", f"{name}, scale {scale!r}", NODE)
         for number, (name, scale) in enumerate(noise.asked.items(), 1)
     ]
     rows = [Output(f"release {number}", repr(row), RELEASE) for number, row in enumerate(releases, 1)]
-    return Shown([*play.outputs, *nodes, *rows, *shown], releases, noise.asked)
+    return Shown([*play.outputs, *nodes, *rows, *shown], Released(releases, noise.asked))
 
 
 def _answered(act: Callable[[], _Answer]) -> tuple[_Answer | None, str]:

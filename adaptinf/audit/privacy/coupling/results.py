@@ -71,7 +71,12 @@ class CoupledPair:
     @property
     def refuted(self) -> bool:
         """Whether an output differs, or the cost exceeds the promise."""
-        return not self.agrees or self.cost > self.promised.epsilon * (1.0 + _ROUNDING)
+        return not self.agrees or self.dear
+
+    @property
+    def dear(self) -> bool:
+        """Whether the cost exceeds the promise."""
+        return self.cost > self.promised.epsilon * (1.0 + _ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +186,7 @@ class Coupled:
 
     def _findings(self) -> list[str]:
         found = [f"First disagreement: {self.disagreement}."] if self.disagreement else []
-        dear = [pair for pair in self.pairs if pair.agrees and pair.refuted]
-        if dear:
+        if dear := [pair for pair in self.pairs if pair.dear]:
             worst = max(dear, key=_share)
             found.append(
                 f"Cost above the promise: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "

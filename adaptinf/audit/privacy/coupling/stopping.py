@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.coupling.comparison import disagreement
+from adaptinf.audit.privacy.coupling.comparison import first_difference
 from adaptinf.audit.privacy.coupling.noise import GivenNoise
 from adaptinf.audit.privacy.coupling.plays import RELEASE, Output
 from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
@@ -102,11 +102,13 @@ def coupled_stopping(
     found = []
     for number in range(pairs):
         for kind in (kind for kind in dict.fromkeys(kinds) if kind in _KINDS):
-            found.append(_pair(rule, stream, kind, number, root))
+            found.append(stream_pair(rule, stream, kind, number, root))
     return Coupled(f"{rule!r}, {stream.size:,} samples", tuple(found))
 
 
-def _pair(rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator) -> CoupledPair:
+def stream_pair(
+    rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator
+) -> CoupledPair:
     """Two streams, and several draws of noise; the largest cost and the first disagreement of these."""
     bound = float(rule.bound)
     place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
@@ -123,7 +125,8 @@ def _pair(rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.rand
         one = _run(rule, first, GivenNoise(seed))
         shifts = _shifts(rule, one, first, second)
         two = _run(rule, second, GivenNoise(seed, shifts))
-        problem = problem or disagreement(one.outputs, two.outputs)
+        difference = first_difference(one.outputs, two.outputs)
+        problem = problem or (difference[1] if difference else "")
         compared += len(one.outputs)
         paid = sum(
             (Fraction(abs(shift)) / Fraction(one.scales[name]) for name, shift in shifts.items()), Fraction(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from adaptinf.audit.privacy.coupling.histories import Terms
@@ -9,6 +10,7 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, refuse
+from adaptinf.sessions.participants import Participants
 
 _LEAST, _MOST = 48, 64
 """Participants of a design's trial at the least, and of a trial's own terms at the most."""
@@ -61,4 +63,8 @@ def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
     rounds = least if horizon is None else int(horizon)
     refuse("audit.coupled", Count(design.min_horizon)("horizon", rounds))
     arms = tuple(f"arm {number}" for number in range(n_arms))
-    return design, Terms(arms, rounds, rounds, window, features, dimension, dimension is not None)
+    terms = Terms(arms, rounds, rounds, window, features, dimension, dimension is not None)
+    alone = replace(terms, arms=arms[: design.min_arms])
+    participants = Participants(*alone.declared, design.domain)
+    fits = not design._environment_problems(participants, rounds)
+    return design, replace(terms, fewest=design.min_arms if fits else n_arms)
