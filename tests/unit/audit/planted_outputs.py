@@ -48,7 +48,7 @@ def arms_in_order_of_success() -> Iterator[None]:
         if log.noise != "release":
             return made
         order = list(range(log.n_arms))
-        for arm, reward in zip(log.arrays.action.tolist(), log.arrays.reward.tolist(), strict=True):
+        for arm, reward in zip(log.arrays.action.tolist(), log.frame["reward"].tolist(), strict=True):
             if reward > 0.0:
                 order.remove(arm)
                 order.append(arm)
