@@ -14,7 +14,7 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, audit_trials, laplace_uniforms
 from adaptinf.audit.privacy.designs.local_audits import laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise
-from adaptinf.audit.privacy.nodes import _COIN_RATE, _PAIR_RATE, FALSE_ALARM, noise_findings
+from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.trials import ROUNDS, counter_checks
 from adaptinf.designs import (
@@ -29,6 +29,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.privacy import Counter
+from adaptinf.privacy.drawn.lags import COIN_RATE, PAIR_RATE
+from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.simulation.environments import Tableau
 
 RUNS, NODES = 512, 40
@@ -103,7 +105,7 @@ def test_noise_tied_to_a_reward_is_found() -> None:
     assert only_finding(noise(uniforms, fair)) == "the noise of node 7 goes with reward 4 [a trial]"
 
 
-@pytest.mark.parametrize(("rate", "fair"), [(_PAIR_RATE, False), (_COIN_RATE, True)])
+@pytest.mark.parametrize(("rate", "fair"), [(PAIR_RATE, False), (COIN_RATE, True)])
 def test_bounds_of_sums_of_products_hold(rate: float, fair: bool) -> None:
     """Of 100,000 sums over eight runs, at every height; the earlier entry is as large as it may be."""
     rng, runs = np.random.default_rng(2), 8

@@ -28,6 +28,7 @@ from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
 from adaptinf.designs.base import Design
 from adaptinf.designs.linear.whole import on_grid
+from adaptinf.errors import JournalError
 from adaptinf.privacy.drawn.draws import Draws
 from adaptinf.privacy.drawn.findings import draw_findings
 from adaptinf.privacy.drawn.looks import counted
@@ -126,7 +127,13 @@ def _look_at_trials(
         people = with_coins(env, trial.horizon, rounds, lost, rng)
         made = restored_runs if place == 0 else trial_runs
         with tempfile.TemporaryDirectory(prefix="adaptinf-audit-") as folder:
-            runs += made(run, trial.horizon, people, Path(folder))
+            try:
+                runs.extend(made(run, trial.horizon, people, Path(folder)))
+            except JournalError as error:
+                found.findings.append(Finding("replay", f"a trial cannot be opened again: {error.reason}"))
+                break
+    if not runs:
+        return
     words = f"{len(runs):,} trials in files of {_words(trial)}"
     blind = dataclasses.replace(trial, noise=_with(trial.noise, fair=False))
     _gather(found, words, blind, runs, outcomes(runs))
