@@ -46,6 +46,10 @@ class Draws:
         Outcomes of fair coins less 1/2 about the round of each draw, NaN where there is none.
     before : int
         How many of these columns are of the round itself and of earlier ones.
+    facts : ndarray of shape (n, facts), optional
+        What was settled before each draw, in [-1/2, 1/2], NaN where there was nothing to settle.
+    fact_names : sequence of str, optional
+        Of these columns.
     own : ndarray of shape (n,), optional
         1/2 where more than half of the coins that entered a node show 1, -1/2 where fewer do, else 0.
     run_names : sequence of str, optional
@@ -60,6 +64,8 @@ class Draws:
     law: str = LAPLACE
     coins: FloatArray | None = None
     before: int = 0
+    facts: FloatArray | None = None
+    fact_names: Sequence[str] = ()
     own: FloatArray | None = None
     run_names: Sequence[str] = ()
 

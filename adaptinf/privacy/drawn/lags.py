@@ -1,4 +1,4 @@
-"""Whether draws go with earlier draws or with outcomes, at fixed distances.
+"""Whether draws go with earlier draws, outcomes, or what was public before, at fixed distances.
 
 Sums of products of two entries, of which the later one is centred given all that came before, are
 sub-Gaussian: a uniform variable on an interval of length 1 has the proxy 1/12, a fair coin of values -1/2 and
@@ -8,7 +8,7 @@ sub-Gaussian: a uniform variable on an interval of length 1 has the proxy 1/12, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def _before(what: str, step: int) -> str:
 
 
 def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
-    """Draws and sizes against earlier ones, outcomes of fair coins, and outcomes that they hide."""
+    """Draws and sizes against earlier ones, what was settled, outcomes of coins, and those that they hide."""
     entries = {"the draws": found.middle, "the sizes of the draws": found.size}
     if pairs:
         bounds = [_bound(one[p.later] * one[p.earlier], PAIR_RATE) for one in entries.values() for p in pairs]
@@ -64,6 +64,8 @@ def lag_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Lo
         yield Look("lags", np.array(bounds), words)
     if draws.coins is not None:
         yield _coins(entries, draws.coins, draws.before)
+    if draws.facts is not None and draws.facts.size:
+        yield _facts(entries, draws.facts, draws.fact_names)
     if draws.own is not None:
         own = [_bound(one * draws.own, PAIR_RATE) for one in entries.values()]
         yield Look(
@@ -91,6 +93,16 @@ def _coins(entries: dict[str, FloatArray], coins: FloatArray, before: int) -> Lo
         return f"{what} go with the outcomes of {when}"
 
     return Look("outcomes", np.array(bounds), words)
+
+
+def _facts(entries: dict[str, FloatArray], facts: FloatArray, names: Sequence[str]) -> Look:
+    """What was settled before: it need not be centred, as the draws are."""
+    columns = [(what, one, place) for what, one in entries.items() for place in range(facts.shape[1])]
+    bounds = []
+    for _, one, place in columns:
+        known = ~np.isnan(facts[:, place])
+        bounds.append(_bound(one[known] * facts[known, place], PAIR_RATE))
+    return Look("facts", np.array(bounds), lambda at: f"{columns[at][0]} go with {names[columns[at][2]]}")
 
 
 def _bound(products: FloatArray, rate: float) -> float:

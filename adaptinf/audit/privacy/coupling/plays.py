@@ -299,6 +299,20 @@ class _Play:
         }
         self.outputs += [Output(f"public().{name} {when}", text, PUBLIC) for name, text in parts.items()]
 
+    def tables(self, log: AdaptiveLog) -> None:
+        """What the log's releases are said to tell of arms and groups, with intervals and p-values."""
+        from adaptinf.inference.arms import ArmMeans, Contrast
+        from adaptinf.inference.effects import CATE
+
+        questions: dict[str, Callable[[], Any]] = {"ArmMeans": lambda: ArmMeans(log)}
+        if len(self._terms.arms) == 2:
+            questions["Contrast"] = lambda: Contrast(log, *self._terms.arms)
+        if log.context and self._terms.features is not None:
+            questions["CATE"] = lambda: CATE(log, by=log.context[0])
+        for name, question in questions.items():
+            found, problem = _answered(lambda: _table(question().fit("released").to_frame()))  # noqa: B023
+            self.outputs.append(Output(f"{name} from the releases", found or problem, PUBLIC))
+
     def propensities(self, log: AdaptiveLog) -> None:
         """The propensities of every participant, where the design has any."""
         if log.arrays.propensities is not None:
@@ -337,6 +351,7 @@ def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> S
     if log is not None:
         play.propensities(log)
         play.publish(log, "at the end")
+        play.tables(log)
     shown = stage.shown()
     releases = _releases(log)
     nodes = [

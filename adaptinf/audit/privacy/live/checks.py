@@ -174,7 +174,7 @@ def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: lis
     since = np.array([one.since for one in runs])
     for noise in trial.noise(seen):
         own = _own(noise, since)
-        draws, problems_of_grid = drawn_noise(own, peak, coins)
+        draws, problems_of_grid = drawn_noise(own, peak, coins, seen)
         found.findings += [Finding("noise", f"{one} [{words}]") for one in problems_of_grid]
         found.noises.append((words, own))
         found.draws.append((words, draws))

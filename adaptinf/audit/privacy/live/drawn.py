@@ -6,16 +6,21 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
 from adaptinf.privacy.drawn.draws import Draws
+from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _ABOUT = 8
 """Outcomes before and after a release that its noise is held against."""
+_RECENT = 3
+"""Rounds up to that of a release whose arms and kinds its noise is held against."""
 _EXACT = 2.0**52
 _OFF = 2.0**-6
 """Of a unit: a mean is rounded, and its noise is found to far less than this."""
 
 
-def drawn_noise(noise: NodeNoise, peak: float, outcomes: FloatArray | None) -> tuple[Draws, list[str]]:
+def drawn_noise(
+    noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
+) -> tuple[Draws, list[str]]:
     """Noise in units, run after run, and what is wrong with these being whole numbers.
 
     Shapes: outcomes (runs, rounds) by fair coins, NaN where there is none.
@@ -33,6 +38,7 @@ def drawn_noise(noise: NodeNoise, peak: float, outcomes: FloatArray | None) -> t
     if off and grid == noise.units.grid:
         problems.append(f"{off:,} of {exact.size:,} noisy numbers are not on the grid of 1/{grid:,.0f}")
     coins = None if outcomes is None else _coins(outcomes, run, step)
+    facts, fact_names = _facts(seen, run, step)
     draws = Draws(
         whole.astype(np.int64),
         noise.units.scales[node] * grid,
@@ -41,6 +47,8 @@ def drawn_noise(noise: NodeNoise, peak: float, outcomes: FloatArray | None) -> t
         noise.names,
         coins=coins,
         before=_ABOUT + 1,
+        facts=facts,
+        fact_names=fact_names,
         own=None if outcomes is None else 0.5 * np.sign(noise.units.own[run, node]),
     )
     return draws, problems
@@ -60,3 +68,18 @@ def _coins(outcomes: FloatArray, run: IntArray, step: IntArray) -> FloatArray:
     inside = (rounds >= 0) & (rounds < outcomes.shape[1])
     found = outcomes[run[:, None], np.clip(rounds, 0, outcomes.shape[1] - 1)]
     return np.where(inside, found - FAIR, np.nan)
+
+
+def _facts(seen: Transcripts, run: IntArray, step: IntArray) -> tuple[FloatArray, list[str]]:
+    """Arms and kinds of the latest rounds before each number, which were settled before it was drawn."""
+    columns, names = [], []
+    for word, table in (("arm", seen.actions), ("kind", seen.statuses)):
+        codes = np.unique(table)[1:].tolist()  # the first code is what the others leave
+        for back in range(_RECENT):
+            rounds = step - back
+            found = table[run, np.maximum(rounds, 0)]
+            when = "their own round" if back == 0 else f"{back} round{'s' * (back > 1)} before"
+            for code in codes:
+                columns.append(np.where(rounds >= 0, (found == code) - FAIR, np.nan))
+                names.append(f"the {word} of {when}, number {code}")
+    return np.stack(columns, axis=1) if columns else np.zeros((run.size, 0)), names
