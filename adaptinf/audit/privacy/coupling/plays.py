@@ -306,7 +306,8 @@ class _Play:
 
         questions: dict[str, Callable[[], Any]] = {"ArmMeans": lambda: ArmMeans(log)}
         if len(self._terms.arms) == 2:
-            questions["Contrast"] = lambda: Contrast(log, *self._terms.arms)
+            control, treatment = self._terms.arms
+            questions["Contrast"] = lambda: Contrast(log, treatment=treatment, control=control)
         if log.context and self._terms.features is not None:
             questions["CATE"] = lambda: CATE(log, by=log.context[0])
         for name, question in questions.items():
