@@ -59,10 +59,10 @@ def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog
     sum.
     """
     taken = [act for act in acts if act["kind"] in TAKEN]
-    if log.guarantee is None or not taken:
-        return log
     if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
         return log.unpromised_by(_NOTHING)
+    if log.guarantee is None or not taken:
+        return log
     lost = sum(act.get("runs") or 0 for act in taken)
     stated = [act for act in taken if act.get("head") is None]
     made = copy(log)

@@ -146,12 +146,12 @@ class Journal:
         A row counts as read when the next one is asked for.
         """
         query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
-        found = self.ask("read", lambda: iter(self.connection.execute(query).yield_per(_AT_ONCE)))
-        while (row := self.ask("read", lambda: next(found, None))) is not None:
-            number, text, digest = row
-            head = self._checked(number, text, digest)
-            yield number, self._entry(number, text), head
-            self.rows, self.head = number, head
+        lots = self.ask("read", lambda: self.connection.execute(query).yield_per(_AT_ONCE).partitions())
+        while lot := self.ask("read", lambda: next(lots, None)):
+            for number, text, digest in lot:
+                head = self._checked(number, text, digest)
+                yield number, self._entry(number, text), head
+                self.rows, self.head = number, head
 
     def _entry(self, number: int, text: str) -> Entry:
         """The entry of a row; what stands in one that cannot be read is not told."""

@@ -239,7 +239,7 @@ class Operations:
         runs : int, optional
             How many files went on from this copy and are lost: the trial's own, and each earlier one that was
             restored from the same copy and went on. Logs promise epsilon once more for each, as stated by the
-            operator. With neither of the two they promise nothing.
+            operator. With neither of the two they promise nothing, and it cannot be said later.
 
         Raises
         ------

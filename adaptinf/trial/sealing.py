@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from adaptinf.errors import JournalError, MissingDependencyError
+from adaptinf.errors import FileError, JournalError, MissingDependencyError
 from adaptinf.log.storage.plain import decode, encode
 from adaptinf.trial.journal import Entry, Journal, as_text
 
@@ -40,7 +40,7 @@ GONE = "gone"
 MARKS, SNAPSHOTS = 0, -1
 """Numbers of two secrets: under the first, names and keys that were erased are known again; the other seals
 snapshots. All further ones are decisions."""
-_BYTES, _NONCE, _PADDED, _MARK = 32, 12, 32, 32
+_BYTES, _NONCE, _PADDED, _MARK, _LONGEST = 32, 12, 32, 32, 2**30
 _DESTROYED = bytes(_BYTES)
 _LAYOUT = b"sealed\0\1"
 """What a sealed snapshot begins with."""
@@ -104,7 +104,15 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
-        """What a snapshot keeps under a name of its own, as the file has it."""
+        """What a snapshot keeps under a name of its own, as the file has it.
+
+        Raises
+        ------
+        FileError
+            If it is longer than what is sealed at once.
+        """
+        if len(content) >= _LONGEST:
+            raise FileError(str(self._journal.path), "written", "the snapshot is too long")
         secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
         return _LAYOUT + _closed(secret, content, place.encode())
 

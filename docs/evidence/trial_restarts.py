@@ -72,7 +72,7 @@ def page(folder: Path, decisions: int) -> tuple[str, float]:
     at_once = [alone(path) for _ in range(REPEATS)]
     behind = lengthened(path)
     later = [alone(path) for _ in range(REPEATS)]
-    shutil.copyfile(path, bare)
+    shutil.copy(path, bare)
     with sqlite3.connect(bare) as connection:
         counted = connection.execute("SELECT count(*), sum(length(content)) FROM snapshot_parts")
         parts, held = counted.fetchone()

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -190,23 +191,24 @@ def test_snapshots_hold_no_name_key_context_or_reason_in_clear(
             trial.record(number + 1, 1.0, key=f"form of {number}")
             trial.amend(number + 1, 0.0, key=number, reason=f"a slip of {number}", by="a monitor")
         before = trial.log(missing="drop")
-        with sqlite3.connect(path) as file:
+        with closing(sqlite3.connect(path)) as file:
             assert file.execute("SELECT count(*) FROM snapshot_parts").fetchone()[0] > 5
-        file.close()
         assert not [trace for trace in traces if trace in contents(tmp_path)]
-        old = sqlite3.connect(path).execute("SELECT content FROM snapshot_state").fetchone()[0]
+        with closing(sqlite3.connect(path)) as file:
+            old = file.execute("SELECT number, content FROM snapshot_state").fetchone()
     with Trial.open(path) as trial:
         assert trial.verify().rows == 61
         assert trial.log(missing="drop").equals(before)
+        assert opened(trial, *old)
         trial.erase("Ms Example 3", key="e", **WHY)
         # What was left of snapshots, on the disk or in a page, has lost its secret.
         with pytest.raises(ai.errors.JournalError, match="does not fit its secret"):
-            requests_of(trial, old)
+            opened(trial, *old)
         trial.assign_many([f"more {n}" for n in range(9)], ["m"] * 9, keys=[f"m{n}" for n in range(9)])
     with Trial.open(path) as trial:
         trial.verify()
 
 
-def requests_of(trial: Trial, content: bytes) -> None:
+def opened(trial: Trial, number: int, content: bytes) -> bytes | None:
     sealing = trial._requests._sealing
-    trial._requests.read(lambda _: sealing.opened_snapshot(content, "state 54"))
+    return trial._requests.read(lambda _: sealing.opened_snapshot(content, f"state {number}"))
