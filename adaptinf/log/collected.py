@@ -14,7 +14,7 @@ LATE = "late_counts_as"
 IN_TIME = "in_time_epsilon"
 """Privacy parameter of the released in-time successes and failures."""
 IN_TIME_NAMES = ("in_time_successes", "in_time_failures")
-"""Names of these releases, one row an arm each."""
+"""Names of these releases, one row per arm each."""
 AMENDED = "amended_outcomes"
 """How many of the log's outcomes the design was told otherwise."""
 REMOVED = "removed_arms"

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import POSITIVE
 from adaptinf.privacy.release import GRID_UNITS, to_grid
+from adaptinf.sessions.releasing import Draw, unit_scale
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SENSITIVITY = 2.0
@@ -51,7 +52,21 @@ def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_ar
     return sums
 
 
-def in_time_release(units: IntArray, scale: float, draw: Callable[[str, float], float]) -> FloatArray:
+def in_time_releaser(
+    epsilon: float | None, draw: Draw | None, coins: np.random.Generator
+) -> Callable[[IntArray], FloatArray] | None:
+    """What releases the sums, with the noise of `draw` or simulated from coins; None where nobody asks."""
+    if epsilon is None:
+        return None
+    scale = unit_scale(SENSITIVITY / epsilon)
+
+    def simulated(name: str, scale: float) -> float:
+        return float(coins.laplace(scale=scale))
+
+    return lambda units: in_time_release(units, scale, draw or simulated)
+
+
+def in_time_release(units: IntArray, scale: float, draw: Draw) -> FloatArray:
     """The sums with noise of this scale in units on each, all drawn first; both shapes (n_arms, 2)."""
     noise = [
         [draw(f"in-time {what} of arm {arm}", scale) for what in ("successes", "failures")]

@@ -10,25 +10,27 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
-from adaptinf.sessions.in_time import SENSITIVITY, in_time_problems, in_time_release, with_in_time
+from adaptinf.sessions.in_time import in_time_problems, in_time_releaser, with_in_time
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import (
-    Draw,
-    ReleaseStepper,
-    SumsStepper,
-    draw_node,
-    exact_problems,
-    unit_scale,
-)
+from adaptinf.sessions.releasing import Draw, ReleaseStepper, SumsStepper, draw_node, exact_problems
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import Stepper, stepper_of
 from adaptinf.simulation.replicate import Run, block_stream, seed_sequence
-from adaptinf.typing import FloatArray, IntArray, RandomSource
+from adaptinf.typing import RandomSource
 
 _NO_WINDOW = {
     "any": "learns from outcomes as they come, in any order",
     "last": "chooses by the outcome of the round before, so that no other order can be had",
 }
+
+
+def _window_problems(design: Any, horizon: int, window: int | None, *, checked: bool) -> list[str]:
+    """Why outcomes cannot have this window; `checked` says that it and the horizon are numbers."""
+    if window is not None and design.pending != "window":
+        return [f"window must be left out: {type(design).__name__} {_NO_WINDOW[design.pending]}"]
+    if checked and window is not None and window > (most := design.longest_window(horizon)):
+        return [f"window must be at most {most:,} at a horizon of {horizon:,}, got {window:,}"]
+    return []
 
 
 def open_session(
@@ -61,10 +63,7 @@ def open_session(
         rng=(rng, SEED),
         noise=(noise, OneOf("simulation", "release")),
     )
-    if window is not None and design.pending != "window":
-        problems.append(f"window must be left out: {name} {_NO_WINDOW[design.pending]}")
-    elif not problems and window is not None and window > (most := design.longest_window(horizon)):
-        problems.append(f"window must be at most {most:,} at a horizon of {horizon:,}, got {window:,}")
+    problems += _window_problems(design, horizon, window, checked=not problems)
     problems += [] if problems else in_time_problems(design, in_time, window)
     participants = Participants(*declared, design.domain, problems)
     refuse(name, design._environment_problems(participants, horizon))
@@ -119,20 +118,12 @@ def _opened(
     assert stepper is not None
 
     def log(run: Run) -> AdaptiveLog:
-        made: AdaptiveLog = placed._log(
-            replace(run, in_time_epsilon=in_time), participants, horizon, *promised
-        )
+        whole = replace(run, in_time_epsilon=in_time)
+        made: AdaptiveLog = placed._log(whole, participants, horizon, *promised)
         return made
-
-    def counted(units: IntArray) -> FloatArray:
-        scale = unit_scale(SENSITIVITY / in_time) if in_time else 0.0
-        return in_time_release(units, scale, drawn if noise == "release" else simulated)
-
-    def simulated(name: str, scale: float) -> float:
-        return float(coins.laplace(scale=scale))
 
     own_coins = design.traits.own_coins
     by_context = bool(participants.features or participants.dimension) and placed.traits.uses_context != "no"
     rules = design.pending, window, design.lost if lost is None else lost, own_coins, by_context
-    told = counted if in_time else None
-    return Session(name, participants, horizon, program, stepper, coins, log, *rules, told)
+    counted = in_time_releaser(in_time, drawn if noise == "release" else None, coins)
+    return Session(name, participants, horizon, program, stepper, coins, log, *rules, counted)

@@ -9,7 +9,7 @@ experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.arms.choice import (
@@ -39,10 +39,11 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import PublicLog
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import ChosenFrom
-    from adaptinf.log import AdaptiveLog, PublicLog
+    from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
 
@@ -126,8 +127,10 @@ class ArmMeans:
         rounds: Any = None,
         denominator: Any = None,
     ) -> None:
+        self._public = isinstance(log, PublicLog)
         self.log = log = require_data("ArmMeans", log, public=True)
-        refuse_rounds("ArmMeans", log, rounds=rounds, denominator=denominator)
+        if self._public:
+            refuse_rounds("ArmMeans", log, rounds=rounds, denominator=denominator)
         keep = None
         self._told: tuple[str, ...] = ()
         if rounds is not None:
@@ -210,14 +213,9 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        arguments = dict(locals())
-        if from_releases("ArmMeans.fit", self.log, estimator) or estimator == "released":
-            refuse_others(
-                "ArmMeans.fit", arguments, ("estimator", "null"), "of released successes and failures"
-            )
-            check_null("ArmMeans.fit", null, [])
-            return in_time_means(self.log, self._codes, null)
-        if (result := by_deviation(self, arguments)) is not None:
+        if estimator == "released" or self._public:
+            return self._released(dict(locals()))
+        if (result := by_deviation(self, dict(locals()))) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
@@ -230,13 +228,11 @@ class ArmMeans:
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
         efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
-        kind = "arm-mean" if self.denominator is None else "ratio"
+        kind, below = "arm-mean" if self.denominator is None else "ratio", name_of(self.denominator)
         label = validity(question, method, shown.kind, shown.correction, reference)
         return Results(
             model="ArmMeans",
-            estimands=tuple(
-                Estimand(kind, arm=arm, denominator=name_of(self.denominator)) for arm in self.arms
-            ),
+            estimands=tuple(Estimand(kind, arm=arm, denominator=below) for arm in self.arms),
             terms=tuple(map(str, self.arms)),
             estimate=fit.estimate,
             std_error=fit.std_error,
@@ -260,3 +256,11 @@ class ArmMeans:
             scores=method.contributions(question, fit) if keep_scores else None,
             contrast_of=differences_of(self, method, asked, fit.choice, label),
         )
+
+    def _released(self, arguments: Mapping[str, Any]) -> Results:
+        """From released successes and failures; the arguments of `fit`, the model among them."""
+        from_releases("ArmMeans.fit", self.log, arguments["estimator"])
+        of = "of released successes and failures"
+        refuse_others("ArmMeans.fit", arguments, ("estimator", "null"), of)
+        check_null("ArmMeans.fit", arguments["null"], [])
+        return in_time_means(self.log, self._codes, arguments["null"])

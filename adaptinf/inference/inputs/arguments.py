@@ -16,7 +16,8 @@ def require_log(subject: str, log: object, *, incomplete: bool = False) -> Adapt
     if isinstance(log, Sums):
         ways = ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
         raise InvalidForLog(subject, NEEDS_ROWS, ways)
-    refuse_rounds(subject, log)
+    if isinstance(log, PublicLog):
+        refuse_rounds(subject, log)
     if not isinstance(log, AdaptiveLog):
         raise ParameterError(subject, [f"log must be an AdaptiveLog, got {type(log).__name__}"])
     if log.arrays.observed is not None and not incomplete:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.log.collected import LATE, WINDOW
+from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class LogFacts:
             log._readings or log.arrays.received is not None or log.arrays.known is not None
         )
         traits = None if log.design is None else log.design.traits
+        withdrawn = log.design is not None and UNPROMISED in log.design.parameters
         return cls(
             n_rounds=log.n_rounds,
             design=None if log.design is None else log.design.name,
@@ -78,7 +79,7 @@ class LogFacts:
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
-            unpromised=log.unpromised,
+            unpromised=log.unpromised if withdrawn else (),
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
             owner_only=log.owner_only,
         )

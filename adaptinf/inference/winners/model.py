@@ -12,6 +12,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
@@ -79,7 +80,7 @@ class Winner:
         control: Any = None,
         runner_up: bool = False,
     ) -> None:
-        self._means = ArmMeans(log, arms, rounds=rounds)
+        self._means = ArmMeans(require_data("Winner", log), arms, rounds=rounds)
         self.arms = self._means.arms
         refuse("Winner", comparison_problems(self.arms, control, runner_up))
         self.control, self.runner_up = control, runner_up

@@ -30,10 +30,16 @@ from adaptinf.trial import Trial
 PEOPLE, WINDOW, MOST_NODES, EXAMPLES = 24, 2, 40, 6
 WHY = {"reason": "as planned", "by": "a monitor"}
 VECTORS = np.random.default_rng(5).dirichlet(np.ones(4), (PEOPLE, 2))[..., :2].tolist()
-EPOCHS = mock.patch(
-    "adaptinf.designs.arms.elimination_kernel.elimination_epochs",
-    lambda *given: (np.ceil(elimination_epochs(*given)[0] / 80.0), elimination_epochs(*given)[1]),
-)
+SHORTER = 80
+
+
+def short_epochs(n_arms: int, horizon: int, *terms: float) -> tuple[Any, Any]:
+    """Epochs of a few pulls, as many as a horizon holds."""
+    lengths, thresholds = elimination_epochs(n_arms, SHORTER * horizon, *terms)
+    return np.ceil(lengths / SHORTER), thresholds
+
+
+EPOCHS = mock.patch("adaptinf.designs.arms.elimination_kernel.elimination_epochs", short_epochs)
 
 
 @dataclass(frozen=True)
