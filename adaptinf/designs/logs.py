@@ -37,7 +37,7 @@ def log_of(
 ) -> AdaptiveLog:
     """The log of the rounds that were run, of a design that planned for `horizon` of them."""
     record, rounds = run.record, run.record.action.size
-    phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
+    phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
         guarantee = reward_guarantee = None
     log = AdaptiveLog.from_arrays(
@@ -111,7 +111,7 @@ def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
 def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
     record = run.record
     phase = randomised = None
-    if statuses := design.round_statuses():
+    if statuses := design.statuses:
         phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
         randomised = np.array([status.randomised for status in statuses])[record.status]
     context: dict[str, Any] = dict(zip(env.vector_names, record.vectors.T, strict=False))

@@ -114,7 +114,7 @@ def test_another_arm_and_a_late_release_are_noticed(name: str) -> None:
         if again is None:
             continue
         seen = shown(trial, design)
-        coins = np.flatnonzero([status.randomised for status in design.round_statuses()])
+        coins = np.flatnonzero([status.randomised for status in design.statuses])
         decided = np.flatnonzero(~np.isin(seen.statuses[2], coins))
         if decided.size:
             actions = seen.actions.copy()

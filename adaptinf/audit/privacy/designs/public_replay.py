@@ -67,7 +67,7 @@ def public_replay(
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
         return None
-    drawn = tuple(status.randomised for status in design.round_statuses())
+    drawn = tuple(status.randomised for status in design.statuses)
     given = fixed_contexts(environment, horizon) if contexts is None else contexts
     return PublicReplay(program, given, drawn)
 
