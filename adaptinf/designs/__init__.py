@@ -27,6 +27,7 @@ from adaptinf.designs.local.linear import LDPLinear
 from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.designs.mixture import Mixture
 from adaptinf.designs.replications import Replications
+from adaptinf.designs.requirements import Needs
 from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
 from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.log import DesignTraits, Floor, Stability
@@ -55,6 +56,7 @@ __all__ = [
     "LinPriv",
     "LinUCB",
     "Mixture",
+    "Needs",
     "ODLinBAI",
     "OptimalDesign",
     "Outcome",

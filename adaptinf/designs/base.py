@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.designs.logs import check_run, log_of
 from adaptinf.designs.replications import ReleaseName, Replications, Status
-from adaptinf.designs.requirements import environment_problems
+from adaptinf.designs.requirements import Needs, environment_problems
 from adaptinf.designs.stepwise import Stepwise
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -30,9 +30,9 @@ _ENVIRONMENT = Is(Environment, "an environment, such as BernoulliArms([0.3, 0.5]
 class Design(Recorded, Stepwise, ABC):
     """Base of all designs: frozen parameters, checked when they are given.
 
-    Subclasses give the compiled program, the guarantee and the meaning of their codes, whether context
-    vectors are "ignored", "needed" or "refused", whether rewards must lie in [0, 1], whether a round that a
-    `Mixture` overrides enters nothing, and whether outcomes of an environment may come late.
+    A subclass gives its compiled program and its traits; a private one its guarantee as well. It may say what
+    its codes mean (statuses of rounds, names of releases and of what is reported at the end), what it needs
+    of an environment, and whether a round that a `Mixture` overrides enters nothing.
 
     Examples
     --------
@@ -44,14 +44,9 @@ class Design(Recorded, Stepwise, ABC):
     statuses: ClassVar[tuple[Status, ...]] = ()
     release_names: ClassVar[tuple[ReleaseName, ...]] = ()
     releases_by_arm: ClassVar[bool] = False
-    min_arms: ClassVar[int] = 1
-    max_arms: ClassVar[int | None] = None
-    min_horizon: ClassVar[int] = 1
-    vectors: ClassVar[str] = "ignored"
-    unit_rewards: ClassVar[bool] = False
+    needs: ClassVar[Needs] = Needs()
     outcomes: ClassVar[tuple[str, ...]] = ()
     skips_overrides: ClassVar[bool] = False
-    takes_delays: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self, self._problems)
@@ -114,10 +109,6 @@ class Design(Recorded, Stepwise, ABC):
         """Names of what a run reports at its end, one per column of `Replications.outcomes`."""
         return self.outcomes
 
-    def round_statuses(self) -> tuple[Status, ...]:
-        """What the status codes of a run mean; empty where all rounds are of one kind."""
-        return self.statuses
-
     def _recommended(self, run: Run, env: Environment) -> Any:
         """Label of the arm that a best-arm design names at the end."""
         names = self.outcome_names(env.n_features)
@@ -131,7 +122,7 @@ class Design(Recorded, Stepwise, ABC):
 
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         """What keeps the design from being run there, found before anything is collected."""
-        return environment_problems(self, env)
+        return environment_problems(self.needs, env)
 
     def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
@@ -259,7 +250,7 @@ class Design(Recorded, Stepwise, ABC):
             tallies=block.tallies,
             outcomes=block.outcomes,
             outcome_names=self.outcome_names(env.n_features),
-            statuses=self.round_statuses(),
+            statuses=self.statuses,
             regret=block.regret if env.dimension else env.regret(cells[..., 0], cells[..., 1]),
             contextual=bool(env.features),
             truth=env.means,
@@ -276,7 +267,7 @@ class Design(Recorded, Stepwise, ABC):
         by_rounds: Any = None,
     ) -> None:
         problems = problems_of(
-            horizon=(horizon, Count(self.min_horizon)),
+            horizon=(horizon, Count(self.needs.min_horizon)),
             replications=(replications, COUNT),
             start=(start, Count(0)),
             rng=(rng, SEED),

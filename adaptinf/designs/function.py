@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.requirements import Needs
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
@@ -150,14 +151,12 @@ class FunctionDesign(Design):
         return cls(_CountRule(probability), _count, (0, 0.0, 0, 0.0), traits)
 
     @property
-    def vectors(self) -> str:  # type: ignore[override]
-        """What it makes of context vectors."""
+    def needs(self) -> Needs:  # type: ignore[override]
+        """What it makes of context vectors follows from its traits; outcomes may come late."""
         uses = self.traits.uses_context
-        return {"no": "ignored", "groups": "refused", "vectors": "needed", "position": "needed"}.get(
-            uses, "any"
-        )
+        kinds = {"no": "ignored", "groups": "refused", "vectors": "needed", "position": "needed"}
+        return Needs(vectors=kinds.get(uses, "any"), takes_delays=True)
 
-    takes_delays = True
     pending = "any"
 
     def program(

@@ -31,7 +31,7 @@ def log_of(
 ) -> AdaptiveLog:
     """The log of the rounds that were run, of a design that planned for `horizon` of them."""
     record = run.record
-    phases = tuple(dict.fromkeys(status.phase for status in design.round_statuses()))
+    phases = tuple(dict.fromkeys(status.phase for status in design.statuses))
     unpromised = [_BY_HAND] if run.removed and guarantee is not None else []
     if run.removed:  # by somebody who may have seen outcomes, which no guarantee of the design covers
         guarantee = reward_guarantee = None
@@ -143,7 +143,7 @@ def _by_hand(traits: DesignTraits | None) -> DesignTraits | None:
 def _arrays(design: Any, run: Run, env: Environment, phases: tuple[str, ...]) -> LogArrays:
     record = run.record
     phase = randomised = None
-    if statuses := design.round_statuses():
+    if statuses := design.statuses:
         phase = np.array([phases.index(status.phase) for status in statuses])[record.status]
         randomised = np.array([status.randomised for status in statuses])[record.status]
     context: dict[str, Any] = dict(zip(env.vector_names, record.vectors.T, strict=False))

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Status
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import NonNegative, Share
@@ -96,9 +97,9 @@ class Mixture(Design):
         return [f"design must be a design, and not itself a Mixture, got {design!r}"]
 
     @property
-    def min_horizon(self) -> int:  # type: ignore[override]
-        """Fewest rounds that the design can do with."""
-        return self.design.min_horizon
+    def needs(self) -> Needs:  # type: ignore[override]
+        """The fewest rounds that the design can do with; it says the rest of an environment itself."""
+        return Needs(min_horizon=self.design.needs.min_horizon)
 
     @property
     def pending(self) -> str:  # type: ignore[override]
@@ -142,9 +143,10 @@ class Mixture(Design):
         """The design's own."""
         return self.design.longest_window(horizon)
 
-    def round_statuses(self) -> tuple[Status, ...]:
+    @property
+    def statuses(self) -> tuple[Status, ...]:  # type: ignore[override]
         """The design's own, and one for overridden rounds where it tells kinds of rounds apart."""
-        own = self.design.round_statuses()
+        own = self.design.statuses
         return (*own, _OVERRIDE) if own else ()
 
     def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
@@ -188,7 +190,7 @@ class Mixture(Design):
         """Rounds up to a last one, without those that were overridden if the design skips them."""
         if last is None or not self.design.skips_overrides:
             return last
-        overridden = len(self.design.round_statuses()) or 1
+        overridden = len(self.design.statuses) or 1
         return last - int((run.record.status[:last] == overridden).sum())
 
     def _batches(self, horizon: int, n_arms: int) -> Any:

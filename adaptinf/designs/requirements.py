@@ -2,58 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
 from adaptinf.simulation.environment import Environment
 
 
-class Demanding(Protocol):
-    """What a design says of the environments that it can be run in."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a design needs of the environments that it is run in.
 
-    @property
-    def min_arms(self) -> int:
-        """Fewest arms."""
+    Parameters
+    ----------
+    min_arms, max_arms : int
+        Fewest and most arms; None for any number.
+    min_horizon : int
+        Fewest rounds.
+    vectors : {"ignored", "needed", "refused", "any"}
+        What becomes of context vectors; with "any" all contexts are taken.
+    unit_rewards : bool
+        Whether rewards must lie in [0, 1].
+    takes_delays : bool
+        Whether outcomes may come late.
 
-    @property
-    def max_arms(self) -> int | None:
-        """Most arms; None for any number."""
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.designs.DPConSE.needs.max_arms
+    2
+    """
 
-    @property
-    def vectors(self) -> str:
-        """Whether context vectors are "ignored", "needed", "refused", or "any" contexts are taken."""
-
-    @property
-    def unit_rewards(self) -> bool:
-        """Whether rewards must lie in [0, 1]."""
-
-    @property
-    def takes_delays(self) -> bool:
-        """Whether outcomes may come late."""
+    min_arms: int = 1
+    max_arms: int | None = None
+    min_horizon: int = 1
+    vectors: str = "ignored"
+    unit_rewards: bool = False
+    takes_delays: bool = False
 
 
-def environment_problems(design: Demanding, env: Environment) -> list[str]:
+def environment_problems(needs: Needs, env: Environment) -> list[str]:
     """What keeps a design from being run in an environment."""
     problems = []
-    if env.n_arms < design.min_arms or (design.max_arms is not None and env.n_arms > design.max_arms):
+    if env.n_arms < needs.min_arms or (needs.max_arms is not None and env.n_arms > needs.max_arms):
         span = (
-            f"exactly {design.min_arms}"
-            if design.min_arms == design.max_arms
-            else f"at least {design.min_arms}"
+            f"exactly {needs.min_arms}" if needs.min_arms == needs.max_arms else f"at least {needs.min_arms}"
         )
         problems.append(f"the environment must have {span} arms, got {env.n_arms}")
-    if design.vectors == "needed" and not env.dimension:
+    if needs.vectors == "needed" and not env.dimension:
         problems.append(f"needs context vectors, as LinearArms has them; {type(env).__name__} has none")
-    if design.vectors == "refused" and env.dimension:
+    if needs.vectors == "refused" and env.dimension:
         problems.append(f"takes contexts from a finite list; {type(env).__name__} has context vectors")
     low, high = env.reward_range
-    if design.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
+    if needs.unit_rewards and ((-np.inf < low < 0.0) or (1.0 < high < np.inf)):
         problems.append(
             f"rewards must lie in [0, 1], those of {type(env).__name__} lie in [{low:g}, {high:g}]: "
             "rescale them by constants that are fixed beforehand"
         )
-    if env.delayed and not design.takes_delays:
+    if env.delayed and not needs.takes_delays:
         problems.append(
             f"outcomes come late in {type(env).__name__}, and the design learns from each at once: a "
             "FunctionDesign learns from what is known"

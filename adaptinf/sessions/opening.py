@@ -58,7 +58,7 @@ def open_session(
     """
     name = type(design).__name__
     problems = problems_of(
-        horizon=(horizon, Count(design.min_horizon)),
+        horizon=(horizon, Count(design.needs.min_horizon)),
         window=(window, OrNone(Count(0))),
         rng=(rng, SEED),
         noise=(noise, OneOf("simulation", "release")),

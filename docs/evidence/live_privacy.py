@@ -28,6 +28,7 @@ from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trial
 from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.designs import (
@@ -344,11 +345,11 @@ def looked_through(design: Design) -> tuple[AuditTrial, Any]:
     if not isinstance(design, LinPriv):
         return audit_trials(design)[-1], None
     trial: Any = audit_trials(design)[1]
-    vectors = trial.replay.vectors
+    vectors = trial.noise.vectors
     used = on_grid(vectors)
-    replay = dataclasses.replace(trial.replay, vectors=used)
     noise = dataclasses.replace(trial.noise, vectors=used, fair=True)
-    return dataclasses.replace(trial, replay=replay, noise=noise), vectors
+    seen_there = Tableau(np.zeros(used.shape[:2]), vectors=used)
+    return dataclasses.replace(trial, environment=seen_there, noise=noise), vectors
 
 
 def replay_row(name: str, design: Design, runs: int, share: float, number: int) -> tuple[str, bool]:
@@ -360,9 +361,10 @@ def replay_row(name: str, design: Design, runs: int, share: float, number: int) 
     n_arms = trial.environment.n_arms if vectors is None else vectors.shape[1]
     coins = (rng.random((runs, trial.horizon, n_arms)) < 0.5).astype(float)
     shown = seen([lived(run, rewards, draw, rng, vectors) for rewards in coins])
-    assert trial.replay is not None
     assert trial.noise is not None
-    wrong = [told for part in trial.replay(shown) if (told := difference(part))]
+    parts = [part for one in replays(trial, design) for part in one(shown)]
+    assert parts
+    wrong = [told for part in parts if (told := difference(part))]
     findings = noise_findings([("live", noise) for noise in trial.noise(shown)])
     right = not wrong and bool(findings) == (share < 1.0)
     noise = "exact" if share == 1.0 else "half the scale"

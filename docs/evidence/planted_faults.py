@@ -1,8 +1,9 @@
 """Faults planted in sessions, kernels and outputs, and what audits say: docs/evidence/planted_faults.md.
 
 Chosen before measuring: the faults of a registry, tests/unit/audit/planted_building.py or, with --faults
-NAME, planted_NAME.py beside it, written down by somebody who knew none of the code; the functions of `AUDITS` with their defaults and the designs of the registry. Each fault is planted in the library itself, and
-a fault is caught where a function refutes the promise or finds anything wrong with the noise. Every design is
+NAME, planted_NAME.py beside it, written down by somebody who knew none of the code; the functions of `AUDITS`
+with their defaults and the designs of the registry. Each fault is planted in the library itself, and a fault
+is caught where a function refutes the promise or finds anything wrong with the noise. Every design is
 audited without a fault too: nothing may be found. What is done is kept in a folder: a run that was stopped
 goes on. With --quick the faults of `QUICK`, by the function that catches them on the committed page. Ends
 with 1 where a design without a fault is refuted, or a quick run misses what the page says is caught.
@@ -235,9 +236,7 @@ def main() -> int:
     parser.add_argument("--faults", default="building", help="NAME of tests/unit/audit/planted_NAME.py")
     parser.add_argument("--folder", type=Path, help="where what is done is kept: a stopped run goes on")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of faults: kept, and no page is made")
-    parser.add_argument(
-        "--by", type=int, nargs="*", help="numbers of functions, likewise"
-    )
+    parser.add_argument("--by", type=int, nargs="*", help="numbers of functions, likewise")
     options = parser.parse_args()
     faults: dict[str, Fault] = importlib.import_module(f"planted_{options.faults}").FAULTS
     if options.quick:

@@ -194,7 +194,7 @@ def simulate_bias(
     inner = given.design if isinstance(given, Mixture) else given
     _refuse_vectors(inner)
     base = 0 if control is None else log.arms.index(control)
-    if inner.vectors == "needed":
+    if inner.needs.vectors == "needed":
         return _linear_bias(log, given, int(replications), rng, n_jobs, base, means)
     world = fitted_world(log, isinstance(inner, (ConSE, DPConSE)), means)
     refuse("simulate_bias", plan_problems(log, given, world.env))
@@ -236,7 +236,7 @@ def conditional_bias(means: FloatArray, truth: FloatArray) -> tuple[FloatArray, 
 
 
 def _refuse_vectors(design: Design) -> None:
-    if design.vectors == "needed" and not isinstance(design, (LinUCB, LinPriv)):
+    if design.needs.vectors == "needed" and not isinstance(design, (LinUCB, LinPriv)):
         raise InvalidForLog(
             "simulate_bias",
             f"{type(design).__name__} chooses by context vectors and assumes no linear means: there is no "

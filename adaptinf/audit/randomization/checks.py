@@ -59,8 +59,10 @@ def make_plan(
     chosen = _statistic(log, statistic, treatment, control, alternative, vectorised, listed)
     rows = None if given is None else logged_rows(log, given, context, features, listed)
     if rows is not None and given is not None:
-        if log.n_rounds < given.min_horizon:
-            listed.append(f"{type(given).__name__} needs {given.min_horizon} rounds, got {log.n_rounds}")
+        if log.n_rounds < given.needs.min_horizon:
+            listed.append(
+                f"{type(given).__name__} needs {given.needs.min_horizon} rounds, got {log.n_rounds}"
+            )
         listed += given._environment_problems(rows, log.n_rounds)
     if listed or given is None or chosen is None or rows is None:
         raise ParameterError(subject, listed)

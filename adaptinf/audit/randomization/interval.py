@@ -205,7 +205,7 @@ def possible_effects(plan: Plan) -> tuple[float, float]:
     """Effects that leave every imputed reward within the range of rewards."""
     arrays = plan.log.arrays
     inner = getattr(plan.design, "design", plan.design)
-    least, most = plan.log.reward_range or ((0.0, 1.0) if inner.unit_rewards else (-math.inf, math.inf))
+    least, most = plan.log.reward_range or ((0.0, 1.0) if inner.needs.unit_rewards else (-math.inf, math.inf))
     treated = arrays.action == plan.treatment
     with_treatment, without = arrays.reward[treated], arrays.reward[~treated]
     low = max(

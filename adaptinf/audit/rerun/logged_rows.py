@@ -157,11 +157,11 @@ def _contexts(
 ) -> _Contexts | None:
     inner = getattr(design, "design", design)
     none = _Contexts(np.zeros(log.n_rounds, dtype=np.int64))
-    if inner.vectors == "needed":
+    if inner.needs.vectors == "needed":
         return _vectors(log, context, problems)
-    if inner.vectors == "ignored":
+    if inner.needs.vectors == "ignored":
         return none
-    if inner.vectors == "any" and _have_vectors(log, context):
+    if inner.needs.vectors == "any" and _have_vectors(log, context):
         return _vectors(log, context, problems)
     names = [context] if isinstance(context, str) else list(context or log.context)
     if not names:

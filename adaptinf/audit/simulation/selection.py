@@ -92,7 +92,7 @@ def _by_means(env: Environment) -> Selection:
 
 def chooses_by_vectors(design: Design) -> bool:
     """Whether arms are chosen by context vectors."""
-    return getattr(design, "design", design).vectors == "needed"
+    return getattr(design, "design", design).needs.vectors == "needed"
 
 
 def arm_scores(result: Results, env: Environment) -> FloatArray | None:

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.arms.elimination_kernel import elimination_program, shortest_horizon
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import ReleaseName
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, FreshEpochs, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share
@@ -86,8 +87,7 @@ class SuccessiveElimination(Design):
     beta: Share | None = None
     check: Annotated[str, OneOf("every-round", "epochs")] = "every-round"
 
-    min_arms: ClassVar[int] = 2
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, unit_rewards=True)
 
     @property
     def traits(self) -> DesignTraits:
@@ -191,8 +191,7 @@ class PrivateSuccessiveElimination(Design):
     pending: ClassVar[str] = "window"
     nodes: ClassVar[tuple[str, str] | None] = ("arm", "epoch")
     skips_overrides: ClassVar[bool] = True
-    min_arms: ClassVar[int] = 2
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, unit_rewards=True)
     outcomes: ClassVar[tuple[str, ...]] = ("epochs", "decided_at", "last_arm")
 
     @property

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
+from adaptinf.designs.requirements import Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import NonNegative
 from adaptinf.simulation.environments import Environment
@@ -139,7 +140,7 @@ class KLUCB(Design):
     log_log: NonNegative = 0.0
 
     pending: ClassVar[str] = "any"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(unit_rewards=True)
 
     @property
     def traits(self) -> DesignTraits:

@@ -9,6 +9,7 @@ from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
+from adaptinf.designs.requirements import Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Positive
 from adaptinf.privacy.noise import uniform
@@ -113,8 +114,7 @@ class PlayTheWinner(Design):
     added: Positive = 1.0
 
     pending: ClassVar[str] = "any"
-    min_arms: ClassVar[int] = 2
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, unit_rewards=True)
 
     @property
     def traits(self) -> DesignTraits:

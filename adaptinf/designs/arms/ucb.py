@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.arms.ucb_kernel import UCBTables, ucb_program
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import ReleaseName
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
@@ -163,7 +164,7 @@ class PrivateUCB(Design):
     nodes: ClassVar[tuple[str, str] | None] = ("arm", "count")
     release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_sum", "counter"),)
     releases_by_arm: ClassVar[bool] = True
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(unit_rewards=True)
 
     @property
     def traits(self) -> DesignTraits:

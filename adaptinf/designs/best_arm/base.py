@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.determinants import feature_problems
 from adaptinf.designs.replications import Status
+from adaptinf.designs.requirements import Needs
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Run
@@ -22,15 +23,14 @@ class BestArmDesign(Design):
     """A design that names an arm when its budget, the horizon, is spent."""
 
     statuses: ClassVar[tuple[Status, ...]] = (Status("exploration", False), Status("leftover", False))
-    vectors: ClassVar[str] = "refused"
-    min_arms: ClassVar[int] = 2
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused")
     skips_overrides: ClassVar[bool] = True
     outcomes: ClassVar[tuple[str, ...]] = ("recommended", "decided_at")
 
     @property
     def traits(self) -> DesignTraits:
         """No coins but the noise of those that are private, whose outputs settle all but the rewards."""
-        private = self.guarantee(self.min_horizon, self.min_arms) is not None
+        private = self.guarantee(self.needs.min_horizon, self.needs.min_arms) is not None
         outputs = Outputs(propensities="outputs", phase="outputs", recommended=True) if private else None
         return DesignTraits(uses_context="no", own_coins=False, outputs=outputs)
 
@@ -45,7 +45,7 @@ class BestArmDesign(Design):
                 f"looks for the best arm on average and takes no contexts; {type(env).__name__} has "
                 f"{env.n_features} of them"
             )
-        least = self._least_budget(env.n_arms) if env.n_arms >= self.min_arms else 0
+        least = self._least_budget(env.n_arms) if env.n_arms >= self.needs.min_arms else 0
         if horizon < least:
             problems.append(
                 f"horizon must be at least {least:,}, got {horizon:,}: the budget leaves less than one pull "
@@ -77,8 +77,10 @@ class FeatureDesign(BestArmDesign):
 
     def _problems(self) -> list[str]:
         problems = feature_problems(self.features, distinct=True)
-        if not problems and len(self.features) < self.min_arms:
-            problems.append(f"features must be of at least {self.min_arms} arms, got {len(self.features)}")
+        if not problems and len(self.features) < self.needs.min_arms:
+            problems.append(
+                f"features must be of at least {self.needs.min_arms} arms, got {len(self.features)}"
+            )
         return problems
 
     @property

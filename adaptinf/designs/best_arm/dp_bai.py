@@ -13,6 +13,7 @@ from adaptinf.designs.best_arm.estimates import EVERY_ARM, GAUSSIAN_NOISE, LAPLA
 from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.best_arm.schedule import Schedule, max_det_schedule, reserve
 from adaptinf.designs.replications import ReleaseName
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
@@ -30,7 +31,7 @@ class _NoisyMeans(FeatureDesign):
     calibration: Calibration = "corrected"
 
     releases_by_arm: ClassVar[bool] = True
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused", unit_rewards=True)
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
 

@@ -13,6 +13,7 @@ from adaptinf.designs.best_arm.estimates import G_OPTIMAL, LAPLACE_NOISE, NO_NOI
 from adaptinf.designs.best_arm.g_optimal import optimal_design
 from adaptinf.designs.best_arm.kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.best_arm.schedule import optimal_sizes
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
@@ -148,7 +149,7 @@ class DPOD(_OptimalRounds):
 
     epsilon: Positive
 
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused", unit_rewards=True)
     law: ClassVar[int] = LAPLACE_NOISE
     lost: ClassVar[float | None] = 0.0
     inexact: ClassVar[str] = "its noise is on rewards times features, which are no whole numbers: take DPBAI"

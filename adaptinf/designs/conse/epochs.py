@@ -12,6 +12,7 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.base import Design
 from adaptinf.designs.replications import Status
+from adaptinf.designs.requirements import Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Unit
 from adaptinf.privacy.noise import uniform
@@ -264,11 +265,9 @@ class ConSE(Design):
     alpha: Unit = 0.0
 
     statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
-    min_arms: ClassVar[int] = 2
-    max_arms: ClassVar[int | None] = 2
-    min_horizon: ClassVar[int] = 2
-    vectors: ClassVar[str] = "refused"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(
+        min_arms=2, max_arms=2, min_horizon=2, vectors="refused", unit_rewards=True
+    )
 
     @property
     def traits(self) -> DesignTraits:

@@ -13,6 +13,7 @@ from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED,
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
 from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
 from adaptinf.designs.replications import ReleaseName, Status
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, Positive, Share, Unit, Whole
@@ -92,11 +93,9 @@ class DPConSE(Design):
     first_window: Whole | None = None
 
     statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
-    min_arms: ClassVar[int] = 2
-    max_arms: ClassVar[int | None] = 2
-    min_horizon: ClassVar[int] = 2
-    vectors: ClassVar[str] = "refused"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(
+        min_arms=2, max_arms=2, min_horizon=2, vectors="refused", unit_rewards=True
+    )
     lost: ClassVar[float | None] = 0.0
     lost_unsaid: ClassVar[float | None] = 0.5
     inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"

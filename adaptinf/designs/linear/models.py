@@ -20,6 +20,7 @@ from adaptinf.designs.linear.kernel import (
 )
 from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
 from adaptinf.designs.linear.whole import LARGEST_SCALE, ProductSums
+from adaptinf.designs.requirements import Needs
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Outputs
@@ -87,7 +88,7 @@ class LinUCB(Design):
     bound: NonNegative = 1.0
 
     pending: ClassVar[str] = "any"
-    vectors: ClassVar[str] = "needed"
+    needs: ClassVar[Needs] = Needs(vectors="needed")
 
     @property
     def traits(self) -> DesignTraits:
@@ -226,8 +227,7 @@ class LinPriv(Design):
     inexact: ClassVar[str] = (
         "delta must be 0, as normal noise on sums of products has no calibration in whole numbers"
     )
-    vectors: ClassVar[str] = "needed"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(vectors="needed", unit_rewards=True)
 
     @property
     def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]

@@ -9,6 +9,7 @@ from typing import ClassVar
 from adaptinf.designs.base import Design
 from adaptinf.designs.local.abse_kernel import ABSETables, abse_program
 from adaptinf.designs.local.base import cube_problems
+from adaptinf.designs.requirements import Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
@@ -61,9 +62,7 @@ class ABSE(Design):
     lipschitz: Positive = 1.0
 
     domain: ClassVar[str] = "cube"
-    min_arms: ClassVar[int] = 2
-    vectors: ClassVar[str] = "needed"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="needed", unit_rewards=True)
     outcomes: ClassVar[tuple[str, ...]] = ("bins", "depth", "dropped", "decided")
 
     @property

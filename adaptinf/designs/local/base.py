@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adaptinf.designs.base import Design
+from adaptinf.designs.requirements import Needs
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord
 from adaptinf.parameters import Positive
@@ -49,9 +50,7 @@ class LocallyPrivate(Design):
     inexact: ClassVar[str] = "its noise belongs on the participant's side, and not with who assigns"
     report_sensitivity: ClassVar[float]
     not_covered: ClassVar[str]
-    min_arms: ClassVar[int] = 2
-    vectors: ClassVar[str] = "needed"
-    unit_rewards: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="needed", unit_rewards=True)
 
     def _problems(self) -> list[str]:
         given: Any = self.auxiliary

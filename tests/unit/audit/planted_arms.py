@@ -97,14 +97,14 @@ class FaultyElimination(Planted, PrivateSuccessiveElimination):
         for run in range(runs):
             drawn = coins.rng.random((rounds, tables.n_arms)) < 0.5 if coins.drawn else None
             paid = drawn * 1.0 if drawn is not None else world.environment.tableau[:rounds]
-            actions, releases = self._run(tables, paid, rng)
+            actions, releases, results.outcomes[run] = self._run(tables, paid, rng)
             record.actions[run] = actions
             record.releases[run] = np.nan
             record.releases[run, : len(releases)] = np.array(releases).reshape(-1, 5)
             if record.rewards.size:
                 record.rewards[run] = paid[every, actions]
 
-    def _run(self, tables: Any, paid: Any, rng: np.random.Generator) -> tuple[Any, list[list[float]]]:
+    def _run(self, tables: Any, paid: Any, rng: np.random.Generator) -> tuple[Any, list[list[float]], Any]:
         fault, rounds, start, epoch = self.fault, len(paid), 0, 0
         left, actions, releases = list(range(tables.n_arms)), np.empty(len(paid), dtype=np.int64), []
         clipped = paid if fault == "late clip" else np.clip(paid, 0.0, 1.0)
@@ -135,7 +135,8 @@ class FaultyElimination(Planted, PrivateSuccessiveElimination):
             start, epoch = end, epoch + 1
         tail = rounds - start
         actions[start:] = np.tile(left, tail // len(left) + 1)[:tail]
-        return actions, releases
+        decided = (start, left[0]) if len(left) == 1 else (np.nan, np.nan)
+        return actions, releases, (epoch, *decided)
 
     def _until_gap(self, paid: Any, left: list[int], passes: int) -> int:
         """Passes until the raw sums lie 20 apart."""

@@ -11,6 +11,7 @@ import pytest
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import audit_trials, neighbouring_trials
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.designs import DPConSE, LDPBandit, Mixture, PrivateUCB
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau
@@ -90,17 +91,18 @@ def test_an_action_that_does_not_follow_from_the_releases_is_a_finding() -> None
     trial = audit_trials(design)[2]
     seen = trial.sample(design, 64, np.random.SeedSequence(0))
     assert seen.rewards.shape == seen.actions.shape
-    assert trial.replay is not None
-    (same,) = trial.replay(seen)
+    (replay,) = replays(trial, design)
+    _, _, same, _ = replay(seen)
+    assert same.what == "the arm"
     assert np.array_equal(same.seen, same.recomputed)
     actions = seen.actions.copy()
     actions[5, -1] = (actions[5, -1] + 1) % 3
-    (other,) = trial.replay(dataclasses.replace(seen, actions=actions))
+    other = replay(dataclasses.replace(seen, actions=actions))[2]
     assert np.argwhere(other.seen != other.recomputed).tolist() == [[5, actions.shape[1] - 1]]
     # a release that is another one changes what must be done later
     releases = seen.releases.copy()
     releases[5, 3, 3] += 50.0
-    (later,) = trial.replay(dataclasses.replace(seen, releases=releases))
+    later = replay(dataclasses.replace(seen, releases=releases))[2]
     assert set(np.nonzero(later.seen != later.recomputed)[0].tolist()) == {5}
 
 
@@ -112,8 +114,8 @@ def test_exact_counts_are_recomputed(exploration: float) -> None:
         seen = trial.sample(design, 64, np.random.SeedSequence(0))
         assert trial.replay is not None
         assert trial.noise is not None
-        parts = trial.replay(seen)
-        assert parts[0].what == "the exact count"
+        parts = [part for one in replays(trial, design) for part in one(seen)]
+        assert parts[-1].what == "the exact count"
         for part in parts:
             np.testing.assert_array_equal(part.seen, part.recomputed)
         (noise,) = trial.noise(seen)

@@ -244,6 +244,6 @@ def test_environments_that_do_not_fit_are_refused(design: Any) -> None:
     if not isinstance(design, SequentialHalving):
         with pytest.raises(ParameterError, match=r"features are of 4 arms, the environment has 3"):
             design.run(BernoulliArms([0.1, 0.2, 0.3]), 600)
-    if design.unit_rewards:
+    if design.needs.unit_rewards:
         with pytest.raises(ParameterError, match=r"rewards must lie in \[0, 1\]"):
             design.run(UniformArms([0.0] * 4, [1.1] * 4), 600)

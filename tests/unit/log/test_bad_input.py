@@ -148,7 +148,7 @@ each_design = pytest.mark.parametrize("design", RUN, ids=lambda design: f"{desig
 @each_design
 @pytest.mark.parametrize("horizon", [0, -5, 2.5, 100.0, math.nan, "100", None, True, 2**63, 10**400])
 def test_horizons(design: designs.Design, horizon: Any) -> None:
-    environment = VECTORS if design.vectors == "needed" else TWO
+    environment = VECTORS if design.needs.vectors == "needed" else TWO
     for call in (lambda: design.run(environment, horizon), lambda: design.replicate(environment, horizon, 2)):
         with pytest.raises(ParameterError, match="horizon must be"):
             call()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.designs.best_arm_audits import PhaseReplay
+from adaptinf.audit.privacy.designs.public_replay import public_replay
 from adaptinf.designs import DPBAI, DPOD, Design, DPBAIGauss, Mixture, Session
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import Nodes, gaussian, laplace
@@ -150,16 +150,15 @@ def test_decisions_follow_from_the_released_means_to_the_last_bit() -> None:
     for design in DESIGNS[:2]:
         session = fed(opened(design, taken({})), REWARDS)
         record = session._rounds.record
-        program = design.program(Tableau(REWARDS), ROUNDS, recording=True)
-        releases = np.full(program.tables.released.shape, np.nan)
-        releases[: len(session._stepper.released())] = session._stepper.released()
         shown = Transcripts(
             record.action[None],
-            releases[None],
-            np.zeros((1, 0)),
+            session._stepper.released()[None],
+            session._stepper.outcome()[None],
             record.status[None],
         )
-        for part in PhaseReplay(program)(shown):
+        replay = public_replay(design, Tableau(REWARDS), ROUNDS)
+        assert replay is not None
+        for part in replay(shown):
             assert np.array_equal(part.seen, part.recomputed, equal_nan=True)
 
 

@@ -140,7 +140,7 @@ UNFIT: list[tuple[Design, dict[str, Any], str]] = [
 def test_a_design_that_cannot_go_on_without_an_arm_says_why(
     design: Design, options: dict[str, Any], reason: str
 ) -> None:
-    arms = ["a", "b"] if design.max_arms == 2 else ARMS
+    arms = ["a", "b"] if design.needs.max_arms == 2 else ARMS
     session = design.session(arms, 5_000, **options, rng=1)
     context = 0 if "features" in options else [0.1, 0.2] if options else None
     session.assign(context=context)

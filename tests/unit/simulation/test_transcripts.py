@@ -67,7 +67,7 @@ def test_transcripts_are_those_of_the_logs(design: Any, environment: Any, horizo
         values = np.sort(found.releases[run, :made, 3])
         np.testing.assert_array_equal(values, np.sort(log.releases["value"].to_numpy(dtype=float)))
         if log.arrays.randomised is not None:
-            kept = np.array([status.randomised for status in design.round_statuses()])
+            kept = np.array([status.randomised for status in design.statuses])
             np.testing.assert_array_equal(kept[found.statuses[run]], log.arrays.randomised)
     named = design.replicate(environment, horizon, runs, np.random.SeedSequence(7), by_rounds=True)
     np.testing.assert_array_equal(found.outcomes, named.outcomes)

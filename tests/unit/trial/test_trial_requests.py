@@ -202,7 +202,7 @@ def test_pause_and_finish(path: Path) -> None:
     [ai.designs.LinPriv(epsilon=1.0, delta=1e-6), ai.designs.LDPBandit(epsilon=1.0)],
 )
 def test_a_design_without_exact_noise_is_refused_before_there_is_a_file(path: Path, design: Design) -> None:
-    options = {"dimension": 2} if design.vectors == "needed" else {}
+    options = {"dimension": 2} if design.needs.vectors == "needed" else {}
     problem = refused(Trial.create, path, design, 2, horizon=100, **options)
     assert "needs release noise of exact arithmetic" in problem
     assert not path.exists()

@@ -45,7 +45,7 @@ def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
     try:
         pair = neighbouring_trials(design)[0]
     except ParameterError:
-        n_arms, features, dimension, least = max(2, design.min_arms), None, None, _LEAST
+        n_arms, features, dimension, least = max(2, design.needs.min_arms), None, None, _LEAST
     else:
         n_arms, dimension = pair.first.n_arms, pair.first.dimension or None
         features = tuple(pair.first.features) or None
@@ -61,10 +61,10 @@ def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
         longest = design.longest_window(least if horizon is None else horizon)
         window = int(max(0, min(window, longest)))
     rounds = least if horizon is None else int(horizon)
-    refuse("audit.coupled", Count(design.min_horizon)("horizon", rounds))
+    refuse("audit.coupled", Count(design.needs.min_horizon)("horizon", rounds))
     arms = tuple(f"arm {number}" for number in range(n_arms))
     terms = Terms(arms, rounds, rounds, window, features, dimension, dimension is not None)
-    alone = replace(terms, arms=arms[: design.min_arms])
+    alone = replace(terms, arms=arms[: design.needs.min_arms])
     participants = Participants(*alone.declared, design.domain)
     fits = not design._environment_problems(participants, rounds)
-    return design, replace(terms, fewest=design.min_arms if fits else n_arms)
+    return design, replace(terms, fewest=design.needs.min_arms if fits else n_arms)

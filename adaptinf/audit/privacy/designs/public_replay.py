@@ -57,13 +57,19 @@ class PublicReplay:
         return self.program.n_statuses - 1 if self.program.share.size else -1
 
 
-def public_replay(design: Design, environment: Environment, horizon: int) -> PublicReplay | None:
-    """The replay of trials there; None where releases do not settle decisions, or there are none."""
+def public_replay(
+    design: Design, environment: Environment, horizon: int, contexts: FloatArray | None = None
+) -> PublicReplay | None:
+    """The replay of trials there; None where releases do not settle decisions, or there are none.
+
+    Contexts (rounds, entries) are by default those of the environment.
+    """
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
         return None
-    drawn = tuple(status.randomised for status in design.round_statuses())
-    return PublicReplay(program, fixed_contexts(environment, horizon), drawn)
+    drawn = tuple(status.randomised for status in design.statuses)
+    given = fixed_contexts(environment, horizon) if contexts is None else contexts
+    return PublicReplay(program, given, drawn)
 
 
 def replays(trial: AuditTrial, design: Design) -> tuple[Any, ...]:
