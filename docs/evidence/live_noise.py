@@ -6,7 +6,8 @@ sessions or trials in files draw, or in what becomes of a draw, and each is audi
 `epsilon_lower_bound` that is told nothing of it: with all defaults where the fault shows in thousands of
 draws only, else with 20,000 runs. Limits: the fewest draws, of powers of the square root of 2, with which
 every one of 20 samples of faulty noise is found. With --quick three designs, four faults and small samples.
-Parts are kept in --folder, and a stopped run goes on. Ends with 1 where a right design is refuted or a fault is not found.
+Parts are kept in --folder, and a stopped run goes on. Ends with 1 where a right design is refuted or a fault
+is not found.
 """
 
 from __future__ import annotations
