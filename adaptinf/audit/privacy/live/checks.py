@@ -98,7 +98,7 @@ def look_live(design: Design, root: np.random.SeedSequence, share: float) -> Loo
     assert trial is not None
     run: Any = design if trial.design is None else trial.design
     found = Looked()
-    _look_at_sessions(found, run, trial, root, share)
+    look_at_sessions(found, design, root, share=share)
     if run.pending == "window":
         _look_at_trials(found, run, trial, root, share)
         _look_at_sampler(found, share)
@@ -111,17 +111,21 @@ def live_findings(found: Looked, alarm: float) -> list[Finding]:
     return [*found.findings, *(Finding("noise", one) for one in told)]
 
 
-def _look_at_sessions(
-    found: Looked, run: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float
-) -> None:
-    """Sessions in which each outcome is told at once."""
+def look_at_sessions(
+    found: Looked, design: Design, root: np.random.SeedSequence, number: int | None = None, share: float = 1.0
+) -> int:
+    """So many sessions in which each outcome is told at once, or a share of a whole audit's; their rounds."""
+    trial = live_trial(design)
+    assert trial is not None
+    run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
-    while not runs or len(runs) < _number(share, NODES, len(runs[0].releases), ROUNDS, rounds):
+    while not runs or len(runs) < (number or _number(share, NODES, len(runs[0].releases), ROUNDS, rounds)):
         people = with_coins(env, trial.horizon, rounds, 0.0, rng)
         runs.append(session_run(run, trial.horizon, people, child(root, _SESSIONS, len(runs))))
     words = f"{len(runs):,} sessions of {_words(trial)}"
     _gather(found, words, run, trial, runs)
+    return len(runs) * rounds
 
 
 def _look_at_trials(
