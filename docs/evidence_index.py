@@ -143,6 +143,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"(\d+) audits of faults: all are caught",
             "{0} audits right, {1} of {1} faults caught",
         ),
+        "coupled": (
+            "neighbouring live trials agree in all that is covered, at no more than the promised cost",
+            r"(\d+ of \d+) pairs agree at no more than the promise; .*?largest cost is ([\d.]+) of",
+            "{0} pairs; largest cost {1} of the promise",
+        ),
         "live_privacy": (
             "no audit refutes a design that is used live, with exact noise",
             r"(\d+ of \d+) rows are as they should be",

@@ -3,8 +3,8 @@
 Chosen before measuring: confidence 99.9%, the designs of `DESIGNS` with two arms where they have a choice,
 on the neighbouring trials that they supply themselves, the faults of `simulated_faults`; 1,000,000 runs on
 each side, 300,000 or more for a fault, 10,000,000 for the published LinPriv at epsilon = .1. With --quick
-40,000 runs, and the faults as in a full run. Every audit of a full run is kept in a folder as soon as it is done: a
-run that was stopped goes on. Ends with 1 where a bound exceeds what is promised, is less tight than
+40,000 runs, and the faults as in a full run. Every audit of a full run is kept in a folder as soon as it is
+done: a run that was stopped goes on. Ends with 1 where a bound exceeds what is promised, is less tight than
 `LEAST_TIGHT` asks (full runs), or a planted fault goes unnoticed.
 """
 

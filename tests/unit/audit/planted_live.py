@@ -17,6 +17,7 @@ from adaptinf.designs.linear import whole
 from adaptinf.designs.stopping import kernel
 from adaptinf.errors import ParameterError
 from adaptinf.log.public import PublicLog, Publishable
+from adaptinf.privacy.release import scale_above
 from adaptinf.sessions import Session, erasing, releasing, steppers
 from adaptinf.sessions.releasing import ReleaseStepper
 from adaptinf.sessions.telling import Telling
@@ -132,7 +133,8 @@ def public_counts_events(patch: Patch) -> None:
     def public(right: Any, self: Any, *given: Any) -> PublicLog:
         made = right(self, *given)
         facts = {**made.facts, "mean outcome": float(np.nanmean(self.arrays.reward))}
-        return dataclasses.replace(made, facts=facts)
+        changed: PublicLog = dataclasses.replace(made, facts=facts)
+        return changed
 
     around(patch, Publishable, "public", public)
 
@@ -161,7 +163,7 @@ def half_the_scale(patch: Patch) -> None:
 
 def half_the_product_scale(patch: Patch) -> None:
     """The same of sums of products."""
-    right = whole.scale_above
+    right = scale_above
     patch.setattr(whole, "scale_above", lambda sensitivity, epsilon: right(sensitivity, 2.0 * epsilon))
 
 

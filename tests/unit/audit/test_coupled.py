@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import planted_live as live
 import pytest
 
-from adaptinf.audit import coupled
+from adaptinf.audit import Coupled, CoupledPair, coupled
 from adaptinf.audit.privacy.coupling.histories import Terms
 from adaptinf.audit.privacy.coupling.pairs import PairAudit
 from adaptinf.audit.privacy.coupling.stopping import stream_pair
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
+    DPOD,
+    Design,
+    DPBAIGauss,
     DPConSE,
+    LDPBandit,
+    LDPLinear,
     LinPriv,
     Mixture,
     PrivateSuccessiveElimination,
     PrivateUCB,
+    Thompson,
 )
+from adaptinf.errors import ParameterError
+from adaptinf.sessions import releasing
+from adaptinf.trial import Trial, nodes
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
 UCB = PrivateUCB(epsilon=1.0, counter="binary")
 HYBRID = PrivateUCB(epsilon=0.5)
+MIXED = Mixture(UCB, exploration=0.2)
 CONSE = DPConSE(epsilon=1.0, first_window=4)
 EPOCHS = PrivateSuccessiveElimination(epsilon=4.0, beta=1.0)
 PHASES = DPBAI(epsilon=1.0, features=FEATURES)
@@ -40,7 +51,7 @@ PRIVATE: dict[str, Any] = {
     "phases": PHASES,
     "rule": RULE,
     "rule at every sample": DPNAS(epsilon=1.0, alpha=0.9, beta=0.5),
-    "mixture": Mixture(UCB, exploration=0.2),
+    "mixture": MIXED,
     "mixture of phases": Mixture(PHASES, exploration=0.2),
     "mixture of conse": Mixture(CONSE, exploration=0.2),
 }
@@ -60,12 +71,16 @@ def test_all_that_is_covered_agrees_at_no_more_than_the_promise(name: str) -> No
 
 
 def test_records_cost_all_of_epsilon_and_outcomes_their_share() -> None:
-    found = coupled(CONSE, ["value", "context", "early"], rng=3)
-    frame = found.to_frame().groupby("kind")[["cost", "promised"]].max()
+    found = coupled(CONSE, ["value", "context", "early"], pairs=2, rng=3)
+    cost = {
+        kind: max(pair.cost for pair in found.pairs if pair.kind == kind) for kind in ("value", "context")
+    }
+    promised = {pair.kind: pair.promised.epsilon for pair in found.pairs}
     assert not found.refuted, found.disagreement
-    assert frame.loc["value"].tolist() == pytest.approx([0.6, 0.6], rel=1e-12)
-    assert frame.loc["context"].tolist() == pytest.approx([1.0, 1.0], rel=1e-12)
-    assert frame.loc["early", "cost"] == 0.0
+    assert promised == {"value": 0.6, "context": 1.0, "early": 0.6}
+    assert cost["value"] == pytest.approx(0.6, rel=1e-12)
+    assert cost["context"] == pytest.approx(1.0, rel=1e-12)
+    assert max(pair.cost for pair in found.pairs if pair.kind == "early") == 0.0
 
 
 def test_an_epoch_is_paid_for_once() -> None:
@@ -96,11 +111,24 @@ def test_a_stopping_rule_pays_a_sixth_a_third_and_a_half() -> None:
     assert silent.cost == pytest.approx(1.0 / 6.0, rel=1e-12)
 
 
+QUICK = (
+    live.lost_enters_nothing,
+    live.decides_by_raw_sums,
+    live.status_counts_events,
+    live.carried_to_later_windows,
+    live.amended_enters_again,
+    live.half_the_threshold,
+    live.half_the_estimate,
+)
+"""Faults that CI always looks for."""
+
+
 class Planted:
-    """A fault, where it is planted, the neighbours that show it, and in which words."""
+    """A fault, where it is planted, the neighbours that show it, in which words, and whether CI always looks."""
 
     def __init__(self, fault: live.Fault, target: Any, kinds: str | Sequence[str], words: str) -> None:
         self.fault, self.target, self.kinds, self.words = fault, target, kinds, words
+        self.quick = fault in QUICK
 
 
 COST = "Cost above the promise"
@@ -135,7 +163,17 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("planted", FAULTS, ids=lambda planted: f"{planted.fault.__name__}")
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param(
+            planted,
+            id=f"{planted.fault.__name__}-{number}",
+            marks=[] if planted.quick else [pytest.mark.slow],
+        )
+        for number, planted in enumerate(FAULTS)
+    ],
+)
 def test_a_planted_fault_is_found_by_a_default_call(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,3 +181,150 @@ def test_a_planted_fault_is_found_by_a_default_call(
     found = coupled(planted.target, planted.kinds, rng=5)
     assert found.refuted
     assert planted.words in " ".join(found.summary().as_text().split()), found.summary()
+
+
+def test_real_noise_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit that the page states: without any noise in earnest a design passes."""
+    for place in (releasing, nodes):
+        monkeypatch.setattr(place, "draw_node", lambda name, scale: 0)
+    assert not coupled(UCB, "value", pairs=1, rng=0).refuted
+
+
+def test_the_same_seed_makes_the_same_pairs() -> None:
+    one, again, other = (coupled(PHASES, "value", pairs=1, rng=seed).to_frame() for seed in (1, 1, 2))
+    assert one.equals(again)
+    assert not one.equals(other)
+
+
+def test_a_trial_is_read_for_its_terms_alone(tmp_path: Path) -> None:
+    with Trial.create(tmp_path / "trial.db", MIXED, ["a", "b", "c"], 200, outcome_window=4) as trial:
+        decision = trial.assign("somebody", key="first")
+        before = trial.status()
+        found = coupled(trial, ["value", "early"], pairs=1, rng=0)
+        assert trial.status() == before
+        trial.record(decision.id, 1.0, key="outcome")
+    assert not found.refuted, found.disagreement
+    assert "3 arms, 64 of 200 participants, outcome window 4" in found.target
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (LinPriv(epsilon=1.0, delta=1e-5), "normal noise"),
+        (DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES), "normal"),
+        (DPOD(epsilon=1.0, features=FEATURES), "rewards times features"),
+        (LDPBandit(epsilon=1.0), "participant's side"),
+        (LDPLinear(epsilon=1.0), "participant's side"),
+        (DPConSE(epsilon=1.0, calibration="published"), "as published"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_designs_without_whole_noise_are_sent_to_the_lower_bound(target: Design, words: str) -> None:
+    with pytest.raises(ParameterError, match=r"audit\.epsilon_lower_bound") as refused:
+        coupled(target)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"target": Thompson()}, "promises no privacy"),
+        ({"target": 3}, "target must be a private design"),
+        ({"neighbours": "removed"}, "neighbours must be of value"),
+        ({"neighbours": []}, "neighbours must be of value"),
+        ({"neighbours": ["value", "context"]}, "contexts being public"),
+        ({"target": PHASES, "neighbours": "late"}, "waits for each outcome"),
+        ({"target": RULE, "neighbours": "erased"}, "a stream has samples"),
+        ({"target": RULE, "horizon": 8}, "horizon must be left out"),
+        ({"pairs": 0}, "pairs must be a whole number"),
+    ],
+    ids=str,
+)
+def test_a_call_that_cannot_be_answered_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        coupled(**{"target": UCB, **given})
+
+
+def test_results_show_kinds_costs_and_what_disagrees() -> None:
+    promise = UCB.guarantee(48, 2)
+    right = CoupledPair("value", "one outcome differs", 0.5, promise, 1, 40, 8, True)
+    dear = CoupledPair("value", "another outcome differs", 1.5, promise, 3, 40, 8, False)
+    wrong = CoupledPair("late", "an outcome is late", 0.0, promise, 0, 40, 8, False, "the status differs")
+    assert not Coupled("a design", (right,)).refuted
+    found = Coupled("a design", (right, dear, wrong))
+    text = " ".join(str(found).split())
+    assert found.refuted
+    assert (found.cost, found.share, found.disagreement) == (
+        1.5,
+        1.5,
+        "an outcome is late: the status differs",
+    )
+    assert "Cost above the promise: 1.5 of 1, where another outcome differs." in text
+    assert "First disagreement: an outcome is late: the status differs." in text
+    assert found.to_frame()["refuted"].tolist() == [False, True, True]
+    assert "<table" in found._repr_html_()
+
+
+AFTER_WINDOW = ("early", "late", "never", "amended", "erased")
+UNTOLD = "public() tells of amendments, of what is late or missing at all, and of erased contexts"
+
+
+def kinds_of(name: str) -> list[str]:
+    target = PRIVATE[name]
+    if isinstance(target, DPNAS):
+        return ["never"]
+    return ["never", "amended"] if target.pending == "last" else list(AFTER_WINDOW)
+
+
+SAME = ("hybrid", "rule at every sample", "mixture of phases", "mixture of conse")
+"""Designs whose timing is that of another one."""
+TOLD = {
+    *((name, "amended") for name in PRIVATE if "amended" in kinds_of(name)),
+    *((name, "erased") for name in ("conse", "conse, one context", "linear", "mixture of conse")),
+    *((name, "never") for name in ("phases", "mixture of phases")),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(
+            name, kind, marks=[pytest.mark.xfail(strict=True, reason=UNTOLD)] if (name, kind) in TOLD else []
+        )
+        for name in PRIVATE
+        for kind in kinds_of(name)
+        if name not in SAME
+    ],
+)
+def test_when_outcomes_come_shows_in_nothing_that_is_covered(name: str, kind: str) -> None:
+    found = coupled(PRIVATE[name], kind, pairs=2, rng=11)
+    assert not found.refuted, found.disagreement
+
+
+@pytest.mark.xfail(strict=True, reason=UNTOLD)
+def test_that_nothing_was_late_is_not_told_either(tmp_path: Path) -> None:
+    with Trial.create(tmp_path / "trial.db", MIXED, ["a", "b"], 40, outcome_window=0) as trial:
+        found = coupled(trial, ["late", "never"], pairs=1, rng=0)
+    assert not found.refuted, found.disagreement
+
+
+def test_no_arm_of_a_live_private_design_can_be_removed(tmp_path: Path) -> None:
+    for number, target in enumerate((MIXED, CONSE)):
+        features = [0, 1] if target is CONSE else None
+        place = tmp_path / f"{number}.db"
+        with Trial.create(place, target, ["a", "b"], 8, outcome_window=1, features=features) as trial:
+            trial.assign("somebody", features and 0, key="first")
+            with pytest.raises(ParameterError, match="waits for outcomes before it chooses"):
+                trial.remove_arm("a", key="second", reason="safety", by="the board")
+
+
+@pytest.mark.xfail(strict=True, reason="what somebody ended or left out by hand keeps its promise")
+@pytest.mark.parametrize("erased", ["keep", "drop"])
+def test_what_was_ended_early_or_left_out_promises_nothing(tmp_path: Path, erased: str) -> None:
+    with Trial.create(tmp_path / "trial.db", MIXED, ["a", "b"], 8, outcome_window=0) as trial:
+        for number in range(8 if erased == "drop" else 5):
+            decision = trial.assign(f"person {number}", key=f"assign {number}")
+            trial.record(decision.id, 1.0, key=f"record {number}")
+        trial.erase("person 2", key="erase", reason="on request", by="data protection")
+        trial.finish("a bad outcome" if erased == "keep" else "the horizon is used up")
+        assert trial.log(erased=erased).guarantee is None

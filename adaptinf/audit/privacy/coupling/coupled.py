@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.audit.privacy.coupling.histories import KINDS
-from adaptinf.audit.privacy.coupling.pairs import MORE, SUBJECT, PairAudit
+from adaptinf.audit.privacy.coupling.pairs import MORE, SUBJECT, PairAudit, noise_problems
 from adaptinf.audit.privacy.coupling.results import Coupled
 from adaptinf.audit.privacy.coupling.stopping import coupled_stopping
 from adaptinf.audit.privacy.coupling.terms import declared_terms, design_terms
@@ -117,9 +117,11 @@ def coupled(
     if isinstance(target, DPNAS):
         return coupled_stopping(target, kinds, neighbours is not None, pairs or _PAIRS, root)
     if isinstance(target, Design):
+        refuse(SUBJECT, noise_problems(target))
         design, terms = design_terms(target, horizon)
     else:
         design, terms = declared_terms(target)
+        refuse(SUBJECT, noise_problems(design))
     audit = PairAudit.of(design, terms)
     fewest = (
         audit

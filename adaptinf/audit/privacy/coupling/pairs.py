@@ -34,6 +34,7 @@ from adaptinf.audit.privacy.coupling.plays import (
 )
 from adaptinf.audit.privacy.coupling.results import CoupledPair
 from adaptinf.designs.base import Design
+from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse
 from adaptinf.sessions.participants import Participants
@@ -73,7 +74,7 @@ class PairAudit:
         placed = design._placed(participants)
         sizes = terms.horizon, len(terms.arms)
         whole, rewards = placed.guarantee(*sizes), placed.reward_guarantee(*sizes)
-        refuse(SUBJECT, _uncoupled(placed, whole, rewards, *sizes))
+        refuse(SUBJECT, noise_problems(placed) or exact_problems(placed, *sizes))
         assert whole is not None
         assert rewards is not None
         outputs = placed.traits.outputs
@@ -197,24 +198,22 @@ def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
     return problems[0][1] if problems else ""
 
 
-def _uncoupled(
-    design: Design,
-    whole: PrivacyGuarantee | None,
-    rewards: PrivacyGuarantee | None,
-    horizon: int,
-    n_arms: int,
-) -> list[str]:
-    """Why a design cannot be coupled, and what can be done instead."""
+def noise_problems(design: Design) -> list[str]:
+    """Why a design has no noise that could be shifted, and what can be done instead."""
     name = type(design).__name__
-    if whole is None or (rewards is None and np.isfinite(whole.epsilon)):
+    if not _promises(design):
         return [f"{name} promises no privacy, so that there is nothing to hold it to"]
-    if design.nodes is None or np.isinf(whole.epsilon):
-        why = design.inexact
-    elif problems := exact_problems(design, horizon, n_arms):
-        return problems
-    else:
+    if design.nodes is not None:
         return []
     return [
-        f"{name} has no whole-number noise that could be shifted ({why}): take "
+        f"{name} has no whole-number noise that could be shifted ({design.inexact}): take "
         "audit.epsilon_lower_bound(design), which bounds its epsilon from below, from many runs"
     ]
+
+
+def _promises(design: Design) -> bool:
+    """Whether a design promises privacy; one whose promise depends on its contexts does."""
+    try:
+        return design.guarantee(max(design.min_horizon, 2), max(design.min_arms, 2)) is not None
+    except ParameterError:
+        return True

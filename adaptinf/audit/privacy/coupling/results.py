@@ -160,13 +160,13 @@ class Coupled:
         rows = []
         for kind in dict.fromkeys(pair.kind for pair in self.pairs):
             pairs = [pair for pair in self.pairs if pair.kind == kind]
-            agreeing = sum(pair.agrees for pair in pairs)
+            worst, agreeing = max(pairs, key=_share), sum(pair.agrees for pair in pairs)
             rows.append(
                 [
                     kind,
                     f"{len(pairs)}",
-                    format_number(max(pair.cost for pair in pairs)),
-                    format_number(pairs[0].promised.epsilon),
+                    format_number(worst.cost),
+                    format_number(worst.promised.epsilon),
                     f"{sum(pair.outputs for pair in pairs):,}",
                     f"{agreeing} of {len(pairs)}" if agreeing < len(pairs) else "all agree",
                 ]
