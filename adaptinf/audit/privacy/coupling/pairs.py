@@ -69,7 +69,8 @@ class PairAudit:
     def of(cls, design: Design, terms: Terms) -> PairAudit:
         """Refused where there is nothing to couple."""
         participants = Participants(*terms.declared, design.domain)
-        refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
+        if design.nodes is not None:  # of others it is said below why they cannot be coupled
+            refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
         placed = design._placed(participants)
         sizes = terms.horizon, len(terms.arms)
         whole, rewards = placed.guarantee(*sizes), placed.reward_guarantee(*sizes)

@@ -65,8 +65,12 @@ def live_trial(design: Design) -> AuditTrial | None:
     trial = known[-1]
     parts = {"replay": trial.replay, "noise": _with(trial.noise, fair=True)}
     if trial.environment.dimension:
-        parts = {name: _with(part, vectors=on_grid(part.vectors)) for name, part in parts.items()}
+        parts = {name: _on_grid(part) for name, part in parts.items()}
     return dataclasses.replace(trial, **parts)
+
+
+def _on_grid(part: Any) -> Any:
+    return dataclasses.replace(part, vectors=on_grid(part.vectors)) if hasattr(part, "vectors") else part
 
 
 def _with(part: Any, **changed: Any) -> Any:
