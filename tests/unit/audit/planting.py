@@ -35,6 +35,9 @@ DECIDED = "data decide how much is released"
 LIVE = "live path"
 BESIDE = "outputs beside the releases"
 
+_EXECUTED: list[ModuleType] = []
+"""Modules that were executed again: Numba's code must not go while anything may call it."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -108,6 +111,7 @@ def recompiled(module: str, **kernels: Any) -> Iterator[None]:
     assert spec.loader is not None
     fresh = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(fresh)
+    _EXECUTED.append(fresh)
     for name, value in vars(right).items():
         if isinstance(value, type):
             setattr(fresh, name, value)

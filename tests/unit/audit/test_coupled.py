@@ -124,7 +124,7 @@ QUICK = (
 
 
 class Planted:
-    """A fault, where it is planted, the neighbours that show it, in which words, and whether CI always looks."""
+    """A fault, where it is planted, the neighbours that show it and in which words, and whether CI looks."""
 
     def __init__(self, fault: live.Fault, target: Any, kinds: str | Sequence[str], words: str) -> None:
         self.fault, self.target, self.kinds, self.words = fault, target, kinds, words

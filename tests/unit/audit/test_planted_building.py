@@ -267,7 +267,7 @@ SLOW = pytest.mark.slow
 @SLOW
 @pytest.mark.parametrize("faulty", [True, False])
 def test_reports_are_bounded(faulty: bool) -> None:
-    env = Tableau(np.zeros((1, 2)), vectors=np.full((1, 1), 0.25))
+    env = Tableau(np.zeros((1, 2)), vectors=np.full((1, 1), 0.25), reward_range=(0.0, 1.0))
     with planted("noise of reports within 2 scales", faulty):
         logs = LDPBandit(epsilon=1.0).logs(env, 1, 64, rng=1)
         shown = [log.releases[log.releases["scale"] > 0.0] for log in logs]
@@ -293,7 +293,7 @@ def test_widths_follow_raw_rewards(faulty: bool) -> None:
 def test_coordinates_cancel(faulty: bool) -> None:
     env = LinearArms(np.zeros((2, 2)), contexts="sphere", rewards="bernoulli")
     fault = "two coordinates whose noise cancels"
-    env = Tableau(np.zeros((40, 2)), vectors=np.full((40, 2, 2), 0.5))
+    env = Tableau(np.zeros((40, 2)), vectors=np.full((40, 2, 2), 0.5), reward_range=(0.0, 1.0))
     with planted(fault, faulty):
         log = FAULTS[fault].design().run(env, 40, rng=1)
     values = log.releases["value"].to_numpy().reshape(-1, 2)
@@ -313,7 +313,7 @@ def test_a_0_is_not_asked(faulty: bool) -> None:
 @pytest.mark.parametrize("faulty", [True, False])
 def test_noise_is_carried(faulty: bool) -> None:
     design = LDPLinear(epsilon=1.0, intercept=False, warm_up=0, radius=1e6, step=1e-6)
-    env = Tableau(np.zeros((2, 2)), vectors=np.zeros((2, 1)))
+    env = Tableau(np.zeros((2, 2)), vectors=np.zeros((2, 1)), reward_range=(0.0, 1.0))
     with planted("noise carried to the next participant", faulty):
         shown = np.array([log.releases["value"].to_numpy() for log in design.logs(env, 2, 64, rng=1)])
     # a report is noise alone; the released mean weighs the second iterate twice
@@ -325,7 +325,7 @@ def test_noise_is_carried(faulty: bool) -> None:
 @pytest.mark.parametrize("faulty", [True, False])
 def test_empty_nodes_are_bare(faulty: bool) -> None:
     with planted("empty nodes have no noise", faulty):
-        log = PrivateUCB(epsilon=1.0).run(Tableau(np.zeros((40, 2))), 40, rng=1)
+        log = PrivateUCB(epsilon=1.0).run(Tableau(np.zeros((40, 2)), reward_range=(0.0, 1.0)), 40, rng=1)
     assert (log.releases["value"] == 0.0).all() == faulty
 
 

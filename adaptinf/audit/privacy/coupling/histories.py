@@ -124,7 +124,8 @@ def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) 
 
     Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must not
     hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or are
-    corrected, for `moved` of another kind.
+    corrected, for `moved` of another kind. Where outcomes are clipped the participant alone has another
+    label.
     """
     shape = terms.rounds, len(terms.arms)
     if moved == OUTSIDE:
@@ -145,7 +146,10 @@ def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) 
             amended[place] = _CORRECTED, int(delays[place]) + 1
         delays[step] = terms.punctual
         amended.pop(step, None)
-    return History(rewards, _contexts(terms, rng), tuple(delays.tolist()), amended)
+    contexts = _contexts(terms, rng)
+    if moved == OUTSIDE and terms.features is not None:
+        contexts[:], contexts[step] = 0, len(terms.features) - 1
+    return History(rewards, contexts, tuple(delays.tolist()), amended)
 
 
 def _contexts(terms: Terms, rng: np.random.Generator) -> Any:

@@ -70,7 +70,8 @@ class PairAudit:
     def of(cls, design: Design, terms: Terms) -> PairAudit:
         """Refused where there is nothing to couple."""
         participants = Participants(*terms.declared, design.domain)
-        refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
+        if design.nodes is not None:  # of others it is said below why they cannot be coupled
+            refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
         placed = design._placed(participants)
         sizes = terms.horizon, len(terms.arms)
         whole, rewards = placed.guarantee(*sizes), placed.reward_guarantee(*sizes)
@@ -214,6 +215,6 @@ def noise_problems(design: Design) -> list[str]:
 def _promises(design: Design) -> bool:
     """Whether a design promises privacy; one whose promise depends on its contexts does."""
     try:
-        return design.guarantee(max(design.min_horizon, 2), max(design.min_arms, 2)) is not None
+        return design.guarantee(max(design.needs.min_horizon, 2), max(design.needs.min_arms, 2)) is not None
     except ParameterError:
         return True

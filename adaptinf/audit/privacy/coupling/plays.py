@@ -30,7 +30,7 @@ ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (
     "status",
     "records",
 )
-"""Parts of what is shown; the last is what a status tells of outcomes that were recorded and of erasures."""
+"""Parts of what is shown; the last is what follows the outcomes that were recorded, and erasures."""
 _TELLS_RECORDS = ("pending", "erased", "rows", "unrepeatable")
 _NO_OUTPUT = ("head",)
 
@@ -304,15 +304,20 @@ class _Play:
         from adaptinf.inference.arms import ArmMeans, Contrast
         from adaptinf.inference.effects import CATE
 
-        questions: dict[str, Callable[[], Any]] = {"ArmMeans": lambda: ArmMeans(log)}
-        if len(self._terms.arms) == 2:
-            control, treatment = self._terms.arms
-            questions["Contrast"] = lambda: Contrast(log, treatment=treatment, control=control)
+        control, treatment = self._terms.arms[0], self._terms.arms[-1]
+        questions: dict[str, Callable[[], Any]] = {
+            "ArmMeans": lambda: ArmMeans(log),
+            "Contrast": lambda: Contrast(log, treatment=treatment, control=control),
+        }
         if log.context and self._terms.features is not None:
             questions["CATE"] = lambda: CATE(log, by=log.context[0])
         for name, question in questions.items():
-            found, problem = _answered(lambda: _table(question().fit("released").to_frame()))  # noqa: B023
-            self.outputs.append(Output(f"{name} from the releases", found or problem, PUBLIC))
+
+            def fitted(question: Callable[[], Any] = question) -> str:
+                return _table(question().fit("released").to_frame())
+
+            found, problem = _answered(fitted)  # refused, for one, where outcomes are missing
+            self.outputs.append(Output(f"{name} from the releases", found or problem, RECORDS))
 
     def propensities(self, log: AdaptiveLog) -> None:
         """The propensities of every participant, where the design has any."""

@@ -174,7 +174,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
 
 
 def _doubling(rule: kernel.Rule) -> FloatArray | None:
-    """Above the threshold at five looks in a row, below minus the threshold at the next one."""
+    """Above the threshold at five looks in a row, below minus it at the next; some samples there are 0."""
     noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
     most = _MOST_SAMPLES["exponential"].bit_length() - 1
     for first in range(1, most - _HUMP + 1):
@@ -190,12 +190,24 @@ def _doubling(rule: kernel.Rule) -> FloatArray | None:
             )
         ]
         if max(map(abs, steps)) <= rule.bound:
-            return np.concatenate([[rule.bound], np.repeat(steps, np.diff(stops))])
+            lengths = np.diff(stops).tolist()
+            parts = [
+                _resting(step, length, rule.bound) if number % 2 == 0 else np.full(length, step)
+                for number, (step, length) in enumerate(zip(steps, lengths, strict=True))
+            ]
+            return np.concatenate([[rule.bound], *parts])
     return None
 
 
+def _resting(step: float, length: int, bound: float) -> FloatArray:
+    """Samples of this mean; the last one, at the look, is 0 where the others have room for what it lacks."""
+    if length == 1 or abs(more := step * length / (length - 1)) > bound:
+        return np.full(length, step)
+    return np.append(np.full(length - 1, more), 0.0)
+
+
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """Up by the bound with every sample to about the threshold, and down to minus the threshold."""
+    """Up by the bound with every sample to about the threshold, a 0, and down to minus the threshold."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # looks within a scale of the noise add up
     crowd = noise / rule.bound
@@ -209,7 +221,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
         if not top and reached >= peak:
             top = time
         elif top and total < 0.0 and reached >= end:
-            return np.concatenate([np.full(top, rule.bound), np.full(time - top, -rule.bound)])
+            return np.concatenate([np.full(top, rule.bound), [0.0], np.full(time - top, -rule.bound)])
     return None
 
 

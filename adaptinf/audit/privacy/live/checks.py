@@ -66,16 +66,19 @@ def live_trial(design: Design) -> AuditTrial | None:
     trial = known[-1]
     noise = _with(trial.noise, fair=True)
     if trial.environment.dimension:
-        noise = _with(noise, vectors=on_grid(noise.vectors))
+        noise = _on_grid(noise)
     return dataclasses.replace(trial, noise=noise)
 
 
 def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
     """What recomputes the decisions of live runs, which see contexts on the grid."""
-    again = replays(trial, run)
-    if not trial.environment.dimension:
-        return list(again)
-    return [_with(part, contexts=on_grid(part.contexts)) for part in again]
+    again = list(replays(trial, run))
+    return list(map(_on_grid, again)) if trial.environment.dimension else again
+
+
+def _on_grid(part: Any) -> Any:
+    known = {name: getattr(part, name) for name in ("vectors", "contexts") if hasattr(part, name)}
+    return dataclasses.replace(part, **{name: on_grid(values) for name, values in known.items()})
 
 
 def _with(part: Any, **changed: Any) -> Any:
