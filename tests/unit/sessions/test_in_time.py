@@ -10,6 +10,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.cli import main
 from adaptinf.designs import (
     DPBAI,
     Design,
@@ -155,6 +156,15 @@ def test_a_trial_draws_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         trial.verify()
         assert trial.log("drop").releases.equals(before.releases)
     assert len(before.releases) == PEOPLE + 4
+
+
+def test_the_command_line_asks_for_them(tmp_path: Path) -> None:
+    flags = ["--parameters", '{"epsilon": 1.0}', "--arm", "a", "--arm", "b", "--horizon", "20"]
+    made = ["trial", "create", str(tmp_path / "t.db"), "--design", "PrivateUCB", *flags]
+    assert main([*made, "--outcome-window", "2", "--in-time", "0.5"]) == 0
+    with ai.Trial.open(tmp_path / "t.db") as trial:
+        trial.assign("one", key="1")
+        assert trial.log("drop").guarantee.epsilon == 1.5  # type: ignore[union-attr]
 
 
 def test_nothing_is_counted_of_a_trial_that_somebody_ended(tmp_path: Path) -> None:
