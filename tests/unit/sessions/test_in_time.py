@@ -25,6 +25,7 @@ from adaptinf.privacy import GRID_UNITS
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.in_time import in_time_release, in_time_units
 from adaptinf.trial import nodes, requests
+from adaptinf.trial.opening import declared_entry, session_of
 
 PEOPLE, WINDOW = 60, 3
 PAIR = Mixture(PrivateUCB(epsilon=1.0), exploration=0.5)
@@ -195,6 +196,20 @@ def test_trials_from_before_count_late_outcomes_as_they_did(tmp_path: Path) -> N
         0.5,
         0.5,
     )
+
+
+def test_a_file_that_does_not_say_is_of_that_time() -> None:
+    design, coins = DPConSE(epsilon=1.0, contrast_share=1), b"0" * 32
+    entry = declared_entry(design, 2, PEOPLE, None, None, False, (0.0, 1.0), WINDOW)
+    assert entry["late"] == 0.0
+    for late, lost in ((0.0, 0.0), (None, 0.5)):
+        told = {**entry, "seed": coins.hex(), "late": late}
+        if late is None:
+            del told["late"]
+        assert session_of(told, design, no_noise)[0]._lost == lost
+    plain = declared_entry(PAIR, 2, PEOPLE, None, None, False, (0.0, 1.0), WINDOW)
+    del plain["late"]
+    assert session_of(plain, PAIR, no_noise)[0]._lost == 0.0
 
 
 PAIRS = {
