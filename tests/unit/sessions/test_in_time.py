@@ -278,7 +278,8 @@ def test_intervals_of_rates_cover() -> None:
     from adaptinf.inference.released.in_time import InTimeReference
 
     rng = np.random.default_rng(20_261_126)
-    for rate, people, epsilon in ((0.2, 300, 1.0), (0.5, 1_000, 0.3), (0.02, 500, 1.0)):
+    cells = ((0.2, 300, 1.0), (0.2, 300, 0.2), (0.5, 1_000, 0.3), (0.02, 500, 1.0), (0.9, 100, 2.0))
+    for rate, people, epsilon in cells:
         there = rng.binomial(people, 0.7, 4_000)
         won = rng.binomial(there, rate)
         noise = rng.laplace(0.0, 2.0 / epsilon, (2, 4_000))
