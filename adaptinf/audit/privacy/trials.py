@@ -105,7 +105,7 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
             f"Replayed, {RUNS} runs each: {'; '.join(replayed)}."
             if replayed
             else "Not replayed: the releases do not settle the decisions.",
-            f"Noise tested, {RUNS} runs each: {tested}.",
+            f"Noise tested, {RUNS} runs each: {tested}." if tested else "Noise not tested: no trial has any.",
         ),
     )
 
