@@ -37,9 +37,9 @@ from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import IntArray
 
-NODES, ROUNDS = 8_192, 40_000
+NODES, ROUNDS = 10_240, 40_000
 """Of all sessions of an audit: numbers of noise, and no more rounds than these."""
-TRIALS, TRIAL_ROUNDS, SAMPLED = 32, 20_000, 8_192
+TRIALS, TRIAL_ROUNDS, SAMPLED = 40, 20_000, 10_240
 """Files of an audit and their rounds, and draws of the sampler that trials draw from."""
 FEWEST, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
