@@ -120,11 +120,11 @@ QUICK = (
     live.half_the_threshold,
     live.half_the_estimate,
 )
-"""Faults that CI always looks for."""
+"""Faults that are always looked for; the others while nothing hurries."""
 
 
 class Planted:
-    """A fault, where it is planted, the neighbours that show it and in which words, and whether CI looks."""
+    """A fault, where it is planted, what shows it, in which words, and whether it is always looked for."""
 
     def __init__(self, fault: live.Fault, target: Any, kinds: str | Sequence[str], words: str) -> None:
         self.fault, self.target, self.kinds, self.words = fault, target, kinds, words
