@@ -106,8 +106,8 @@ def _trial(fault: Fault, place: Path) -> Trial:
 AUDITS: dict[str, Callable[[Fault], str]] = {
     "Trial.audit_noise()": tested,
     "coupled(design)": aligned,
-    'epsilon_lower_bound(design, backend="release")': bounded_live,
     "epsilon_lower_bound(design)": bounded,
+    'epsilon_lower_bound(design, backend="release")': bounded_live,
 }
 """In the order in which they are asked: what takes less time first."""
 
@@ -133,9 +133,8 @@ def kept(folder: Path, name: str, fault: Fault, audit: str) -> list[str]:
         found = [*outcome(fault, audit), evidence.stamp().partition("commit ")[2]]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(found))
-        print(
-            f"{name}, {audit}: {found[0]}, {time.perf_counter() - began:.0f} s; {short(found[1])}", flush=True
-        )
+        took = f"{time.perf_counter() - began:.0f} s"
+        print(f"{name}, {audit}: {found[0]}, {took}; {short(found[1])}", flush=True)
     told: list[str] = json.loads(place.read_text())
     return told
 

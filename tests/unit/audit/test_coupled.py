@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import planted_building
 import planted_live as live
 import pytest
 
 from adaptinf.audit import coupled
-from adaptinf.audit.privacy.coupling.histories import Terms
+from adaptinf.audit.privacy.coupling.histories import OUTSIDE, Terms, base_history, neighbour
 from adaptinf.audit.privacy.coupling.pairs import PairAudit
 from adaptinf.audit.privacy.coupling.stopping import stream_pair
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
     DPConSE,
+    LDPBandit,
     LinPriv,
     Mixture,
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
+from adaptinf.errors import ParameterError
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
 UCB = PrivateUCB(epsilon=1.0, counter="binary")
@@ -143,3 +146,27 @@ def test_a_planted_fault_is_found_by_a_default_call(
     found = coupled(planted.target, planted.kinds, rng=5)
     assert found.refuted
     assert planted.words in " ".join(found.summary().as_text().split()), found.summary()
+
+
+def test_one_participant_alone_has_a_label_and_another_one_then() -> None:
+    """Releases of a label that nobody has in a window must be there all the same."""
+    terms = Terms(("a", "b"), 40, 40, 4, features=("x", "y", "z"))
+    rng = np.random.default_rng(0)
+    base = base_history(terms, 7, OUTSIDE, rng)
+    assert np.flatnonzero(base.contexts).tolist() == [7]
+    other = neighbour(base, terms, "context", 7, OUTSIDE, rng)
+    assert not other.history.contexts.any()
+
+
+def test_results_of_releases_are_compared() -> None:
+    found = PairAudit.of(CONSE, Terms(("a", "b"), 40, 40, 4, features=("x", "y"))).pairs(
+        0, ["value"], np.random.default_rng(0)
+    )
+    assert not any(pair.refuted for pair in found)
+    with planted_building.FAULTS["intervals take the raw count"].plant():
+        assert "CATE from the releases" in coupled(CONSE, "context", rng=0).disagreement
+
+
+def test_a_design_without_noise_of_its_own_is_refused_for_that() -> None:
+    with pytest.raises(ParameterError, match="no whole-number noise that could be shifted"):
+        coupled(LDPBandit(epsilon=1.0))

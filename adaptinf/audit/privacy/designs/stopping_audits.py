@@ -174,7 +174,7 @@ def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbo
 
 
 def _doubling(rule: kernel.Rule) -> FloatArray | None:
-    """Above the threshold at five looks in a row, below minus it at the next one; some samples there are 0."""
+    """Above the threshold at five looks in a row, below minus it at the next; some samples there are 0."""
     noise = _ABOVE * max(rule.threshold_scale, rule.query_scale)
     most = _MOST_SAMPLES["exponential"].bit_length() - 1
     for first in range(1, most - _HUMP + 1):
@@ -207,7 +207,7 @@ def _resting(step: float, length: int, bound: float) -> FloatArray:
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """Up by the bound with every sample to about the threshold, a 0, and down to minus the threshold."""
+    """Up by the bound with every sample to about the threshold, and down to minus the threshold."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # looks within a scale of the noise add up
     crowd = noise / rule.bound
@@ -221,7 +221,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
         if not top and reached >= peak:
             top = time
         elif top and total < 0.0 and reached >= end:
-            return np.concatenate([np.full(top, rule.bound), [0.0], np.full(time - top, -rule.bound)])
+            return np.concatenate([np.full(top, rule.bound), np.full(time - top, -rule.bound)])
     return None
 
 
