@@ -154,6 +154,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"(\d+ of \d+) rows are as they should be",
             "{0} rows",
         ),
+        "live_noise": (
+            "audits find faults in the noise of sessions and files, and none where there is none",
+            r"(\d+) audits of right designs, and one more of each with all defaults: (\d+) refuted\. "
+            r"Planted faults:\s+(\d+ of \d+) found",
+            "{1} of {0} right designs refuted, {2} faults found",
+        ),
         "privacy_mechanisms": (
             "no audit refutes a mechanism",
             r"\| Laplace \| [^|]*\| ([\d.]+) \(",

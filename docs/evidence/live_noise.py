@@ -6,15 +6,19 @@ sessions or trials in files draw, or in what becomes of a draw, and each is audi
 `epsilon_lower_bound` that is told nothing of it: with all defaults where the fault shows in thousands of
 draws only, else with 20,000 runs. Limits: the fewest draws, of powers of the square root of 2, with which
 every one of 20 samples of faulty noise is found. With --quick three designs, four faults and small samples.
-Ends with 1 where a right design is refuted or a fault is not found.
+Parts are kept in --folder, and a stopped run goes on. Ends with 1 where a right design is refuted or a fault
+is not found.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import evidence
@@ -224,19 +228,31 @@ def audited(design: Any, runs: int | None, seed: int) -> tuple[EpsilonLowerBound
     return found, time.process_time() - begun
 
 
-def right_audits(name: str, runs: int | None, seeds: range) -> tuple[int, float]:
-    """How many audits of a right design refute it, and their mean time."""
-    results = [audited(DESIGNS[name], runs, seed) for seed in seeds]
-    return sum(found.refuted for found, _ in results), float(np.mean([spent for _, spent in results]))
+def right_audit(name: str, runs: int | None, seed: int) -> dict[str, Any]:
+    """Whether an audit of a right design refutes it, and its time."""
+    found, spent = audited(DESIGNS[name], runs, seed)
+    return {"refuted": bool(found.refuted), "spent": spent}
 
 
-def fault_row(fault: Fault, seed: int) -> tuple[str, bool]:
+def fault_row(number: int) -> dict[str, Any]:
     """A row of the table of faults, and whether it was found."""
+    fault = faults()[number]
     with planted(**fault.plant()):
-        found, spent = audited(DESIGNS[fault.design], fault.runs, seed)
+        found, spent = audited(DESIGNS[fault.design], fault.runs, 1_000 + number)
     told = next((f"{one.check}: {one.text}" for one in found.findings), "NOT FOUND").replace("|", "/")
     runs = "default" if fault.runs is None else f"{fault.runs:,}"
-    return f"| {fault.kind} | {fault.words} | {runs} | {spent:.0f} s | {told} |", bool(found.refuted)
+    row = f"| {fault.kind} | {fault.words} | {runs} | {spent:.0f} s | {told} |"
+    return {"row": row, "refuted": bool(found.refuted)}
+
+
+def kept(folder: Path, label: str, made: Callable[[], Any]) -> Any:
+    """A part from its file, or made and kept."""
+    path = folder / f"{label}.json"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(made()), encoding="utf-8")
+        part.replace(path)
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def laplace(n: int, rng: np.random.Generator, scale: float = SCALE) -> Any:
@@ -318,38 +334,53 @@ def main() -> None:
     """Audit, plant, and write the page."""
     asked = evidence.parser(__doc__)
     asked.add_argument("--jobs", type=int, default=2)
+    asked.add_argument("--folder", type=Path, help="for parts, build/live_noise by default")
     options = asked.parse_args()
-    quick, each = options.quick, AUDITS // len(DESIGNS)
-    work = Parallel(n_jobs=1 if quick else options.jobs)
+    with evidence.folder(options.folder, __file__, options.quick) as folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(options, folder)
+
+
+def write(options: Any, folder: Path) -> None:
+    """Make the parts that are not there, and the page."""
+    quick = options.quick
+    work = Parallel(n_jobs=1 if quick else options.jobs, batch_size=1)
     names = ["PrivateUCB", "DPConSE", "DPNAS"] if quick else list(DESIGNS)
-    seeds = range(1) if quick else range(each)
-    small = work(delayed(right_audits)(name, RUNS, seeds) for name in names)
-    whole = (
-        small if quick else work(delayed(right_audits)(name, None, range(each, each + 1)) for name in names)
-    )
-    planted_now = [fault for fault in faults() if fault.runs is not None][:: 9 if quick else 1]
-    if not quick:
-        planted_now = faults()
-    rows = work(delayed(fault_row)(fault, 1_000 + number) for number, fault in enumerate(planted_now))
-    limits = work(delayed(limit_row)(name, 3 if quick else TRIES, 10 if quick else 17) for name in LIMITS)
-    refuted = sum(wrong for wrong, _ in (*small, *whole))
-    found = sum(right for _, right in rows)
+    each = 1 if quick else AUDITS // len(DESIGNS)
+    numbers = [number for number, fault in enumerate(faults()) if not quick or fault.runs is not None]
+    numbers = numbers[:: 9 if quick else 1]
+    asked = {
+        f"limit_{name}": partial(limit_row, name, 3 if quick else TRIES, 10 if quick else 16)
+        for name in LIMITS
+    }
+    asked |= {f"fault_{number}": partial(fault_row, number) for number in numbers}
+    for seed in range(each):
+        asked |= {f"right_{name}_{seed}": partial(right_audit, name, RUNS, seed) for name in names}
+    whole = RUNS if quick else None
+    asked |= {f"whole_{name}": partial(right_audit, name, whole, each) for name in names}
+    made = dict(zip(asked, work(delayed(kept)(folder, *part) for part in asked.items()), strict=True))
+    small = {name: [made[f"right_{name}_{seed}"] for seed in range(each)] for name in names}
+    full = {name: made[f"whole_{name}"] for name in names}
+    planted_rows = [made[f"fault_{number}"] for number in numbers]
+    wrong = {name: sum(one["refuted"] for one in (*small[name], full[name])) for name in names}
+    found = sum(one["refuted"] for one in planted_rows)
     page = PAGE.format(
         seed=SEED,
         stamp=evidence.stamp(),
-        audits=len(names) * len(seeds),
-        refuted=refuted,
-        found=f"{found} of {len(rows)}",
+        audits=len(names) * each,
+        refuted=sum(wrong.values()),
+        found=f"{found} of {len(planted_rows)}",
         runs=RUNS,
         times="\n".join(
-            f"| {name} | {len(seeds)} | {few:.1f} s | {wrong + other} | {one:.0f} s |"
-            for name, (wrong, few), (other, one) in zip(names, small, whole, strict=True)
+            f"| {name} | {each} | {np.mean([one['spent'] for one in small[name]]):.1f} s | {wrong[name]} | "
+            f"{full[name]['spent']:.0f} s |"
+            for name in names
         ),
-        faults="\n".join(row for row, _ in rows),
-        limits="\n".join(limits),
+        faults="\n".join(one["row"] for one in planted_rows),
+        limits="\n".join(made[f"limit_{name}"] for name in LIMITS),
     )
     evidence.publish(page, __file__, options)
-    if refuted or found < len(rows):
+    if sum(wrong.values()) or found < len(planted_rows):
         raise SystemExit(1)
 
 

@@ -12,9 +12,9 @@ decision is not found again, or the noise has not its law.
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,9 @@ from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
-from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.audit.privacy.nodes import noise_findings
-from adaptinf.audit.privacy.replays import difference
+from adaptinf.audit.privacy.live.checks import Looked, live_findings, look_at_sessions
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -40,13 +37,12 @@ from adaptinf.designs import (
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
-from adaptinf.designs.linear.whole import on_grid
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import ReleaseNoise
-from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import discrete_laplace
+from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.privacy.noise import Buffer
-from adaptinf.sessions import Session, open_session
+from adaptinf.sessions import opening
 from adaptinf.sessions.releasing import Draw, draw_node
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
@@ -218,79 +214,33 @@ class Stopped(ReleaseNoise):
         return super().release(self._share * scale)
 
 
-def lived(
-    design: Design,
-    rewards: Any,
-    draw: Draw,
-    rng: np.random.Generator,
-    contexts: Any = None,
-    features: int | None = None,
-) -> Session:
-    """A session after all participants, each outcome told at once.
-
-    Shapes: rewards (rounds, arms); contexts (rounds,), codes below `features`, or (rounds, arms, dimension).
-    """
-    horizon, n_arms = rewards.shape
-    dimension = contexts.shape[2] if contexts is not None and features is None else None
-    declared = n_arms, features, dimension, dimension is not None, (0.0, 1.0)
-    session = open_session(design, declared, horizon, None, None, rng, "release", draw)
-    for step, row in enumerate(rewards.tolist()):
-        context = None if contexts is None else contexts[step]
-        decision = session.assign(context=context if features is None else int(context))
-        session.record(decision.id, row[decision.arm])
-    return session
-
-
-def releases(session: Session) -> Any:
-    """What a session released, and NaN where there was room for more, shape (most, 5)."""
-    shown = session._stepper.released()
-    room = np.full((max(len(session._stepper.program.tables.released), len(shown)), 5), np.nan)
-    room[: len(shown)] = shown
-    return room
-
-
-def seen(sessions: list[Session]) -> Transcripts:
-    """What sessions showed."""
-    rounds = [session._rounds.record for session in sessions]
-    return Transcripts(
-        np.array([record.action for record in rounds]),
-        np.array([releases(session) for session in sessions]),
-        np.array([session._stepper.outcome() for session in sessions]),
-        np.array([record.status for record in rounds]),
-        np.array([record.reward for record in rounds]),
-    )
-
-
-def promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
-    """What is promised where trials differ as these do."""
-    stated = design.reward_guarantee if pair.unit == "reward" else design.guarantee
-    return stated(pair.horizon, pair.first.n_arms)
-
-
-def told(score: Any, side: int, n_features: int) -> tuple[Any, Any, int | None]:
-    """Rewards, contexts and the number of their codes, on one of two sides."""
-    if isinstance(score, WindowRatio):
-        one = score.sides[side]
-        return one.rewards, one.contexts, n_features
-    return (score.first, score.second)[side], getattr(score, "vectors", None), None
-
-
 def audited(live: Live, epsilon: float, share: float, runs: int, number: int) -> EpsilonLowerBound:
     """The bound from sessions on both trials."""
-    design, draw = live.make(epsilon), Drawn(share)
+    design = live.make(epsilon)
     if isinstance(design, DPNAS):
         return stopped(design, share, runs, number)
-
     assert live.pair is not None
-    pair = live.pair(epsilon)
-    score = pair.score
+    with drawing(Drawn(share)):
+        return epsilon_lower_bound(
+            design,
+            live.pair(epsilon),
+            backend="release",
+            view="releases",
+            runs=runs,
+            confidence=CONFIDENCE,
+            rng=np.random.SeedSequence(SEED, spawn_key=(number,)),
+        )
 
-    def sample(side: int, runs: int, rng: np.random.Generator) -> Any:
-        given = told(score, side, pair.first.n_features)
-        shown = [seen([lived(design, given[0], draw, rng, *given[1:])]) for _ in range(runs)]
-        return np.concatenate([score(each) for each in shown])
 
-    return bound(sample, promise(design, pair), runs, number)
+@contextmanager
+def drawing(draw: Draw) -> Iterator[None]:
+    """Let sessions draw their noise so."""
+    before = opening.draw_node
+    opening.draw_node = draw
+    try:
+        yield
+    finally:
+        opening.draw_node = before
 
 
 def bound(sample: Any, promised: Any, runs: int, number: int) -> EpsilonLowerBound:
@@ -339,35 +289,19 @@ def bound_row(live: Live, epsilon: float, share: float, runs: int, number: int) 
     return f"| {' | '.join(cells)} |", right
 
 
-def looked_through(design: Design) -> tuple[AuditTrial, Any]:
-    """The trial whose decisions and noise are looked through, and its contexts (rounds, arms, dimension)."""
-    if not isinstance(design, LinPriv):
-        return audit_trials(design)[-1], None
-    trial: Any = audit_trials(design)[1]
-    vectors = trial.replay.vectors
-    used = on_grid(vectors)
-    replay = dataclasses.replace(trial.replay, vectors=used)
-    noise = dataclasses.replace(trial.noise, vectors=used, fair=True)
-    return dataclasses.replace(trial, replay=replay, noise=noise), vectors
-
-
 def replay_row(name: str, design: Design, runs: int, share: float, number: int) -> tuple[str, bool]:
     """Decisions recomputed and laws of noise, over sessions that draw one node at a time."""
-    rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(1_000 + number,)))
-    trial, vectors = looked_through(design)
-    draw: Draw = draw_node if share == 1.0 else (lambda name, scale: draw_node(name, share * scale))
-    run = design if trial.design is None else trial.design
-    n_arms = trial.environment.n_arms if vectors is None else vectors.shape[1]
-    coins = (rng.random((runs, trial.horizon, n_arms)) < 0.5).astype(float)
-    shown = seen([lived(run, rewards, draw, rng, vectors) for rewards in coins])
-    assert trial.replay is not None
-    assert trial.noise is not None
-    wrong = [told for part in trial.replay(shown) if (told := difference(part))]
-    findings = noise_findings([("live", noise) for noise in trial.noise(shown)])
-    right = not wrong and bool(findings) == (share < 1.0)
+    root = np.random.SeedSequence(SEED, spawn_key=(1_000 + number,))
+    looked = Looked()
+    with drawing(draw_node if share == 1.0 else (lambda name, scale: draw_node(name, share * scale))):
+        rounds = look_at_sessions(looked, design, root, runs)
+    findings = live_findings(looked, FALSE_ALARM)
+    wrong = [one.text for one in findings if one.check != "noise"]
+    noisy = [one.text for one in findings if one.check == "noise"]
+    right = not wrong and bool(noisy) == (share < 1.0)
     noise = "exact" if share == 1.0 else "half the scale"
-    decisions = f"{coins[..., 0].size:,} of {coins[..., 0].size:,}" if not wrong else "; ".join(wrong)
-    law = findings[0].replace(" [live]", "") if findings else "nothing found"
+    decisions = f"{rounds:,} of {rounds:,}" if not wrong else "; ".join(wrong)
+    law = noisy[0].rpartition(" [")[0] if noisy else "nothing found"
     return f"| {name} | {runs} | {noise} | {decisions} | {law}{'' if right else ', WRONG'} |", right
 
 

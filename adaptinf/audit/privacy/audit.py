@@ -89,9 +89,9 @@ def epsilon_lower_bound(
         seconds about 100,000 runs of `Laplace`, 3,000 of a counter or of a short session, where a simulation
         makes millions.
     runs : int, optional
-        Runs on each of the two data sets, in each view: by default a million, and of the live path so many
-        as take 80,000 rounds, from 100 to 1,000. With fewer than a million, by simulation, the live path
-        gets as much less.
+        Runs on each of the two data sets, in each view: by default a million, or as many as take 2^28
+        rounds, but 100,000 at least; of the live path as many as take 80,000 rounds, from 100 to 1,000.
+        Where it is less than a million, the live path gets as much less beside a simulation.
     confidence : float
         Of the bound: it exceeds a true epsilon in a share of at most 1 - `confidence` of audits.
     delta : float, optional
@@ -168,7 +168,8 @@ def epsilon_lower_bound(
     if needed and isinstance(target, Design):
         refuse("epsilon_lower_bound", live_problems(target))
     sources, own_promise = _sources(target, neighbours, settings)
-    runs = sources[0].default_runs if runs is None else runs
+    share = settings.live_share(target)
+    runs = min(source.default_runs for source in sources) if runs is None else runs
     problems = claim_problems(own_promise, promised)
     promised = own_promise if promised is None else promised
     if promised is not None and delta is not None and delta < promised.delta:
@@ -186,7 +187,7 @@ def epsilon_lower_bound(
         )
         bounds.append((found, source.event(found, scored.learned), source.name))
     found, event, name = max(bounds, key=lambda one: one[0].epsilon)
-    checked = _checks(target, neighbours, settings, runs) if view == "all" else Checked((), ())
+    checked = _checks(target, neighbours, settings, share) if view == "all" else Checked((), ())
     return EpsilonLowerBound(
         epsilon=found.epsilon,
         confidence=float(confidence),
@@ -347,10 +348,9 @@ def _design_sources(
     return sources, promise
 
 
-def _checks(target: Any, neighbours: Any, settings: Settings, runs: int) -> Checked:
-    """What else is looked at: of the live path as much as goes with the number of simulated runs."""
+def _checks(target: Any, neighbours: Any, settings: Settings, share: float) -> Checked:
+    """What else is looked at: also a share of what there is of the live path."""
     root, live = seed_sequence(settings.rng), settings.live(target)
-    share = 0.0 if settings.backend == "simulation" else 1.0 if live else min(1.0, runs / DEFAULT_RUNS)
     if isinstance(target, Design):
         return design_checks(target, root, share, simulated=not live, needed=live)
     if isinstance(target, DPNAS):

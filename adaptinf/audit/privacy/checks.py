@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.audit.privacy.counters import stream_problems
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.mechanisms import pair_problems, worst_inputs
+from adaptinf.audit.privacy.sources import DEFAULT_RUNS
 from adaptinf.designs.base import Design
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
@@ -74,6 +75,12 @@ class Settings:
     def live(self, target: Any) -> bool:
         """Whether all runs are of the live path: sessions, trials in files, a rule on data."""
         return self.backend == "release" and isinstance(target, (Design, DPNAS))
+
+    def live_share(self, target: Any) -> float:
+        """How much of what there is of the live path is looked at: less where simulated runs are fewer."""
+        if self.backend == "simulation":
+            return 0.0
+        return 1.0 if self.live(target) or self.runs is None else min(1.0, int(self.runs) / DEFAULT_RUNS)
 
     def drawn_by(self, target: Any) -> str:
         """The backend of the noise."""

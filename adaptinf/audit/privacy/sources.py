@@ -22,8 +22,10 @@ from adaptinf.simulation.replicate import BLOCK
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
 
-DEFAULT_RUNS, LIVE_RUNS, _LIVE_ROUNDS, _FEWEST_LIVE = 1_000_000, 1_000, 80_000, 100
-"""Runs on each data set where their number is not given: simulated ones, and live ones by their rounds."""
+DEFAULT_RUNS, LIVE_RUNS = 1_000_000, 1_000
+"""Runs on each data set where their number is not given, simulated and live."""
+_ROUNDS, _FEWEST, _LIVE_ROUNDS, _FEWEST_LIVE = 1 << 28, 100_000, 80_000, 100
+"""Fewer where they take more rounds than these, but no fewer than so many."""
 CHUNK = 256 * BLOCK
 """Runs in one piece; a piece depends on the root of all randomness and its own number alone."""
 
@@ -138,9 +140,9 @@ class _Designed:
 
     @property
     def default_runs(self) -> int:
-        if not self.live:
-            return DEFAULT_RUNS
-        return min(LIVE_RUNS, max(_FEWEST_LIVE, _LIVE_ROUNDS // self.pair.horizon))
+        if self.live:
+            return min(LIVE_RUNS, max(_FEWEST_LIVE, _LIVE_ROUNDS // self.pair.horizon))
+        return min(DEFAULT_RUNS, max(_FEWEST, _ROUNDS // self.pair.horizon))
 
     def transcripts(self, side: int, start: int, stop: int) -> Any:
         env = (self.pair.first, self.pair.second)[side]

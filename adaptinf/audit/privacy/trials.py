@@ -67,7 +67,7 @@ def _live_checks(design: Design, root: np.random.SeedSequence, share: float, nee
         return Checked((), (f"The live path not looked at: {problems[0]}.",))
     try:
         found = look_live(design, root, share)
-    except MissingDependencyError as error:
+    except (MissingDependencyError, ParameterError) as error:
         if needed:
             raise
         return Checked((), (f"The live path not looked at: {error}.",))

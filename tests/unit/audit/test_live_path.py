@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.audit import _design_sources
 from adaptinf.audit.privacy.live import runs
 from adaptinf.audit.privacy.live.checks import live_problems
 from adaptinf.audit.privacy.trials import _live_checks, stopping_checks
@@ -28,10 +29,12 @@ from adaptinf.designs import (
     Thompson,
 )
 from adaptinf.errors import MissingDependencyError, ParameterError
+from adaptinf.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.privacy import release
 from adaptinf.sessions import opening, releasing
 from adaptinf.sessions.releasing import draw_node
+from adaptinf.sessions.session import Session
 from adaptinf.trial import Trial, nodes
 from adaptinf.trial.acts import Acts
 
@@ -105,7 +108,7 @@ def test_no_noise_in_files(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(NOISY in one and "trials in files" in one for one in told)
 
 
-@pytest.mark.parametrize("name", IN_FILES)
+@pytest.mark.parametrize("name", ["PrivateUCB", "LinPriv", "DPConSE"])
 def test_no_noise_in_restored_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes of a trial whose copy took its place."""
     own: Any = runs.restored_runs
@@ -278,8 +281,6 @@ def test_a_choice_that_reads_raw_outcomes(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It decides how much is released."""
-    from adaptinf.sessions.session import Session
-
     right = Session._learn
 
     def learn(self: Any, step: int, reward: float) -> None:
@@ -313,8 +314,6 @@ def test_nodes_that_are_drawn_again_when_a_trial_is_opened(
 
 
 def test_a_public_part_that_is_rounded_by_what_it_hides(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adaptinf.log import AdaptiveLog
-
     right = AdaptiveLog.public
 
     def public(self: Any, *given: Any, **more: Any) -> PublicLog:
@@ -354,12 +353,14 @@ class TestBounds:
         assert result.epsilon > 0.5
         assert result.refuted
 
-    def test_default_runs_go_with_the_rounds(self) -> None:
-        for design, runs_ in ((PrivateUCB(epsilon=1.0), 1_000), (DESIGNS["DPConSE"], 1_000)):
-            from adaptinf.audit.privacy.audit import _design_sources
-
-            (source,), _ = _design_sources(design, None, "all", np.random.SeedSequence(0), live=True)
-            assert source.default_runs == runs_
+    @pytest.mark.parametrize(
+        ("name", "simulated", "live"),
+        [("PrivateUCB", 1_000_000, 1_000), ("PrivateSuccessiveElimination", 2**28 // 714, 112)],
+    )
+    def test_default_runs_go_with_the_rounds(self, name: str, simulated: int, live: int) -> None:
+        root = np.random.SeedSequence(0)
+        pairs = [_design_sources(DESIGNS[name], None, "releases", root, live=one)[0] for one in (False, True)]
+        assert [source.default_runs for (source,) in pairs] == [simulated, live]
 
     def test_of_a_rule_on_data(self) -> None:
         result = epsilon_lower_bound(NAS, backend="release", view="releases", runs=100, rng=0)

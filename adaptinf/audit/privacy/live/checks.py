@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs import AuditTrial, NodeNoise, audit_trials
-from adaptinf.audit.privacy.live.drawn import drawn_noise
+from adaptinf.audit.privacy.live.drawn import drawn_noise, other_noise
 from adaptinf.audit.privacy.live.people import with_coins
 from adaptinf.audit.privacy.live.runs import (
     Shown,
@@ -36,9 +36,9 @@ from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import FloatArray, IntArray
 
-NODES, ROUNDS = 8_192, 40_000
+NODES, ROUNDS = 10_240, 40_000
 """Of all sessions of an audit: numbers of noise, and no more rounds than these."""
-TRIALS, TRIAL_ROUNDS, SAMPLED = 32, 20_000, 8_192
+TRIALS, TRIAL_ROUNDS, SAMPLED = 40, 20_000, 10_240
 """Files of an audit and their rounds, and draws of the sampler that trials draw from."""
 FEWEST, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
@@ -93,7 +93,7 @@ def look_live(design: Design, root: np.random.SeedSequence, share: float) -> Loo
     assert trial is not None
     run: Any = design if trial.design is None else trial.design
     found = Looked()
-    _look_at_sessions(found, run, trial, root, share)
+    look_at_sessions(found, design, root, share=share)
     if run.pending == "window":
         _look_at_trials(found, run, trial, root, share)
         _look_at_sampler(found, share)
@@ -106,17 +106,21 @@ def live_findings(found: Looked, alarm: float) -> list[Finding]:
     return [*found.findings, *(Finding("noise", one) for one in told)]
 
 
-def _look_at_sessions(
-    found: Looked, run: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float
-) -> None:
-    """Sessions in which each outcome is told at once."""
+def look_at_sessions(
+    found: Looked, design: Design, root: np.random.SeedSequence, number: int | None = None, share: float = 1.0
+) -> int:
+    """So many sessions in which each outcome is told at once, or a share of a whole audit's; their rounds."""
+    trial = live_trial(design)
+    assert trial is not None
+    run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []
-    while not runs or len(runs) < _number(share, NODES, len(runs[0].releases), ROUNDS, rounds):
+    while not runs or len(runs) < (number or _number(share, NODES, len(runs[0].releases), ROUNDS, rounds)):
         people = with_coins(env, trial.horizon, rounds, 0.0, rng)
         runs.append(session_run(run, trial.horizon, people, child(root, _SESSIONS, len(runs))))
     words = f"{len(runs):,} sessions of {_words(trial)}"
     _gather(found, words, trial, runs, outcomes(runs))
+    return len(runs) * rounds
 
 
 def _look_at_trials(
@@ -168,8 +172,14 @@ def _gather(found: Looked, words: str, trial: AuditTrial, runs: list[Shown], coi
     found.findings += [Finding("public", f"{one} [{words}]") for one in problems]
     peak = float(np.nanmax(np.abs(seen.releases[..., _VALUE]), initial=0.0))
     since = np.array([run.since for run in runs])
-    for noise in trial.noise(seen):
-        own = _own(noise, since)
+    parts = [_own(noise, since) for noise in trial.noise(seen)]
+    units = [own.units for own in parts if own.units is not None]
+    if any(
+        run.drawn is not None and other_noise(units, place, run.drawn, peak) for place, run in enumerate(runs)
+    ):
+        told_of = "the releases of a trial have other noise in them than its journal"
+        found.findings.append(Finding("noise", f"{told_of} [{words}]"))
+    for own in parts:
         draws, problems_of_grid = drawn_noise(own, peak, coins, seen)
         found.findings += [Finding("noise", f"{one} [{words}]") for one in problems_of_grid]
         found.noises.append((words, own))

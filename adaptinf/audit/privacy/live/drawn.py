@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
@@ -13,7 +15,7 @@ _ABOUT = 8
 """Outcomes before and after a release that its noise is held against."""
 _RECENT = 3
 """Rounds up to that of a release whose arms and kinds its noise is held against."""
-_EXACT = 2.0**52
+_EXACT, _ULPS = 2.0**52, 8.0
 _OFF = 2.0**-6
 """Of a unit: a mean is rounded, and its noise is found to far less than this."""
 
@@ -52,6 +54,17 @@ def drawn_noise(
         own=None if outcomes is None else 0.5 * np.sign(noise.units.own[run, node]),
     )
     return draws, problems
+
+
+def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: float) -> bool:
+    """Whether a run's releases have other noise in them than its last draws, shape (nodes,), up to rounding.
+
+    Both are compared by size: nodes of a round are drawn in an order of the design's own.
+    """
+    found = np.concatenate([part.noise[place][np.isfinite(part.noise[place])] * part.grid for part in parts])
+    last = drawn[max(drawn.size - found.size, 0) :]
+    rounding = max([0.5, *(_ULPS * peak * part.grid / _EXACT for part in parts)])
+    return bool(last.size != found.size or (np.abs(np.sort(found) - np.sort(last)) > rounding).any())
 
 
 def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
