@@ -57,14 +57,18 @@ def drawn_noise(
 
 
 def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: float) -> bool:
-    """Whether a run's releases have other noise in them than its last draws, shape (nodes,), up to rounding.
-
-    Both are compared by size: nodes of a round are drawn in an order of the design's own.
-    """
-    found = np.concatenate([part.noise[place][np.isfinite(part.noise[place])] * part.grid for part in parts])
-    last = drawn[max(drawn.size - found.size, 0) :]
-    rounding = max([0.5, *(_ULPS * peak * part.grid / _EXACT for part in parts)])
-    return bool(last.size != found.size or (np.abs(np.sort(found) - np.sort(last)) > rounding).any())
+    """Whether any noise in a run's releases is not in its journal, shape (draws,), up to rounding."""
+    if not drawn.size:
+        return any(np.isfinite(part.noise[place]).any() for part in parts)
+    known = np.sort(drawn)
+    for part in parts:
+        found = part.noise[place][np.isfinite(part.noise[place])] * part.grid
+        above = np.searchsorted(known, found)
+        near = [known[np.clip(above - back, 0, known.size - 1)] for back in (0, 1)]
+        rounding = max(0.5, _ULPS * peak * part.grid / _EXACT)
+        if (np.minimum(*(np.abs(found - one) for one in near)) > rounding).any():
+            return True
+    return False
 
 
 def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:
