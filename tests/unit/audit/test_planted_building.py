@@ -281,13 +281,13 @@ def test_reports_are_bounded(faulty: bool) -> None:
 @SLOW
 @pytest.mark.parametrize("faulty", [True, False])
 def test_widths_follow_raw_rewards(faulty: bool) -> None:
-    env = BernoulliArms([0.5, 0.5])
+    env = BernoulliArms([0.95, 0.9])  # of little variance
     right = PrivateUCB(epsilon=1.0).run(env, 300, rng=1)
     with planted("widths from the raw variance", faulty):
         log = PrivateUCB(epsilon=1.0).run(env, 300, rng=1)
-        session = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), coins(60))
+        session = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), np.ones(60))
     assert np.array_equal(log.arrays.action, right.arrays.action) != faulty
-    other = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), coins(60))
+    other = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), np.ones(60))
     assert np.array_equal(session.arrays.action, other.arrays.action) != faulty
 
 
