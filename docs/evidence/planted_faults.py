@@ -164,8 +164,8 @@ with their defaults. {caught} of {number} faults are caught; of the {live} of li
 they publish, {caught_live}. Functions are asked in the order of the columns{until}. `Trial.audit_noise()`
 has a trial of its own for each fault, and where that shows nothing a second one of the same name beside it.
 {note}{commits}
-That right designs are not refuted stands on the pages of [coupled trials](coupled.md), of
-[live noise](live_noise.md) and of [all audits](privacy_audits.md).
+That right designs are not refuted stands on the page of [all audits](privacy_audits.md), and on those that
+`docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
 
 {faults}
 
@@ -218,12 +218,12 @@ def page(
     )
 
 
-def quick(faults: dict[str, Fault], committed: Path) -> int:
+def quick(faults: dict[str, Fault], script: Path) -> int:
     """Hold a few faults against the committed page."""
     missed = 0
     for name in [name for name in QUICK if name in faults] or list(faults)[:2]:
         number = f"{list(faults).index(name) + 1} | {name}"
-        then = {audit: evidence.cell(committed.read_text(), number, f"`{audit}`") for audit in AUDITS}
+        then = {audit: evidence.committed(str(script), number, f"`{audit}`") for audit in AUDITS}
         audit = next((audit for audit in AUDITS if then[audit] == CAUGHT), next(iter(AUDITS)))
         word = outcome(faults[name], audit)[0]
         missed += word != then[audit]
@@ -244,7 +244,7 @@ def main() -> int:
     faults: dict[str, Fault] = registry.FAULTS
     part = "" if options.faults == "building" else options.faults
     if options.quick:
-        own = Path(__file__).with_suffix(".md")
+        own = Path(__file__)
         return quick(faults, own.with_stem(f"{own.stem}_{part}") if part else own)
     audits = [list(AUDITS)[number - 1] for number in options.by or range(1, len(AUDITS) + 1)]
 
