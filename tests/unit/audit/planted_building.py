@@ -43,9 +43,8 @@ from adaptinf.designs import (
 )
 
 NOTE = (
-    "These faults served to mend the audits: 1, 3, 13, 16, 17 and 18 were missed when they were first tried,\n"
-    "and what missed them was changed. How many faults are caught that nobody has seen is for another registry\n"
-    "to say."
+    "These faults served to mend the audits: 1, 3, 13, 16, 17 and 18 were missed when first tried, and what\n"
+    "missed them was changed. How many are caught that nobody has seen is for another registry to say."
 )
 """What a page of these faults has to say."""
 
