@@ -66,19 +66,23 @@ def live_trial(design: Design) -> AuditTrial | None:
     trial = known[-1]
     noise = _with(trial.noise, fair=True)
     if trial.environment.dimension:
-        noise = _on_grid(noise)
+        noise = _on_grid(noise, trial.environment.dimension)
     return dataclasses.replace(trial, noise=noise)
 
 
 def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
     """What recomputes the decisions of live runs, which see contexts on the grid."""
-    again = list(replays(trial, run))
-    return list(map(_on_grid, again)) if trial.environment.dimension else again
+    again, dimension = list(replays(trial, run)), trial.environment.dimension
+    return [_on_grid(part, dimension) for part in again] if dimension else again
 
 
-def _on_grid(part: Any) -> Any:
+def _on_grid(part: Any, dimension: int) -> Any:
+    """A part whose vectors, or contexts of all arms side by side, are on the grid."""
     known = {name: getattr(part, name) for name in ("vectors", "contexts") if hasattr(part, name)}
-    return dataclasses.replace(part, **{name: on_grid(values) for name, values in known.items()})
+    rounded = {
+        name: on_grid(values.reshape(-1, dimension)).reshape(values.shape) for name, values in known.items()
+    }
+    return dataclasses.replace(part, **rounded)
 
 
 def _with(part: Any, **changed: Any) -> Any:
