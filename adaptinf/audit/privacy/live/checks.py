@@ -37,9 +37,9 @@ from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import IntArray
 
-NODES, ROUNDS = 10_240, 40_000
+NODES, ROUNDS = 12_288, 48_000
 """Of all sessions of an audit: numbers of noise, and no more rounds than these."""
-TRIALS, TRIAL_ROUNDS, SAMPLED = 40, 20_000, 10_240
+TRIALS, TRIAL_ROUNDS, SAMPLED = 48, 24_000, 12_288
 """Files of an audit and their rounds, and draws of the sampler that trials draw from."""
 FEWEST, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
