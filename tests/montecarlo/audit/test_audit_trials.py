@@ -65,7 +65,7 @@ DESIGNS: dict[str, Any] = {
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_nothing_is_found_in_a_right_design(name: str, epsilon: float) -> None:
-    checked = design_checks(DESIGNS[name](epsilon), np.random.SeedSequence(11))
+    checked = design_checks(DESIGNS[name](epsilon), np.random.SeedSequence(11), share=0.0)
     assert checked.findings == ()
     assert checked.looked[-1].startswith("Noise tested, 512 runs each: ")
 
@@ -74,6 +74,6 @@ def test_nothing_is_found_in_a_right_design(name: str, epsilon: float) -> None:
 @pytest.mark.parametrize("steps", ["every", "exponential"])
 def test_nothing_is_found_in_the_stopping_rule(steps: str, epsilon: float) -> None:
     rule = DPNAS(epsilon=epsilon, alpha=0.9, beta=0.5, steps=steps)
-    checked = stopping_checks(rule, None, np.random.SeedSequence(12))
+    checked = stopping_checks(rule, None, np.random.SeedSequence(12), share=0.0)
     assert checked.findings == ()
     assert checked.looked[0] == "Not replayed: the noise of the looks is not released."
