@@ -69,7 +69,7 @@ class NoiseAudit:
         return tuple(test.finding for test in self.tests if test.finding)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a kind of test.
+        """One row for each kind of test.
 
         Returns
         -------
