@@ -17,12 +17,11 @@ from adaptinf.sessions.keeping import answered, decision_of, has_key, keep_key, 
 from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.requests import identity, plain
 from adaptinf.trial.coins import fresh_seed
-from adaptinf.trial.copies import ELSEWHERE, MARKED, TAKEN, word_problems
+from adaptinf.trial.copies import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.history import ACTS, act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import Nodes
 from adaptinf.trial.opening import session_of
-from adaptinf.trial.places import PLACE, Place, same_place
 from adaptinf.trial.snapshots import pack
 
 OPEN, PAUSED, FINISHED = "open", "paused", "finished"

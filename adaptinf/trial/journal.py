@@ -20,7 +20,7 @@ from urllib.parse import quote
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.plain import decode, encode
-from adaptinf.trial.places import place_of
+from adaptinf.trial.copies import place_of
 
 try:
     import sqlalchemy as sa

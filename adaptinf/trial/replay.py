@@ -24,11 +24,10 @@ from adaptinf.sessions.keeping import Kept, go_back, kept_of, marks_of, memory_o
 from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
-from adaptinf.trial.copies import TAKEN
+from adaptinf.trial.copies import PLACE, TAKEN, Place
 from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.nodes import NODE
-from adaptinf.trial.places import PLACE, Place
 from adaptinf.trial.sealing import GONE
 from adaptinf.trial.snapshots import Snapshot, pack, unpacked
 

@@ -15,9 +15,9 @@ from adaptinf.sessions.erasing import erased_steps
 from adaptinf.sessions.releasing import Draw
 from adaptinf.sessions.rounds import Marks
 from adaptinf.trial.acts import FINISHED
+from adaptinf.trial.copies import PLACE
 from adaptinf.trial.journal import FAILURES, Entry, Journal
 from adaptinf.trial.opening import design_of
-from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing
 from adaptinf.trial.snapshots import Snapshots

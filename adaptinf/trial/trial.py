@@ -18,11 +18,10 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.erasing import erased_steps, logged
 from adaptinf.sessions.releasing import Draw
-from adaptinf.trial.copies import as_taken
+from adaptinf.trial.copies import PLACE, as_taken
 from adaptinf.trial.journal import Entry, Journal, files_of
 from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
-from adaptinf.trial.places import PLACE
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.sealing import Sealing

@@ -213,7 +213,7 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        if estimator == "released" or self._public:
+        if self._public or (isinstance(estimator, str) and estimator == "released"):
             return self._released(dict(locals()))
         if (result := by_deviation(self, dict(locals()))) is not None:
             return result

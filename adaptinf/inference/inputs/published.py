@@ -48,7 +48,12 @@ def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bo
     """Whether a fit reads releases alone, as there is nothing else; refused where more is asked for."""
     if not isinstance(log, PublicLog):
         return False
-    refuse_rounds(subject, log, estimator=None if estimator == "released" else estimator, **given)
+    refuse_rounds(
+        subject,
+        log,
+        estimator=None if isinstance(estimator, str) and estimator == "released" else estimator,
+        **given,
+    )
     return True
 
 

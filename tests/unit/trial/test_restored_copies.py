@@ -22,8 +22,7 @@ from adaptinf.designs import Mixture, PrivateUCB, Thompson
 from adaptinf.errors import ParameterError
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.acts import Acts
-from adaptinf.trial.copies import MARKED
-from adaptinf.trial.places import place_of, same_place
+from adaptinf.trial.copies import MARKED, place_of, same_place
 
 WHY: dict[str, Any] = {"reason": "the disk broke", "by": "Dr. Ames"}
 
