@@ -27,6 +27,8 @@ _ALONE = (1, 2)
 """Of four pairs those with the fewest arms that a design takes, where an outcome is in the most nodes."""
 _PAIRS, _FURTHER, _LONG = 4, 3, 200
 """Pairs of each kind; further ones that come with each; participants beyond whom there are fewer."""
+_CLIPPED = 1
+"""The base, of a long trial, in which outcomes are clipped: what replaces one has to be clipped as well."""
 
 
 def coupled(
@@ -58,7 +60,7 @@ def coupled(
     pairs : int, optional
         Pairs of each kind, by default 4. With each come 3 more of other values and contexts, as what they
         cost depends on the participant; where a trial has more than 200 participants none do, and there is
-        by default 1 pair of each other kind.
+        by default 1 pair of each other kind, and 2 with an amendment.
     horizon : int, optional
         Of a design, the length of the trials; by default long enough for it to release something.
     rng : int, SeedSequence, Generator or None
@@ -136,7 +138,8 @@ def coupled(
     for number in range(pairs or _PAIRS):
         long = terms.rounds > _LONG
         few = pairs is None and long and number > 0
-        here = [kind for kind in fitting if kind in MORE or not few]
+        again = (*MORE, "amended") if number == _CLIPPED else MORE
+        here = [kind for kind in fitting if kind in again or not few]
         one = fewest if number % 4 in _ALONE else audit
         found += one.pairs(number, here, root, 0 if long else _FURTHER)
     return Coupled(audit.words, tuple(sorted(found, key=lambda pair: KINDS.index(pair.kind))))
