@@ -69,7 +69,7 @@ def raw_decimals() -> Iterator[None]:
 
     def log(self: Any, *given: Any, **named: Any) -> Any:
         made = make(self, *given, **named)
-        made.exact = getattr(self._stepper, "kept", {}).get("exact", [])
+        made.exact = getattr(self._stepper, "held", {}).get("exact", [])
         return made
 
     def publish(self: Any, *given: Any) -> Any:

@@ -39,8 +39,8 @@ class LateNodes(FaultySums):
         arm, count, coordinate = (int(part.rsplit(" ", 1)[1]) for part in name.split(", "))
         level = (count & -count).bit_length()
         place = f"{arm} {level} {coordinate}"
-        used = self.kept.get(place, units)
-        self.kept[place] = units
+        used = self.held.get(place, units)
+        self.held[place] = units
         return float(used)
 
 
@@ -49,7 +49,7 @@ class OneVector(Faulty):
 
     def drawn(self, name: str, scale: float) -> float:
         phase = name.rpartition(" ")[2]
-        first, places = self.kept.setdefault("first", []), self.kept.setdefault("places", {})
+        first, places = self.held.setdefault("first", []), self.held.setdefault("places", {})
         place = places[phase] = places.get(phase, -1) + 1
         if phase == "1":
             units = self.given(name, scale)
@@ -70,16 +70,16 @@ class TwiceCounted(Faulty):
 
     def update(self, context: Any, arm: int, reward: float, status: int, now: int) -> None:
         super().update(context, arm, reward, status, now)
-        self.kept["learnt"] = self.kept.get("learnt", 0) + 1
-        again = self.kept.setdefault("again", [])
-        if 0 < self.override == status and self.kept["learnt"] + len(again) < self.room:
+        self.held["learnt"] = self.held.get("learnt", 0) + 1
+        again = self.held.setdefault("again", [])
+        if 0 < self.override == status and self.held["learnt"] + len(again) < self.room:
             again.append([context.tolist(), arm, reward, status])
 
     def choose(self, context: Any, now: int) -> Any:
-        again, self.kept["again"] = self.kept.get("again", []), []
+        again, self.held["again"] = self.held.get("again", []), []
         for seen, *told in again:
             super().update(np.array(seen), *told, now)
-            self.kept["learnt"] += 1
+            self.held["learnt"] += 1
         return super().choose(context, now)
 
 
@@ -88,7 +88,7 @@ class NoNews(Faulty):
 
     def update(self, context: Any, arm: int, reward: float, status: int, now: int) -> None:
         self.units = int(to_grid(min(max(reward, 0.0), 1.0)))
-        counter = self.kept.setdefault(str(arm), {"sum": 0, "shown": 0, "nodes": {}, "totals": {"0": 0}})
+        counter = self.held.setdefault(str(arm), {"sum": 0, "shown": 0, "nodes": {}, "totals": {"0": 0}})
         counter["sum"] += self.units
         super().update(context, arm, reward, status, now)
         if self.units == 0:
@@ -96,7 +96,7 @@ class NoNews(Faulty):
 
     def drawn(self, name: str, scale: float) -> float:
         arm, count = (int(part.rsplit(" ", 1)[1]) for part in name.split(", "))
-        counter, hybrid = self.kept[str(arm)], bool(self.program.tables.hybrid)
+        counter, hybrid = self.held[str(arm)], bool(self.program.tables.hybrid)
         total = counter["shown"] - counter["sum"]
         if self.units > 0:
             total, node = 0, count
@@ -122,9 +122,9 @@ class OnlySeen(Faulty):
     """At the end of a window features without an arrival in it get no noise and no release."""
 
     def update(self, context: Any, arm: int, reward: float, status: int, now: int) -> None:
-        self.kept["learnt"] = self.kept.get("learnt", 0) + 1
-        self.seen = self.kept.setdefault("seen", [])
-        first_half = self.kept["learnt"] <= self.program.tables.horizon // 2
+        self.held["learnt"] = self.held.get("learnt", 0) + 1
+        self.seen = self.held.setdefault("seen", [])
+        first_half = self.held["learnt"] <= self.program.tables.horizon // 2
         if first_half or status == ESTIMATION_RANDOMISED:
             self.seen.append(int(context[0]))
         before = int(self.state[SCALARS, RELEASED])
@@ -134,7 +134,7 @@ class OnlySeen(Faulty):
             known = rows[np.isin(rows[:, 2], self.seen)]
             rows[: len(known)] = known
             self.state[SCALARS, RELEASED] = before + len(known)
-            self.kept["seen"] = []
+            self.held["seen"] = []
 
     def drawn(self, name: str, scale: float) -> float:
         feature = int(name.split(", ")[0].rpartition(" ")[2]) // 2
@@ -150,7 +150,7 @@ class RawDecimals(Faulty):
         super().update(context, arm, reward, status, now)
         rows = self.program.tables.released[before : int(self.state[SCALARS, RELEASED])]
         noisy = [row[3] - units / GRID_UNITS for row, units in zip(rows, self.draws, strict=True)]
-        self.kept.setdefault("exact", []).extend(map(float, noisy))
+        self.held.setdefault("exact", []).extend(map(float, noisy))
 
     def drawn(self, name: str, scale: float) -> float:
         self.draws.append(self.given(name, scale))

@@ -12,6 +12,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -140,11 +141,11 @@ def _is_own(value: Any, module: str) -> bool:
 
 
 class Faulty(ReleaseStepper):
-    """The stepper of live sessions, whose noise passes through `drawn`; `kept` is remembered by trials."""
+    """The stepper of live sessions, whose noise passes through `drawn`; `held` is remembered by trials."""
 
     def __init__(self, *how: Any) -> None:
         super().__init__(*how)
-        self.kept: dict[str, Any] = {}
+        self.held: dict[str, Any] = {}
         self.given, self._draw = self._draw, self.drawn
 
     def drawn(self, name: str, scale: float) -> float:
@@ -152,11 +153,15 @@ class Faulty(ReleaseStepper):
         return self.given(name, scale)
 
     def memory(self, fresh: Any) -> dict[str, Any]:
-        return {**super().memory(fresh), "kept": self.kept}
+        return {**super().memory(fresh), "held": self.held}
+
+    def kept(self) -> dict[str, Any] | None:
+        kernels = super().kept()
+        return None if kernels is None else {**kernels, "held": deepcopy(self.held)}
 
     def remember(self, memory: dict[str, Any]) -> None:
         super().remember(memory)
-        self.kept = memory["kept"]
+        self.held = memory["held"]
 
 
 class FaultySums(Faulty, SumsStepper):
