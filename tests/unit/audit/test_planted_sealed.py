@@ -219,11 +219,10 @@ def test_count_noise_is_contrast_noise(faulty: bool) -> None:
 @pytest.mark.parametrize("window", [0, 4])
 def test_amendments_are_not_clipped(faulty: bool, window: int) -> None:
     with planted("amended outcomes escape the clipping", faulty):
-        session = opened(ELIMINATION, 40, silent, window=window, reward_range=(-np.inf, np.inf))
-        made = [session.assign(), session.assign()]
-        for decision in made:
-            session.record(decision.id, 2.0)
-        session.amend(made[0].id, 7.5)  # it has entered, or has not yet
+        session = opened(ELIMINATION, 720, silent, window=window, reward_range=(-np.inf, np.inf))
+        for _ in range(2):
+            session.record(session.assign().id, 2.0)
+        session.amend(1, 7.5)  # it has entered, or has not yet
         for _ in range(6):
             session.record(session.assign().id, 0.0)
     sums = session._stepper.state[elimination_kernel._SUM, :2]
@@ -278,12 +277,12 @@ def test_an_epoch_ends_with_the_eighth_success(faulty: bool) -> None:
         session = opened(ELIMINATION, 720, silent)
         for step in range(80):
             decision = session.assign()
-            session.record(decision.id, float(decision.arm == 0 and step % 4 == 0))
+            session.record(decision.id, float(step // 2 % 2 == 0))
         releases = session.log().releases
     if faulty:
-        assert releases["round"].tolist() == [30, 30, 60, 60]
-        assert np.allclose(releases["value"], [8 / 15, 0.0, 8 / 15, 0.0])
-        assert np.allclose(releases["scale"], 1 / 15)
+        assert releases["round"].tolist() == [30, 30, 62, 62]
+        assert np.allclose(releases["value"], [8 / 15, 8 / 15, 8 / 16, 8 / 16])
+        assert np.allclose(releases["scale"], [1 / 15, 1 / 15, 1 / 16, 1 / 16])
     else:
         assert len(releases) == 0
 
