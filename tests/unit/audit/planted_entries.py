@@ -232,7 +232,7 @@ def inclusion_of_raw_counts() -> Iterator[None]:
     make, public = Session.log, AdaptiveLog.public
 
     def log(self: Any, *given: Any, **named: Any) -> Any:
-        made = make(self, *given, **named)
+        made: Any = make(self, *given, **named)
         shares = getattr(self._stepper, "held", {}).get("shares")
         made.shares = None if shares is None else dict(zip(self._participants.features, shares, strict=True))
         return made
@@ -253,7 +253,7 @@ def rows_of_releases() -> Iterator[None]:
     make, public = Trial.log, AdaptiveLog.public
 
     def log(self: Any, *given: Any, **named: Any) -> Any:
-        made = make(self, *given, **named)
+        made: Any = make(self, *given, **named)
         made.journal_rows = [number for number, *_ in self._requests.read(self._noise_rows)]
         return made
 

@@ -35,14 +35,15 @@ _FILLED = 1_024
 @contextmanager
 def between(change: Callable[[Draw], Draw]) -> Iterator[None]:
     """Let what a source gives, OpenDP or an audit, be changed before a session or a journal has it."""
-    begin, open_file = ReleaseStepper.__init__, nodes.Nodes.__init__
+    begin: Any = ReleaseStepper.__init__
+    open_file = nodes.Nodes.__init__
 
     def beginning(self: Any, *how: Any) -> None:
         *terms, draw = how
         begin(self, *terms, draw if isinstance(draw, nodes.Nodes) else change(draw))
 
     def opening(self: Any, path: str, draw: Draw | None = None) -> None:
-        open_file(self, path, change(draw or nodes.draw_node))
+        open_file(self, path, change(draw or draw_node))
 
     with changed(ReleaseStepper, __init__=beginning), changed(nodes.Nodes, __init__=opening):
         yield
@@ -287,8 +288,9 @@ class _Repeating:
         return getattr(self._given, name)
 
     def looks(self, scale: float, count: int) -> Buffer:
-        self._scale, self._looked = scale, self._given.looks(scale, count)
-        return self._looked
+        looked: Buffer = self._given.looks(scale, count)
+        self._scale, self._looked = scale, looked
+        return looked
 
     def release(self, scale: float) -> Buffer:
         # a look's noise is taken off the sum: what was added to it is minus that
