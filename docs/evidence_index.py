@@ -148,6 +148,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"(\d+ of \d+) pairs agree at no more than the promise; .*?largest cost is ([\d.]+) of",
             "{0} pairs; largest cost {1} of the promise",
         ),
+        "planted_faults": (
+            "faults planted by somebody who knew none of the code are caught by audits with their defaults",
+            r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+"
+            r"they publish, (\d+)",
+            "{0} faults; {2} of {1} of the live path",
+        ),
         "live_privacy": (
             "no audit refutes a design that is used live, with exact noise",
             r"(\d+ of \d+) rows are as they should be",

@@ -212,6 +212,7 @@ def _record(results: Results, alpha: float) -> dict[str, Any]:
         "design": facts.design,
         "guarantee": None if facts.guarantee is None else facts.guarantee.to_dict(),
         "guarantee_stated": facts.stated,
+        "covered": facts.guarantee is not None and results.private,
         "noise": facts.noise,
         "correction": None
         if correction is None

@@ -97,6 +97,12 @@ def _create_flags(parser: argparse.ArgumentParser) -> None:
         metavar="PARTICIPANTS",
         help="after which an outcome enters a private design, whenever it came",
     )
+    parser.add_argument(
+        "--in-time",
+        type=float,
+        metavar="EPSILON",
+        help="at which in-time successes and failures of each arm are released as well, at the end",
+    )
 
 
 def _assign_flags(parser: argparse.ArgumentParser) -> None:
@@ -290,6 +296,7 @@ def _created(arguments: argparse.Namespace) -> Trial:
             per_arm=arguments.per_arm,
             reward_range=tuple(arguments.reward_range),
             outcome_window=arguments.outcome_window,
+            in_time=arguments.in_time,
         )
 
 

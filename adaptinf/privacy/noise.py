@@ -21,7 +21,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 from adaptinf.typing import FloatArray, IntArray
@@ -187,7 +186,7 @@ def _no_noise(source: Any, scale: Any) -> Any:
 
 def is_source(source: Any, kind: type) -> bool:
     """Whether the type of a source, as Numba has it, is of a kind."""
-    return isinstance(source, types.BaseNamedTuple) and getattr(source, "instance_class", None) is kind
+    return getattr(source, "instance_class", None) is kind
 
 
 @overload(laplace, jit_options={"forceinline": True})

@@ -26,7 +26,7 @@ class Outbox(NamedTuple):
     """Where a release has its place: in this row of the state, in column ``group * names + name``."""
 
     row: int
-    names: int = 1
+    names: int
 
 
 class Outputs(NamedTuple):

@@ -32,7 +32,10 @@ _START = ""
 _PATIENCE = 60.0
 _AT_ONCE = 10_000
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_ERROR", "SQLITE_SCHEMA")
-_DAMAGES_TOLD = {"SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)"}
+_DAMAGES_TOLD = {
+    "SQLITE_NOTADB": "that it is not a database (SQLITE_NOTADB)",
+    "SQLITE_ERROR": "SQLITE_ERROR, as it does where a table is missing",
+}
 _REASONS = {
     "SQLITE_BUSY": f"another process has held it for {_PATIENCE:g} s",
     "SQLITE_FULL": "the disk is full",
@@ -48,6 +51,7 @@ _ROWS = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
 )
 _ADDED = sa.insert(_ROWS)
+_NEWS = sa.select(_ROWS).where(_ROWS.c.number > sa.bindparam("known")).order_by(_ROWS.c.number)
 _KIND = sa.func.json_extract(_ROWS.c.entry, "$.kind")
 _ONCE = "CREATE UNIQUE INDEX nodes ON journal (json_extract(entry, '$.node'))"
 """No node of noise has two rows; the rows of all else have none and do not count."""
@@ -145,8 +149,10 @@ class Journal:
 
         A row counts as read when the next one is asked for.
         """
-        query = sa.select(_ROWS).where(_ROWS.c.number > self.rows).order_by(_ROWS.c.number)
-        lots = self.ask("read", lambda: self.connection.execute(query).yield_per(_AT_ONCE).partitions())
+        known = {"known": self.rows}
+        lots = self.ask(
+            "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
+        )
         while lot := self.ask("read", lambda: next(lots, None)):
             for number, text, digest in lot:
                 head = self._checked(number, text, digest)

@@ -39,7 +39,6 @@ from adaptinf.designs import (
 )
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import ReleaseNoise
-from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import discrete_laplace
 from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.privacy.noise import Buffer
@@ -213,12 +212,6 @@ class Stopped(ReleaseNoise):
     def release(self, scale: float) -> Buffer:
         """The final sum's."""
         return super().release(self._share * scale)
-
-
-def promise(design: Design, pair: Neighbours) -> PrivacyGuarantee | None:
-    """What is promised where trials differ as these do."""
-    stated = design.reward_guarantee if pair.unit == "reward" else design.guarantee
-    return stated(pair.horizon, pair.first.n_arms)
 
 
 def audited(live: Live, epsilon: float, share: float, runs: int, number: int) -> EpsilonLowerBound:

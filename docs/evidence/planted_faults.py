@@ -106,8 +106,8 @@ def _trial(fault: Fault, place: Path) -> Trial:
 AUDITS: dict[str, Callable[[Fault], str]] = {
     "Trial.audit_noise()": tested,
     "coupled(design)": aligned,
-    'epsilon_lower_bound(design, backend="release")': bounded_live,
     "epsilon_lower_bound(design)": bounded,
+    'epsilon_lower_bound(design, backend="release")': bounded_live,
 }
 """In the order in which they are asked: what takes less time first."""
 
@@ -124,24 +124,28 @@ def outcome(fault: Fault, audit: str) -> tuple[str, str]:
     return (CAUGHT, found) if found else (NOT_CAUGHT, "")
 
 
-def kept(folder: Path, name: str, fault: Fault, audit: str) -> list[str]:
-    """What an audit says of a fault, and of which commit: from a file, or now."""
+def place_of(folder: Path, name: str, audit: str) -> Path:
+    """Where it is kept what an audit says of a fault."""
     words = "_".join((name, audit))
-    place = folder / f"{''.join(letter if letter.isalnum() else '-' for letter in words)}.json"
+    return folder / f"{''.join(letter if letter.isalnum() else '-' for letter in words)}.json"
+
+
+def kept(folder: Path, name: str, fault: Fault, audit: str) -> list[str]:
+    """What an audit says of a fault, and at which commit: from a file, or now."""
+    place = place_of(folder, name, audit)
     if not place.exists():
         began = time.perf_counter()
         found = [*outcome(fault, audit), evidence.stamp().partition("commit ")[2]]
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(json.dumps(found))
-        print(
-            f"{name}, {audit}: {found[0]}, {time.perf_counter() - began:.0f} s; {short(found[1])}", flush=True
-        )
+        took = f"{time.perf_counter() - began:.0f} s"
+        print(f"{name}, {audit}: {found[0]}, {took}; {short(found[1])}", flush=True)
     told: list[str] = json.loads(place.read_text())
     return told
 
 
 def asked(folder: Path, name: str, fault: Fault, audits: list[str], first: bool) -> dict[str, list[str]]:
-    """What audits say of a fault, one after another, and no further than the first that catches it."""
+    """What audits say of a fault, one after another; with `first` no further than one that catches it."""
     cells: dict[str, list[str]] = {}
     for audit in audits:
         if not (first and any(word == CAUGHT for word, *_ in cells.values())):
@@ -228,6 +232,7 @@ def main() -> int:
     parser.add_argument("--faults", default="building", help="NAME of tests/unit/audit/planted_NAME.py")
     parser.add_argument("--folder", type=Path, help="where what is done is kept: a stopped run goes on")
     parser.add_argument("--first", action="store_true", help="ask no further than the first that catches")
+    parser.add_argument("--kept", action="store_true", help="ask nothing: the page of what the folder has")
     parser.add_argument("--only", type=int, nargs="*", help="numbers of faults: kept, and no page is made")
     parser.add_argument("--by", type=int, nargs="*", help="numbers of functions, likewise")
     options = parser.parse_args()
@@ -237,9 +242,13 @@ def main() -> int:
         own = Path(__file__).with_suffix(".md")
         return quick(faults, own.with_stem(f"{own.stem}_{part}") if part else own)
     audits = [list(AUDITS)[number - 1] for number in options.by or range(1, len(AUDITS) + 1)]
+
+    def known(name: str, folder: Path) -> list[str]:
+        return [audit for audit in audits if place_of(folder, name, audit).exists()]
+
     with evidence.folder(options.folder, f"planted_faults_{options.faults}", False) as folder:
         found = {
-            name: asked(folder, name, fault, audits, options.first)
+            name: asked(folder, name, fault, known(name, folder) if options.kept else audits, options.first)
             for number, (name, fault) in enumerate(faults.items(), 1)
             if not options.only or number in options.only
         }

@@ -131,9 +131,12 @@ def epsilon_lower_bound(
     its `audit_trials`: longer ones, with rewards beyond [0, 1], unequal contexts, epochs that end, or rewards
     by fair coins. There its decisions are recomputed, bit for bit, from the releases and the actions before
     them (`DPNAS` does not release the noise of its looks: not there), and the noise of every release has to
-    have the law that the promise needs, and to be independent of all other noise and of the rewards. All
-    tests of noise together raise a false alarm with probability 1e-6 at most. A finding refutes the promise
-    as a bound above it does: the proof does not hold for such a program.
+    have the law that the promise needs, and to be independent of all other noise and of the rewards. So are
+    sessions and trials in files with exact noise, some of them opened again, restored from a backup, or with
+    outcomes that never come; there the noise is also held against its exact law as it was drawn, and for
+    tails that are cut, numbers that are 0 or come again too often, and lattices. All tests of noise together
+    raise a false alarm with probability 1e-6 at most. A finding refutes the promise as a bound above it does:
+    the proof does not hold for such a program. Files are temporary.
 
     References
     ----------

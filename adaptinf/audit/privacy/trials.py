@@ -68,7 +68,7 @@ def _live_checks(design: Design, root: np.random.SeedSequence, share: float, nee
         return Checked((), (f"The live path not looked at: {problems[0]}.",))
     try:
         found = look_live(design, root, share)
-    except MissingDependencyError as error:
+    except (MissingDependencyError, ParameterError) as error:
         if needed:
             raise
         return Checked((), (f"The live path not looked at: {error}.",))
@@ -105,7 +105,7 @@ def _simulated_checks(design: Design, root: np.random.SeedSequence) -> Checked:
             f"Replayed, {RUNS} runs each: {'; '.join(replayed)}."
             if replayed
             else "Not replayed: the releases do not settle the decisions.",
-            f"Noise tested, {RUNS} runs each: {tested}.",
+            f"Noise tested, {RUNS} runs each: {tested}." if tested else "Noise not tested: no trial has any.",
         ),
     )
 

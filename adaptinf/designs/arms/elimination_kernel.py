@@ -21,7 +21,7 @@ from adaptinf.typing import FloatArray, IntArray
 _GONE, _MEAN, _SUM = range(1, 4)
 _PUBLIC = _SUM
 """Rows before it are what choices read, where means are private: the sums reach them through these alone."""
-_OUTBOX = Outbox(_MEAN)
+_OUTBOX = Outbox(_MEAN, 1)
 _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2, 10)
 """The last three count rounds: those whose outcome is in, those that the turn has passed, and those that had
 begun when the epoch began, whose outcomes are in none."""

@@ -30,7 +30,7 @@ _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)
 _PUBLIC = _SUM
 """Rows before it are what the choice reads: counts, sums as they were released, and what follows from them.
 The rest, raw sums and the counters' noise, reaches them through the outbox alone."""
-_OUTBOX = Outbox(_SHOWN)
+_OUTBOX = Outbox(_SHOWN, 1)
 _CELL, _LOG, _WIDTH, _PULLED = range(2, 6)
 _SCALAR_COLUMNS = 8
 

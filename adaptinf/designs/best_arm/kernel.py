@@ -29,9 +29,8 @@ from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm,
 from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
-_PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED, _PLACE = range(2, 10)
-"""The last is the place in the plan whose arm was pulled."""
-_SCALAR_COLUMNS = 10
+_PHASE, _DIMENSION, _NEXT, _LEFT, _PULLED, _BEGUN, _DECIDED = range(2, 9)
+_SCALAR_COLUMNS = 9
 _PUBLIC, _ROWS = SUM, 4
 """Rows before it are what choices read, where estimates are private: which arms are left follows from what is
 released, and the sums of rewards reach it through that alone."""
@@ -262,7 +261,6 @@ def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm
     if tables.status[0] != _EXPLORING:
         return -1
     place = int(public[SCALARS, _NEXT])
-    public[SCALARS, _PLACE] = place
     public[SCALARS, _LEFT] -= 1.0
     if public[SCALARS, _LEFT] > 0.0:
         return 0
@@ -275,11 +273,12 @@ def _advance(tables: BestArmTables, public: FloatArray, context: FloatArray, arm
 
 
 @kernel
-def _learn(tables: BestArmTables, state: FloatArray, reward: float, due: int, source: Any) -> None:
+def _learn(
+    tables: BestArmTables, state: FloatArray, place: int, reward: float, due: int, source: Any
+) -> None:
     """Add a reward to the sum of its place in the plan; after a phase, send out what its sums came to."""
     if due < 0:
         return
-    place = int(state[SCALARS, _PLACE])
     state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
     if due > 0:
         phase = int(state[SCALARS, _PHASE])
@@ -298,8 +297,9 @@ def _publish(tables: BestArmTables, public: FloatArray, context: FloatArray, arm
 def _update(
     tables: BestArmTables, state: FloatArray, context: FloatArray, arm: int, reward: float, source: Any
 ) -> None:
+    place = int(state[SCALARS, _NEXT])
     due = _advance(tables, state[:_PUBLIC], context, arm)
-    _learn(tables, state, reward, due, source)
+    _learn(tables, state, place, reward, due, source)
     _publish(tables, state[:_PUBLIC], context, arm, due)
 
 

@@ -20,21 +20,20 @@ def has_group_effects(log: AdaptiveLog | PublicLog) -> bool:
     return {"contrast_sum", "arrivals"} <= names or "length" in names
 
 
-def answered_by(log: PublicLog) -> list[str]:
+def answered_by(log: AdaptiveLog | PublicLog) -> list[str]:
     """Calls whose answer is in the releases."""
-    outputs, names = stated_outputs(log), list(log.releases["name"])
-    pair = "Contrast(public, treatment=, control=)"
-    ways = []
+    outputs, names = stated_outputs(log), set(log.releases["name"])
+    public = isinstance(log, PublicLog)
+    contexts = log.facts["contexts"] if isinstance(log, PublicLog) else log.context
+    data, fit = ("public", "") if public else ("log", ".fit('released')")
+    pair, ways = f"Contrast({data}, treatment=, control=){fit}", []
     if has_group_effects(log):
-        by = f"CATE(public, by={log.facts['contexts'][0]!r})" if log.facts["contexts"] else pair
-        ways.append(by)
+        ways.append(f"CATE({data}, by={contexts[0]!r}){fit}" if contexts else pair)
     elif outputs is not None and outputs.epochs is not None:
         ways.append(pair)
     if IN_TIME_NAMES[0] in names:
-        ways.append("ArmMeans(public)")
-    if "spent" in names:
-        ways.append("BinMeans(public)")
-    return ways
+        ways.append(f"ArmMeans({data}){fit}")
+    return [*ways, *([f"BinMeans({data})"] if "spent" in names else [])]
 
 
 def refuse_rounds(subject: str, log: object, **given: Any) -> None:

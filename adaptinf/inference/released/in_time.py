@@ -112,7 +112,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
         reason = (
             "it has no released successes and failures that were in time (in_time= of a session or trial)"
         )
-        raise InvalidForLog(_NAME, reason, answered_by(log) if isinstance(log, PublicLog) else ())
+        raise InvalidForLog(_NAME, reason, answered_by(log))
     arms = tuple(log.arms[code] for code in codes)
     won, failed = (np.array([float(part["value"][arm]) for arm in arms]) for part in rows)
     scale = float(rows[0]["scale"].iloc[0])

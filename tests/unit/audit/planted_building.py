@@ -45,7 +45,7 @@ from adaptinf.designs import (
 PHASES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]])
 ARMS: dict[str, Any] = {"arms": 2, "horizon": 400, "outcome_window": 4}
 GROUPS: dict[str, Any] = {**ARMS, "features": ["a", "b"], "horizon": 600}
-VECTORS: dict[str, Any] = {**ARMS, "dimension": 2, "per_arm": True}
+VECTORS: dict[str, Any] = {**ARMS, "dimension": 2, "per_arm": True, "horizon": 2_000}
 
 _ucb = partial(PrivateUCB, epsilon=1.0)
 _linear = partial(LinPriv, epsilon=1.0)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from planting import recompiled, replaced
+from planting import changed, recompiled, replaced
 
 from adaptinf.compilation import kernel
 from adaptinf.designs.arms import ucb_kernel
@@ -190,21 +190,22 @@ def _carried_step(
     tables: Any, state: Any, context: Any, arm: int, residual: float, origin: int, source: Any
 ) -> None:
     """As `_step`; every second participant of the trial has the noise of the one before, moved by a place."""
-    row, kept = 1 + arm, 1 + tables.n_arms + arm
+    row = kept = 1 + arm
     parameters = tables.n_parameters
+    place = gradients._ITERATE + 2 * parameters  # columns of the noise of the participant before
     again = origin == tables.scales.shape[0] - 1 and int(state[SCALARS, ROUND]) % 2 == 1
     if state[SCALARS, ROUND] < tables.warm_up:
-        kept = 1 + tables.n_arms
+        kept = 1
     if not again:
         size = gradients.report_radius(source, parameters + 1, tables.scales[origin])
         for k in range(parameters):
-            state[kept, k] = size * (2.0 * uniform(source) - 1.0)
+            state[kept, place + k] = size * (2.0 * uniform(source) - 1.0)
     information = 1.0 / tables.squares[origin]
     state[row, gradients._INFORMATION] += information
     rate = tables.reach * information / math.sqrt(state[row, gradients._INFORMATION])
     square = 0.0
     for k in range(parameters):
-        noise = state[kept, (k + 1) % parameters] if again else state[kept, k]
+        noise = state[kept, place + ((k + 1) % parameters if again else k)]
         report = residual * gradients._feature(tables, context, k) + noise
         moved = state[row, gradients._ITERATE + k] - rate * report
         state[row, gradients._ITERATE + k] = moved
@@ -226,11 +227,13 @@ def _carried_step(
 @contextmanager
 def carried_noise() -> Iterator[None]:
     """Two successive participants have one noise vector."""
-    with recompiled(gradients.__name__, _step=_carried_step):
-        made = gradients.ldp_linear_program
+    with recompiled(gradients.__name__, _step=_carried_step) as fresh:
+        made = fresh.ldp_linear_program
 
         def wider(tables: Any) -> Any:
-            return _wider(made(tables), tables.n_arms)
+            program = made(tables)
+            rows, columns = program.state_shape
+            return dataclasses.replace(program, state_shape=(rows, columns + tables.n_parameters))
 
-        with replaced(made, wider):
+        with replaced(made, wider), changed(fresh, ldp_linear_program=wider):
             yield

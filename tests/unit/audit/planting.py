@@ -102,7 +102,7 @@ def changed(owner: Any, **attributes: Any) -> Iterator[None]:
 
 
 @contextmanager
-def recompiled(module: str, **kernels: Any) -> Iterator[None]:
+def recompiled(module: str, **kernels: Any) -> Iterator[ModuleType]:
     """Execute a module of kernels again, some of them replaced, and let the package call what comes of it.
 
     Its classes stay the package's own; nothing that is compiled here is kept on disk.
@@ -130,7 +130,7 @@ def recompiled(module: str, **kernels: Any) -> Iterator[None]:
     for place, name, made in places:
         setattr(place, name, made)
     try:
-        yield
+        yield fresh
     finally:
         for place, name, original in before:
             setattr(place, name, original)

@@ -12,9 +12,9 @@ from scipy import special, stats
 from adaptinf.audit.privacy.counters import counter_nodes, node_noise
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, audit_trials, laplace_uniforms
-from adaptinf.audit.privacy.designs.local_audits import laplace_sum_uniforms
+from adaptinf.audit.privacy.designs.local_audits import TwoReports, laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.public_replay import replays
-from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise
+from adaptinf.audit.privacy.designs.stopping_audits import look_times, stopping_noise
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.trials import ROUNDS, counter_checks
@@ -33,6 +33,7 @@ from adaptinf.privacy import Counter
 from adaptinf.privacy.drawn.lags import COIN_RATE, PAIR_RATE
 from adaptinf.privacy.drawn.looks import FALSE_ALARM
 from adaptinf.simulation.environments import Tableau
+from adaptinf.simulation.transcripts import Transcripts
 
 RUNS, NODES = 512, 40
 
@@ -129,6 +130,32 @@ def test_distribution_functions() -> None:
     assert stats.kstest(laplace_sum_uniforms(gammas[0] - gammas[1], 64), "uniform").pvalue > 1e-4
 
 
+def gammas_of_reports(parameters: int, runs: int, rng: np.random.Generator) -> Any:
+    """Noise vectors of two participants, shape (2, runs, parameters)."""
+    size = rng.standard_gamma(parameters + 1, size=(2, runs, 1))
+    return size * rng.uniform(-1.0, 1.0, size=(2, runs, parameters))
+
+
+@pytest.mark.parametrize("places", [1, 2, 3])
+def test_noise_that_two_participants_share_is_found(places: int) -> None:
+    """The second vector is the first one, with its coordinates moved by so many places."""
+    rng, weight = np.random.default_rng(4), 0.5
+
+    def findings(moved: bool) -> list[str]:
+        coefficients = []
+        for _ in range(2):  # arms
+            first, second = gammas_of_reports(9, RUNS, rng)
+            second = np.roll(first, -places, axis=1) if moved else second
+            coefficients.append(first + weight * second)
+        releases = np.zeros((RUNS, 2 * 9, 5))
+        releases[..., 3] = np.concatenate(coefficients, axis=1)
+        seen = Transcripts(np.zeros((RUNS, 2), dtype=np.int64), releases, np.zeros((RUNS, 0)))
+        return noise_findings([("", part) for part in TwoReports(8)(seen)])
+
+    assert any("two reports" in one for one in findings(True))
+    assert findings(False) == []
+
+
 class TestCounters:
     @pytest.mark.parametrize(
         "settings",
@@ -212,7 +239,7 @@ def test_what_does_not_say_how_it_is_replayed_has_no_trials() -> None:
 def test_parameters_between_reports_are_not_recomputed() -> None:
     design = LDPLinear(epsilon=1.0)
     trials = audit_trials(design)
-    assert len(trials) == 2
+    assert len(trials) == 3
     assert not any(replays(trial, design) for trial in trials)
 
 
@@ -222,3 +249,14 @@ def test_the_law_of_a_stopping_time_is_a_law() -> None:
     assert law.sum() == pytest.approx(1.0, abs=1e-8)
     assert law.min() >= 0.0
     assert special.entr(law).sum() > 0.5  # it is no certainty
+
+
+def test_some_looks_follow_a_sample_of_0() -> None:
+    """There a run that halts is likely, so that a rule that did not look would be noticed."""
+    rule = DPNAS(epsilon=1.0, alpha=0.5, beta=0.2, steps="exponential")
+    pair = neighbouring_trials(rule)[0]
+    samples = pair.first.tables(pair.horizon).tableau[: pair.horizon, 0]
+    times = look_times("exponential", pair.horizon).astype(np.int64)
+    law = stopping_noise(rule, pair, 1.0).law
+    assert law[:-1][samples[times - 1] == 0.0].max() > 0.1
+    assert np.abs(samples).max() <= rule.bound

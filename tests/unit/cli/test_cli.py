@@ -177,6 +177,7 @@ def test_epsilon_brings_corrected_columns(run: Run, path: str) -> None:
     assert record["guarantee"] == guarantee.to_dict()
     assert record["correction"] == {"epsilon": 0.05, "n": 300, "chosen_from": "actions"}
     assert record["guarantee_stated"]
+    assert not record["covered"]
     [row] = record["results"]
     assert row["p_value_corrected"] == pytest.approx(expected.pvalues_corrected.iloc[0], rel=1e-12)
     assert row["conf_high_corrected"] > row["conf_high"]

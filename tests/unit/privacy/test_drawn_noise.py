@@ -285,6 +285,19 @@ def test_noise_that_goes_with_outcomes_is_found() -> None:
     assert "the draws go with the outcomes of 1 rounds after" in {test.finding for test in noise_tests(later)}
 
 
+def test_noise_that_goes_with_what_was_settled_is_found() -> None:
+    """A seventh of the rounds is of a kind whose noise has one sign; what is settled need not be centred."""
+    rng = np.random.default_rng(5)
+    kind = rng.random((8_192, 1)) < 1.0 / 7.0
+    facts = {"facts": kind - 0.5, "fact_names": ["the kind of their own round"]}
+    signed = np.where(kind[:, 0], np.abs(NOISE), NOISE)
+    found = {test.kind: test.finding for test in noise_tests(draws(signed, **facts))}
+    assert found["facts"] == "the draws go with the kind of their own round"
+    assert kinds(draws(NOISE, **facts)) == set()
+    gone = np.where(rng.random(kind.shape) < 0.5, np.nan, kind - 0.5)
+    assert kinds(draws(NOISE, facts=gone, fact_names=["a kind that is not always known"])) == set()
+
+
 def test_a_finding_names_the_draw_and_counts_the_others() -> None:
     (told,) = [one for one in draw_findings([("16 runs", draws(again_at(200)))]) if "came before" in one]
     assert told.startswith("16 draws of 8,192 came before in its run, ")

@@ -293,7 +293,7 @@ def halved(name: str, scale: float) -> int:
 @pytest.mark.parametrize(("draw", "right"), [(taken([]), True), (halved, False)], ids=["exact", "half"])
 def test_every_node_has_the_law_of_its_promise(draw: Callable[[str, float], float], right: bool) -> None:
     """Of noisy sums less exact ones, from node to node: 1,600 uniform numbers, or half the scale."""
-    noise, vectors = linear_trials(LinPriv(epsilon=1.0), 2)[1].noise, VECTORS[:, :, :2]
+    noise, vectors = linear_trials(LinPriv(epsilon=1.0))[1].noise, VECTORS[:, :, :2]
     noise = dataclasses.replace(noise, vectors=on_grid(vectors))  # type: ignore[type-var]
     uniforms: list[float] = []
     for _ in range(4):

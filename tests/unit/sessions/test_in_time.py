@@ -10,6 +10,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.audit import epsilon_lower_bound
+from adaptinf.cli import main
 from adaptinf.designs import (
     DPBAI,
     Design,
@@ -24,6 +25,7 @@ from adaptinf.privacy import GRID_UNITS
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.in_time import in_time_release, in_time_units
 from adaptinf.trial import nodes, requests
+from adaptinf.trial.opening import declared_entry, session_of
 
 PEOPLE, WINDOW = 60, 3
 PAIR = Mixture(PrivateUCB(epsilon=1.0), exploration=0.5)
@@ -157,6 +159,15 @@ def test_a_trial_draws_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(before.releases) == PEOPLE + 4
 
 
+def test_the_command_line_asks_for_them(tmp_path: Path) -> None:
+    flags = ["--parameters", '{"epsilon": 1.0}', "--arm", "a", "--arm", "b", "--horizon", "20"]
+    made = ["trial", "create", str(tmp_path / "t.db"), "--design", "PrivateUCB", *flags]
+    assert main([*made, "--outcome-window", "2", "--in-time", "0.5"]) == 0
+    with ai.Trial.open(tmp_path / "t.db") as trial:
+        trial.assign("one", key="1")
+        assert trial.log("drop").guarantee.epsilon == 1.5  # type: ignore[union-attr]
+
+
 def test_nothing_is_counted_of_a_trial_that_somebody_ended(tmp_path: Path) -> None:
     with ai.Trial.create(tmp_path / "t.db", PAIR, 2, PEOPLE, outcome_window=WINDOW, in_time=0.5) as trial:
         for number in range(9):
@@ -185,6 +196,20 @@ def test_trials_from_before_count_late_outcomes_as_they_did(tmp_path: Path) -> N
         0.5,
         0.5,
     )
+
+
+def test_a_file_that_does_not_say_is_of_that_time() -> None:
+    design, coins = DPConSE(epsilon=1.0, contrast_share=1), b"0" * 32
+    entry = declared_entry(design, 2, PEOPLE, None, None, False, (0.0, 1.0), WINDOW)
+    assert entry["late"] == 0.0
+    for late, lost in ((0.0, 0.0), (None, 0.5)):
+        told = {**entry, "seed": coins.hex(), "late": late}
+        if late is None:
+            del told["late"]
+        assert session_of(told, design, no_noise)[0]._lost == lost
+    plain = declared_entry(PAIR, 2, PEOPLE, None, None, False, (0.0, 1.0), WINDOW)
+    del plain["late"]
+    assert session_of(plain, PAIR, no_noise)[0]._lost == 0.0
 
 
 PAIRS = {
@@ -253,7 +278,8 @@ def test_intervals_of_rates_cover() -> None:
     from adaptinf.inference.released.in_time import InTimeReference
 
     rng = np.random.default_rng(20_261_126)
-    for rate, people, epsilon in ((0.2, 300, 1.0), (0.5, 1_000, 0.3), (0.02, 500, 1.0)):
+    cells = ((0.2, 300, 1.0), (0.2, 300, 0.2), (0.5, 1_000, 0.3), (0.02, 500, 1.0), (0.9, 100, 2.0))
+    for rate, people, epsilon in cells:
         there = rng.binomial(people, 0.7, 4_000)
         won = rng.binomial(there, rate)
         noise = rng.laplace(0.0, 2.0 / epsilon, (2, 4_000))

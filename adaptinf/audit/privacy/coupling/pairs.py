@@ -131,9 +131,12 @@ class PairAudit:
         filed = None if terms.window is None else self._trial(coins, base, {})
         others = [neighbour(base, terms, kind, step, moved, root) for kind in kinds]
         found = [self._pair(coins, base, other, one, filed) for other in others]
-        for kind in [kind for kind in kinds if kind in MORE] * more:
-            further = neighbour(base, terms, kind, int(root.integers(0, terms.rounds)), moved, root)
-            found.append(self._pair(coins, base, further, one, None))
+        for turn in range(more):
+            for kind in [kind for kind in kinds if kind in MORE]:
+                # one is anybody; the others come late, when a design reports what it has found
+                place = int(root.integers(2 * terms.rounds // 3 if turn else 0, terms.rounds))
+                further = neighbour(base, terms, kind, place, moved, root)
+                found.append(self._pair(coins, base, further, one, None))
         return found
 
     def _pair(

@@ -42,8 +42,7 @@ MOST_ARRIVALS = 100_000
 _REACH, _ROOM = 300.0, 1e6
 """Length of a step, and a radius that no step leaves."""
 _COORDINATES, _APART = 8, (1, 2, 3)
-_LARGEST, _POINTS = 64, 2_001
-"""Frequency up to which a law is summed up, and values between which it is interpolated."""
+"""Of contexts of two participants, and how far apart signs of their noise are held against each other."""
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
@@ -370,62 +369,30 @@ class GradientNoise:
         )
 
 
-def two_report_uniforms(noise: FloatArray, parameters: int, weight: float) -> FloatArray:
-    """Distribution function of V + weight V' at its own value; V and V' are coordinates of two noise vectors.
-
-    A coordinate of noise of scale 1 has the characteristic function Im (1 - it)^-p / (p t). Gil-Pelaez, J.
-    (1951). Note on the inversion theorem. Biometrika 38.
-    """
-    reach = 4 * (parameters + 8)
-    step = 1.0 / reach
-    t: FloatArray = (np.arange(_LARGEST * reach, dtype=np.float64) + 0.5) * step
-
-    def transform(at: FloatArray) -> FloatArray:
-        return np.asarray(((1.0 - 1j * at) ** -parameters).imag / (parameters * at))
-
-    points = np.linspace(-reach, reach, _POINTS)
-    below = 0.5 + np.sin(points[:, None] * t) @ (transform(t) * transform(weight * t) / t) * step / math.pi
-    return np.clip(np.interp(noise, points, below), 0.0, 1.0)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoReports:
-    """Noise of two participants whose gradients are 0 in every coordinate of their contexts.
+    """Signs of the noise of two participants whose gradients are 0 in every coordinate of their contexts.
 
-    What is released of a coefficient is a multiple of the sum of both reports, the second with a `weight`.
-    Where the second vector is the first one with its coordinates moved, products of the signs of coordinates
-    so many places apart are not as often positive as negative.
+    What is released of a coefficient is a multiple of a weighted sum of both reports. Coordinates of a noise
+    vector have signs like fair coins: where the second vector is the first one with its coordinates moved,
+    those of the sum agree, so many places apart, more often than not.
     """
 
     dimension: int
-    parameters: int
-    unit: float
-    weight: float
 
     def __call__(self, seen: Transcripts) -> tuple[NodeNoise, ...]:
-        """The law of each coordinate of each arm; and signs one, two and three places apart."""
+        """How often signs agree that are one, two and three places apart; exact as a chain has no circle."""
         runs = seen.releases.shape[0]
-        noise = seen.releases[..., _VALUE].reshape(runs, _ARMS, -1)[..., : self.dimension] / self.unit
-        each = two_report_uniforms(noise, self.parameters, self.weight).reshape(runs, -1)
-        signs, drawn = noise > 0.0, np.random.default_rng(0).random((runs, len(_APART)))
-        agree = []
+        positive = seen.releases[..., _VALUE].reshape(runs, _ARMS, -1)[..., : self.dimension] > 0.0
+        drawn = np.random.default_rng(0).random((runs, len(_APART)))
+        uniforms = np.zeros((runs, len(_APART)))
         for place, apart in enumerate(_APART):
-            same = signs[..., apart:] == signs[..., :-apart]  # fair coins: a chain of signs has no circle
+            same = positive[..., apart:] == positive[..., :-apart]
             coins, number = _ARMS * same.shape[2], same.sum(axis=(1, 2))
-            law = special.bdtr(np.arange(-1.0, coins + 1.0), coins, 0.5)
-            law[0] = 0.0
-            agree.append(law[number] + drawn[:, place] * (law[number + 1] - law[number]))
-        names = [
-            f"coordinate {k + 1} of two reports on arm {arm}"
-            for arm in range(_ARMS)
-            for k in range(self.dimension)
-        ]
-        words = [f"two reports, by the signs of coordinates {apart} apart," for apart in _APART]
-        zeros = np.zeros(each.shape[1], dtype=np.int64)
-        return (
-            NodeNoise(each, names, zeros, [], independent=False),
-            NodeNoise(np.stack(agree, axis=1), words, zeros[: len(_APART)], [], independent=False),
-        )
+            law = np.append(0.0, special.bdtr(np.arange(coins + 1.0), coins, 0.5))
+            uniforms[:, place] = law[number] + drawn[:, place] * (law[number + 1] - law[number])
+        names = [f"two reports, by the signs of coordinates {apart} apart," for apart in _APART]
+        return (NodeNoise(uniforms, names, np.zeros(len(_APART), dtype=np.int64), [], independent=False),)
 
 
 def two_report_trial(design: LDPLinear) -> AuditTrial:
@@ -433,12 +400,8 @@ def two_report_trial(design: LDPLinear) -> AuditTrial:
     run = replace(design, auxiliary=(), warm_up=0, radius=_ROOM, step=_REACH / _ROOM)
     middle = 0.5 if design.intercept else 0.0
     env = Tableau(outside_rewards(2, _ARMS), vectors=np.full((2, _COORDINATES), middle))
-    tables = run.tables(_ARMS, _COORDINATES, 2)
-    unit = tables.reach / math.sqrt(tables.squares[-1]) * float(tables.scales[-1])
-    noise = TwoReports(
-        _COORDINATES, tables.n_parameters, unit * (2.0 if design.intercept else 1.0), math.sqrt(2.0) / 3.0
-    )
-    return AuditTrial("two participants, whose noise is released alone", env, 2, noise=noise, design=run)
+    words = "two participants, whose noise is released alone"
+    return AuditTrial(words, env, 2, noise=TwoReports(_COORDINATES), design=run)
 
 
 def report_trial(pair: Neighbours, scale: float) -> AuditTrial:

@@ -207,7 +207,7 @@ def _resting(step: float, length: int, bound: float) -> FloatArray:
 
 
 def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
-    """Up by the bound with every sample to about the threshold, a 0, and down to minus the threshold."""
+    """Up by the bound with every sample to about the threshold, and down to minus the threshold."""
     noise = max(rule.threshold_scale, rule.query_scale)
     # looks within a scale of the noise add up
     crowd = noise / rule.bound
@@ -221,7 +221,7 @@ def _climb_and_cross(rule: kernel.Rule) -> FloatArray | None:
         if not top and reached >= peak:
             top = time
         elif top and total < 0.0 and reached >= end:
-            return np.concatenate([np.full(top, rule.bound), [0.0], np.full(time - top, -rule.bound)])
+            return np.concatenate([np.full(top, rule.bound), np.full(time - top, -rule.bound)])
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs import AuditTrial, NodeNoise, audit_trials
 from adaptinf.audit.privacy.designs.public_replay import replays
-from adaptinf.audit.privacy.live.drawn import drawn_noise
+from adaptinf.audit.privacy.live.drawn import drawn_noise, other_noise
 from adaptinf.audit.privacy.live.people import with_coins
 from adaptinf.audit.privacy.live.runs import (
     Shown,
@@ -37,9 +37,9 @@ from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import IntArray
 
-NODES, ROUNDS = 8_192, 40_000
+NODES, ROUNDS = 10_240, 40_000
 """Of all sessions of an audit: numbers of noise, and no more rounds than these."""
-TRIALS, TRIAL_ROUNDS, SAMPLED = 32, 20_000, 8_192
+TRIALS, TRIAL_ROUNDS, SAMPLED = 40, 20_000, 10_240
 """Files of an audit and their rounds, and draws of the sampler that trials draw from."""
 FEWEST, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
@@ -179,8 +179,14 @@ def _gather(found: Looked, words: str, run: Design, trial: AuditTrial, runs: lis
     found.findings += [Finding("public", f"{one} [{words}]") for one in problems]
     peak = float(np.nanmax(np.abs(seen.releases[..., _VALUE]), initial=0.0))
     since = np.array([one.since for one in runs])
-    for noise in trial.noise(seen):
-        own = _own(noise, since)
+    parts = [_own(noise, since) for noise in trial.noise(seen)]
+    units = [own.units for own in parts if own.units is not None]
+    if any(
+        one.drawn is not None and other_noise(units, place, one.drawn, peak) for place, one in enumerate(runs)
+    ):
+        told_of = "the releases of a trial have other noise in them than its journal"
+        found.findings.append(Finding("noise", f"{told_of} [{words}]"))
+    for own in parts:
         draws, problems_of_grid = drawn_noise(own, peak, coins, seen)
         found.findings += [Finding("noise", f"{one} [{words}]") for one in problems_of_grid]
         found.noises.append((words, own))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
@@ -13,7 +15,7 @@ _ABOUT = 8
 """Outcomes before and after a release that its noise is held against."""
 _RECENT = 3
 """Rounds up to that of a release whose arms and kinds its noise is held against."""
-_EXACT = 2.0**52
+_EXACT, _ULPS = 2.0**52, 8.0
 _OFF = 2.0**-6
 """Of a unit: a mean is rounded, and its noise is found to far less than this."""
 
@@ -52,6 +54,21 @@ def drawn_noise(
         own=None if outcomes is None else 0.5 * np.sign(noise.units.own[run, node]),
     )
     return draws, problems
+
+
+def other_noise(parts: Sequence[NodeUnits], place: int, drawn: IntArray, peak: float) -> bool:
+    """Whether any noise in a run's releases is not in its journal, shape (draws,), up to rounding."""
+    if not drawn.size:
+        return any(np.isfinite(part.noise[place]).any() for part in parts)
+    known = np.sort(drawn)
+    for part in parts:
+        found = part.noise[place][np.isfinite(part.noise[place])] * part.grid
+        above = np.searchsorted(known, found)
+        near = [known[np.clip(above - back, 0, known.size - 1)] for back in (0, 1)]
+        rounding = max(0.5, _ULPS * peak * part.grid / _EXACT)
+        if (np.minimum(*(np.abs(found - one) for one in near)) > rounding).any():
+            return True
+    return False
 
 
 def _in_order(units: NodeUnits) -> tuple[IntArray, IntArray, IntArray]:

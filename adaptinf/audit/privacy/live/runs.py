@@ -39,7 +39,7 @@ class Shown:
     releases (releases, 5), by the public part of the run's log where it has one.
 
     `room` is how many releases there can be, `lost` what enters for an outcome that never came, and rounds
-    before `since` are those of another run.
+    before `since` are those of another run. `drawn` (nodes,) is the noise that stands in a trial's journal.
     """
 
     actions: IntArray
@@ -51,6 +51,7 @@ class Shown:
     lost: float | None
     problems: tuple[str, ...] = ()
     since: int = 0
+    drawn: IntArray | None = None
 
 
 def session_run(design: Design, horizon: int, people: People, coins: np.random.SeedSequence) -> Shown:
@@ -163,7 +164,12 @@ def _finished(trial: Trial, horizon: int, people: People, since: int = 0) -> Sho
 
 def _seen(trial: Trial, since: int = 0) -> Shown:
     log = trial.log(missing="drop")
-    return trial._requests.read(lambda replay: shown(replay.session, log, since))
+    drawn = np.array(
+        [entry["units"] for _, entry, _ in trial._requests.read(trial._noise_rows)], dtype=np.int64
+    )
+    return dataclasses.replace(
+        trial._requests.read(lambda replay: shown(replay.session, log, since)), drawn=drawn
+    )
 
 
 def transcripts(runs: list[Shown]) -> Transcripts:

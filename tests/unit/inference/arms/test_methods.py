@@ -83,7 +83,10 @@ def test_every_name_is_accepted_by_fit(method: ArmMethod) -> None:
     log = log_of("elimination" if method.name == "released" else "steady")
     contrast = Contrast(log, treatment=log.arms[1], control=log.arms[0])
     assert contrast.fit(method.name).estimator == method.name
-    if method.contrast_only:
+    if method.name == "released":  # means have releases of their own
+        with pytest.raises(InvalidForLog, match="it has no released successes and failures"):
+            ArmMeans(log_of("steady")).fit(method.name)
+    elif method.contrast_only:
         with pytest.raises(ParameterError, match=f"estimator '{method.name}' is for contrasts"):
             ArmMeans(log_of("steady")).fit(method.name)
     else:

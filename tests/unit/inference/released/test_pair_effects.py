@@ -118,8 +118,9 @@ def test_refusals(three: AdaptiveLog) -> None:
     )
     with pytest.raises(InvalidForLog, match="ended before both arms had released a mean"):
         Contrast(none, treatment=1, control=0).fit("released")
-    with pytest.raises(ParameterError, match="estimator 'released' is for contrasts"):
+    with pytest.raises(InvalidForLog, match="it has no released successes and failures") as caught:
         ArmMeans(three).fit("released")
+    assert caught.value.alternatives == ("Contrast(log, treatment=, control=).fit('released')",)
 
 
 @pytest.mark.parametrize(
