@@ -348,3 +348,39 @@ def test_every_fault_is_told() -> None:
     assert len(FAULTS) == 20
     assert sum(fault.live for fault in FAULTS.values()) == 18
     assert all(fault.does and fault.leaks for fault in FAULTS.values())
+
+
+@pytest.mark.filterwarnings("ignore::adaptinf.errors.AdaptinfWarning")  # designs without coins of their own
+@pytest.mark.parametrize("fault", [name for name, fault in FAULTS.items() if fault.trial and fault.live])
+def test_a_trial_with_a_fault_is_opened_again(fault: str, tmp_path: Path) -> None:
+    """What is found of a fault is the fault: decisions and noise follow from the rows as they should."""
+    terms: dict[str, Any] = {**FAULTS[fault].trial, "reward_range": (-np.inf, np.inf)}
+    rng, units = np.random.default_rng(1), [f"unit {step}" for step in range(160)]
+    contexts: list[Any] = [None] * 160
+    if "features" in terms:
+        contexts = rng.choice(terms["features"], 160).tolist()
+    elif "dimension" in terms:
+        contexts = list(np.full((160, terms["arms"], terms["dimension"]), 0.5))
+    with planted(fault, True):
+        with Trial.create(tmp_path / "trial.db", FAULTS[fault].design(), **terms) as trial:
+            some_days(trial, units[:80], contexts[:80])
+        with Trial.open(tmp_path / "trial.db") as trial:
+            some_days(trial, units[80:], contexts[80:])
+            trial.erase(units[70], key="erase", reason="on request", by="data protection")
+            before = trial.log("drop", erased="keep").releases
+            trial.verify()
+        with Trial.open(tmp_path / "trial.db") as trial:
+            assert trial.log("drop", erased="keep").releases.equals(before)
+
+
+def some_days(trial: Trial, units: list[str], contexts: list[Any]) -> None:
+    """Participants by fives, of whom some outcomes come late, are lost, or amended."""
+    for start in range(0, len(units), 5):
+        some = slice(start, start + 5)
+        made = trial.assign_many(units[some], contexts[some], keys=[f"assign {unit}" for unit in units[some]])
+        ids = [decision.id for decision in made]
+        told: list[float | None] = [1.0, 0.0, None, 1.0]
+        trial.record_many(ids[:4], told, keys=[f"record {number}" for number in ids[:4]])
+        if start:
+            trial.record(ids[0] - 1, 1.0, key=f"record {ids[0] - 1}")
+            trial.amend(ids[1], 7.5, key=f"amend {ids[1]}", reason="a correction", by="the laboratory")
