@@ -124,7 +124,7 @@ def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) 
 
     Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must not
     hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or are
-        corrected, for `moved` of another kind. Where some are clipped the participant alone has another one.
+    corrected, for `moved` of another kind. Where some are clipped the participant alone has another one.
     """
     shape = terms.rounds, len(terms.arms)
     if moved == OUTSIDE:
