@@ -20,11 +20,10 @@ from adaptinf.simulation.run import SCALARS
 
 
 @kernel
-def _learn_on(tables: Any, state: Any, reward: float, due: int, source: Any) -> None:
+def _learn_on(tables: Any, state: Any, place: int, reward: float, due: int, source: Any) -> None:
     """As `_learn`, but the last two rows keep all rewards of an arm and their number for later phases."""
     if due < 0:
         return
-    place = int(state[SCALARS, best_arm._PLACE])
     state[SUM, place] += reward if tables.law == NO_NOISE else min(max(reward, 0.0), 1.0)
     if due > 0:
         totals, numbers = state.shape[0] - 2, state.shape[0] - 1
