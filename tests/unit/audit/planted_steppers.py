@@ -16,6 +16,7 @@ from adaptinf.privacy.release import GRID_UNITS, to_grid
 from adaptinf.sessions.releasing import unit_scale
 from adaptinf.simulation.run import RELEASED, SCALARS
 from adaptinf.trial.acts import Acts
+from adaptinf.trial.replay import Replay
 
 
 def earlier(count: int, hybrid: bool) -> int:
@@ -160,14 +161,22 @@ class RawDecimals(Faulty):
 @contextmanager
 def restored_without_noise() -> Iterator[None]:
     """A restored trial's counters have their sums, but the noise of the nodes in them is 0."""
-    restore = Acts.restore
+    restore, follow = Acts.restore, Replay._taken_again
+
+    def without_noise(replay: Any) -> None:
+        replay.session._stepper.state[ucb_kernel._TRUNK :] = 0.0
 
     def restoring(self: Acts, *told: Any, **named: Any) -> Any:
         entry = restore(self, *told, **named)
-        stepper: Any = self.session._stepper
         if entry is not None:
-            stepper.state[ucb_kernel._TRUNK :] = 0.0
+            without_noise(self)
         return entry
 
-    with changed(Acts, restore=restoring):
+    def following(self: Replay, said: Any) -> Any:
+        entry = follow(self, said)
+        if entry["kind"] == "restore":
+            without_noise(self)
+        return entry
+
+    with changed(Acts, restore=restoring), changed(Replay, _taken_again=following):
         yield
