@@ -161,10 +161,11 @@ Command: `python docs/evidence/planted_faults.py{command}`. Seed: {seed}. Date: 
 none of the code; then each was planted in the library itself, one at a time: in the sampler, in how sessions
 and trials count and add up, in compiled kernels, in what is published. The audits are the shipped functions
 with their defaults. {caught} of {number} faults are caught; of the {live} of live sessions, trials and what
-they publish, {caught_live}. Functions are asked in the order of the columns{until}.
-{commits}
-That right designs are not refuted stands on the pages of [coupled trials](coupled.md), of
-[live noise](live_noise.md) and of [all audits](privacy_audits.md).
+they publish, {caught_live}. Functions are asked in the order of the columns{until}. `Trial.audit_noise()`
+has a trial of its own for each fault, and where that shows nothing a second one of the same name beside it.
+{note}{commits}
+That right designs are not refuted stands on the page of [all audits](privacy_audits.md), and on those that
+`docs/evidence/coupled.py` and `docs/evidence/live_noise.py` make.
 
 {faults}
 
@@ -186,7 +187,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join([row(head), row(["---"] * len(head)), *map(row, rows)])
 
 
-def page(faults: dict[str, Fault], found: dict[str, dict[str, list[str]]], command: str, first: bool) -> str:
+def page(
+    faults: dict[str, Fault], found: dict[str, dict[str, list[str]]], command: str, first: bool, note: str
+) -> str:
     """Both tables, and what they come to."""
     rows, words, caught = [], [], []
     for number, (name, fault) in enumerate(faults.items(), 1):
@@ -198,7 +201,7 @@ def page(faults: dict[str, Fault], found: dict[str, dict[str, list[str]]], comma
         told_by = f"`{by[0]}`: {short(cells[by[0]][1])}" if by else "**not caught**"
         words.append([str(number), fault.does, fault.leaks, told_by])
     live = [name for name, fault in faults.items() if fault.live]
-    commits = {told[2]: None for cells in found.values() for told in cells.values()}
+    commits = {told[2].split()[0]: None for cells in found.values() for told in cells.values()}
     return PAGE.format(
         command=command,
         seed=SEED,
@@ -207,19 +210,20 @@ def page(faults: dict[str, Fault], found: dict[str, dict[str, list[str]]], comma
         caught=len(caught),
         live=len(live),
         caught_live=sum(name in caught for name in live),
+        note=f"{note}\n" if note else "",
         until=", up to the first that catches the fault" if first else "",
-        commits=f"Measured at commits {', '.join(commits)}.\n" if len(commits) > 1 else "",
+        commits=f"Measured at commits {', '.join(commits)}, one after another.\n" if len(commits) > 1 else "",
         faults=table(["", "fault", "class", "where", *(f"`{audit}`" for audit in AUDITS)], rows),
         found=table(["", "what it does", "why it leaks", "caught by"], words),
     )
 
 
-def quick(faults: dict[str, Fault], committed: Path) -> int:
+def quick(faults: dict[str, Fault], script: Path) -> int:
     """Hold a few faults against the committed page."""
     missed = 0
     for name in [name for name in QUICK if name in faults] or list(faults)[:2]:
         number = f"{list(faults).index(name) + 1} | {name}"
-        then = {audit: evidence.cell(committed.read_text(), number, f"`{audit}`") for audit in AUDITS}
+        then = {audit: evidence.committed(str(script), number, f"`{audit}`") for audit in AUDITS}
         audit = next((audit for audit in AUDITS if then[audit] == CAUGHT), next(iter(AUDITS)))
         word = outcome(faults[name], audit)[0]
         missed += word != then[audit]
@@ -236,10 +240,11 @@ def main() -> int:
     parser.add_argument("--only", type=int, nargs="*", help="numbers of faults: kept, and no page is made")
     parser.add_argument("--by", type=int, nargs="*", help="numbers of functions, likewise")
     options = parser.parse_args()
-    faults: dict[str, Fault] = importlib.import_module(f"planted_{options.faults}").FAULTS
+    registry = importlib.import_module(f"planted_{options.faults}")
+    faults: dict[str, Fault] = registry.FAULTS
     part = "" if options.faults == "building" else options.faults
     if options.quick:
-        own = Path(__file__).with_suffix(".md")
+        own = Path(__file__)
         return quick(faults, own.with_stem(f"{own.stem}_{part}") if part else own)
     audits = [list(AUDITS)[number - 1] for number in options.by or range(1, len(AUDITS) + 1)]
 
@@ -253,8 +258,9 @@ def main() -> int:
             if not options.only or number in options.only
         }
     if options.only is None and options.by is None:
-        words = f" --faults {part}" * bool(part) + " --first" * options.first
-        evidence.publish(page(faults, found, words, options.first), __file__, options, part)
+        flags = f" --faults {part}" * bool(part) + " --first" * options.first + " --kept" * options.kept
+        note = getattr(registry, "NOTE", "")
+        evidence.publish(page(faults, found, flags, options.first, note), __file__, options, part)
     return 0
 
 

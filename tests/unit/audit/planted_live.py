@@ -28,7 +28,7 @@ Patch = pytest.MonkeyPatch
 Fault = Callable[[Patch], None]
 _SUM = 7
 """Row of the raw sums of PrivateUCB's arms."""
-_CONTRAST = 8
+_CONTRAST = 7
 """Row of the sums of a window of DPConSE."""
 
 

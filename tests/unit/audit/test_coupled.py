@@ -332,4 +332,4 @@ def test_results_of_releases_are_compared() -> None:
     )
     assert not any(pair.refuted for pair in found)
     with planted_building.FAULTS["intervals take the raw count"].plant():
-        assert "CATE from the releases" in coupled(CONSE, "context", rng=0).disagreement
+        assert "effects by group from the releases" in coupled(CONSE, "context", rng=0).disagreement

@@ -14,6 +14,9 @@ from planted_runs import Noise, coins, filed, lived, opened
 
 from adaptinf import Trial
 from adaptinf.audit import coupled
+from adaptinf.audit.privacy.designs.audited_trial import NodeUnits
+from adaptinf.audit.privacy.live.drawn import other_noise
+from adaptinf.audit.privacy.trials import _live_checks
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit, LDPLinear, PrivateUCB
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
@@ -228,13 +231,13 @@ def test_reports_are_bounded(faulty: bool) -> None:
 @SLOW
 @pytest.mark.parametrize("faulty", [True, False])
 def test_widths_follow_raw_rewards(faulty: bool) -> None:
-    env = BernoulliArms([0.5, 0.5])
+    env = BernoulliArms([0.95, 0.9])  # of little variance
     right = PrivateUCB(epsilon=1.0).run(env, 300, rng=1)
     with planted("widths from the raw variance", faulty):
         log = PrivateUCB(epsilon=1.0).run(env, 300, rng=1)
-        session = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), coins(60))
+        session = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), np.ones(60))
     assert np.array_equal(log.arrays.action, right.arrays.action) != faulty
-    other = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), coins(60))
+    other = lived(opened(PrivateUCB(epsilon=1.0), 60, Noise()), np.ones(60))
     assert np.array_equal(session.arrays.action, other.arrays.action) != faulty
 
 
@@ -303,3 +306,26 @@ def test_a_second_file_of_its_name_finds_noise_that_follows_from_it(tmp_path: Pa
     assert trials[0].audit_noise([trials[1]]).findings
     for trial in trials:
         trial.close()
+
+
+@SLOW
+def test_the_journal_tells_that_a_restored_trial_has_other_noise() -> None:
+    fault = FAULTS["restored counters without noise"]
+    with fault.plant():
+        found = _live_checks(fault.design(), np.random.SeedSequence(0), 0.002, needed=True).findings
+    assert any("other noise in them than its journal" in one.text for one in found)
+
+
+def test_noise_of_releases_is_that_of_the_journal() -> None:
+    """Whole numbers must be there; of sums with more bits than a float, near them."""
+    noise, drawn = np.array([[3.0, -1.5, np.nan]]), np.array([6, 12, -3])
+    zeros = np.zeros((1, 3))
+
+    def other(noise: Any, peak: float = 100.0) -> bool:
+        units = NodeUnits(noise, np.ones(3), zeros.astype(np.int64), zeros, grid=2.0)
+        return other_noise([units], 0, drawn, peak)
+
+    assert not other(noise)
+    assert other(noise + 0.5)
+    assert not other(noise + 0.5, peak=2.0**51)
+    assert other(np.array([[4.5, np.nan, np.nan]]))

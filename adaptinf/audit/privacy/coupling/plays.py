@@ -33,6 +33,8 @@ ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (
 """Parts of what is shown; the last is what follows the outcomes that were recorded, and erasures."""
 _TELLS_RECORDS = ("pending", "erased", "rows", "unrepeatable")
 _NO_OUTPUT = ("head",)
+_LOG_ALPHA = -3.0
+"""Of intervals by group: about .05."""
 
 
 class Output(NamedTuple):
@@ -302,21 +304,17 @@ class _Play:
     def tables(self, log: AdaptiveLog) -> None:
         """What the log's releases are said to tell of arms and groups, with intervals and p-values."""
         from adaptinf.inference.arms import ArmMeans, Contrast
-        from adaptinf.inference.effects import CATE
 
         control, treatment = self._terms.arms[0], self._terms.arms[-1]
-        questions: dict[str, Callable[[], Any]] = {
-            "ArmMeans": lambda: ArmMeans(log),
-            "Contrast": lambda: Contrast(log, treatment=treatment, control=control),
+        tables: dict[str, Callable[[], str]] = {
+            "ArmMeans": lambda: _table(ArmMeans(log).fit("released").to_frame()),
+            "Contrast": lambda: _table(
+                Contrast(log, treatment=treatment, control=control).fit("released").to_frame()
+            ),
+            "effects by group": lambda: _group_effects(log),
         }
-        if log.context and self._terms.features is not None:
-            questions["CATE"] = lambda: CATE(log, by=log.context[0])
-        for name, question in questions.items():
-
-            def fitted(question: Callable[[], Any] = question) -> str:
-                return _table(question().fit("released").to_frame())
-
-            found, problem = _answered(fitted)  # refused, for one, where outcomes are missing
+        for name, table in tables.items():
+            found, problem = _answered(table)  # refused, for one, where outcomes are missing
             self.outputs.append(Output(f"{name} from the releases", found or problem, RECORDS))
 
     def propensities(self, log: AdaptiveLog) -> None:
@@ -386,3 +384,12 @@ def _releases(log: AdaptiveLog | None) -> list[Release]:
 def _table(frame: pd.DataFrame) -> str:
     """A table as text that has every bit of its numbers."""
     return repr({name: frame[name].tolist() for name in frame.columns})
+
+
+def _group_effects(log: AdaptiveLog) -> str:
+    """Effects by group as text: estimates, intervals and p-values of no effect."""
+    from adaptinf.inference.released.group_effects import released_effects
+
+    found = released_effects(log)
+    numbers = [found.estimate, *found.effect.interval(_LOG_ALPHA), found.effect.log_pvalues(0.0)]
+    return repr((found.groups, [part.tolist() for part in numbers]))

@@ -37,9 +37,9 @@ from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import IntArray
 
-NODES, ROUNDS = 10_240, 40_000
+NODES, ROUNDS = 12_288, 48_000
 """Of all sessions of an audit: numbers of noise, and no more rounds than these."""
-TRIALS, TRIAL_ROUNDS, SAMPLED = 40, 20_000, 10_240
+TRIALS, TRIAL_ROUNDS, SAMPLED = 48, 24_000, 12_288
 """Files of an audit and their rounds, and draws of the sampler that trials draw from."""
 FEWEST, _LEAST_SAMPLED = 3, 64
 _LOST = 0.125
@@ -66,19 +66,23 @@ def live_trial(design: Design) -> AuditTrial | None:
     trial = known[-1]
     noise = _with(trial.noise, fair=True)
     if trial.environment.dimension:
-        noise = _on_grid(noise)
+        noise = _on_grid(noise, trial.environment.dimension)
     return dataclasses.replace(trial, noise=noise)
 
 
 def _live_replays(run: Design, trial: AuditTrial) -> list[Any]:
     """What recomputes the decisions of live runs, which see contexts on the grid."""
-    again = list(replays(trial, run))
-    return list(map(_on_grid, again)) if trial.environment.dimension else again
+    again, dimension = list(replays(trial, run)), trial.environment.dimension
+    return [_on_grid(part, dimension) for part in again] if dimension else again
 
 
-def _on_grid(part: Any) -> Any:
+def _on_grid(part: Any, dimension: int) -> Any:
+    """A part whose vectors, or contexts of all arms side by side, are on the grid."""
     known = {name: getattr(part, name) for name in ("vectors", "contexts") if hasattr(part, name)}
-    return dataclasses.replace(part, **{name: on_grid(values) for name, values in known.items()})
+    rounded = {
+        name: on_grid(values.reshape(-1, dimension)).reshape(values.shape) for name, values in known.items()
+    }
+    return dataclasses.replace(part, **rounded)
 
 
 def _with(part: Any, **changed: Any) -> Any:
