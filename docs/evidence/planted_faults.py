@@ -37,6 +37,8 @@ SEED = 20_261_126
 QUICK = ("arms in the order of their last success", "noise that follows from the trial's name")
 """Of the first registry: seconds each, by functions that need no compilation of their own."""
 CAUGHT, NOT_CAUGHT, REFUSED, NO_TRIAL, NOT_ASKED = "caught", "not caught", "refused", "no trial", "not asked"
+BROKE = "broke off"
+"""An error of the function's own, which says nothing of the design."""
 _LONGEST = 160
 
 
@@ -121,6 +123,8 @@ def outcome(fault: Fault, audit: str) -> tuple[str, str]:
             found = AUDITS[audit](fault)
         except ParameterError as error:
             return REFUSED, " ".join(str(error).split())
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            return BROKE, repr(error)
     return (CAUGHT, found) if found else (NOT_CAUGHT, "")
 
 
