@@ -234,7 +234,11 @@ def inclusion_of_raw_counts() -> Iterator[None]:
     def log(self: Any, *given: Any, **named: Any) -> Any:
         made: Any = make(self, *given, **named)
         shares = getattr(self._stepper, "held", {}).get("shares")
-        made.shares = None if shares is None else dict(zip(self._participants.features, shares, strict=True))
+        made.shares = (
+            None
+            if shares is None
+            else dict(zip(self._participants.features or ("all",), shares, strict=True))
+        )
         return made
 
     def publish(self: Any, *given: Any) -> Any:
