@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +59,25 @@ def filed(place: Path, design: Any, rounds: int, rewards: Any) -> Trial:
 
 def coins(rounds: int, seed: int = 3) -> Any:
     return (np.random.default_rng(seed).random(rounds) < 0.5) * 1.0
+
+
+def fair_trial(place: Path, design: Any, terms: Mapping[str, Any], seed: int = 0) -> Trial:
+    """A trial that is full, to whose participants outcomes come by fair coins; terms as of `Trial.create`."""
+    rng, n, features = np.random.default_rng(seed), terms["horizon"], terms.get("features")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AdaptinfWarning)  # designs without coins of their own
+        trial = Trial.create(place, design, **terms)
+    contexts: list[Any] = [None] * n
+    if features is not None:
+        contexts = [features[code] for code in rng.integers(0, len(features), n)]
+    elif "dimension" in terms:
+        shape = (n, terms["arms"], terms["dimension"])
+        contexts = list(rng.uniform(-1.0, 1.0, shape) / np.sqrt(terms["dimension"]))
+    units = [f"unit {step}" for step in range(n)]
+    for start in range(0, n, 50):
+        part = slice(start, start + 50)
+        made = trial.assign_many(units[part], contexts[part], keys=[f"assign {unit}" for unit in units[part]])
+        rewards = (rng.random(len(made)) < 0.5).astype(float).tolist()
+        keys = [f"record {unit}" for unit in units[part]]
+        trial.record_many([decision.id for decision in made], rewards, keys=keys)
+    return trial

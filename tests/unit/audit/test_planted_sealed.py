@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import planted_sources
 import pytest
-from planted_runs import Noise, coins, filed, lived, opened
-from planted_sealed import FAULTS, PHASES
+from planted_runs import Noise, coins, fair_trial, filed, lived, opened
+from planted_sealed import ARMS, FAULTS, PHASES
 from planting import replaced
 
 from adaptinf import Trial
+from adaptinf.audit import coupled
 from adaptinf.audit.privacy.coupling.stopping import GivenStops
 from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.designs.arms import elimination_kernel
@@ -384,3 +385,67 @@ def some_days(trial: Trial, units: list[str], contexts: list[Any]) -> None:
         if start:
             trial.record(ids[0] - 1, 1.0, key=f"record {ids[0] - 1}")
             trial.amend(ids[1], 7.5, key=f"amend {ids[1]}", reason="a correction", by="the laboratory")
+
+
+# --- what audits say of them: those for which little has to be run; the whole table is evidence -----------
+
+DRAWN = {
+    "count noise made from the contrast's": "repeat the draw before",
+    "noise on a coarser grid than the products": "multiples of 1,048,576",
+    "antithetic nodes": "with the other sign",
+}
+COUPLED = {
+    "late outcomes enter an open node": ("late", "cost"),
+    "noise cut off to whole rewards": ("value", "release 1"),
+    "erasure corrects the last release": ("erased", "release"),
+    "scale by the level reached": ("value", "cost"),
+    "the recommended arm is the truth's": ("value", "recommended"),
+    "amended outcomes escape the clipping": ("amended", "cost"),
+    "phase sums that go on": ("value", "cost"),
+    "releases bear their row of the journal": ("never", "row"),
+}
+"""What neighbours differ in, and what a coupling says."""
+COMPILED = ("phase sums that go on", "releases bear their row of the journal")
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_noise_as_it_was_drawn_shows_it(name: str, tmp_path: Path) -> None:
+    with planted(name, True):
+        trial = fair_trial(tmp_path / "trial.db", FAULTS[name].design(), FAULTS[name].trial)
+        found = trial.audit_noise().findings
+        trial.close()
+    assert any(DRAWN[name] in finding for finding in found)
+
+
+def test_noise_of_a_second_trial_shows_a_pool_that_starts_again(tmp_path: Path) -> None:
+    name = "a pool of draws that starts again"
+    with planted(name, True):
+        trials = [fair_trial(tmp_path / place, PrivateUCB(epsilon=1.0), ARMS) for place in ("1.db", "2.db")]
+        assert not trials[0].audit_noise().findings
+        assert trials[0].audit_noise(trials[1:]).findings
+        for trial in trials:
+            trial.close()
+
+
+def test_noise_of_the_lost_file_shows_draws_of_its_backup(tmp_path: Path) -> None:
+    with planted("future noise in the backup", True):
+        trial = filed(tmp_path / "trial.db", PrivateUCB(epsilon=1.0), 10, np.zeros(10))
+        trial.backup(tmp_path / "copy.db")
+        copy = Trial.open(tmp_path / "copy.db")
+        copy.restore(reason="a broken disk", by="the operator", runs=1)
+        go_on(trial)
+        go_on(copy)
+        assert copy.audit_noise([trial]).findings
+        copy.close()
+        trial.close()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW if name in COMPILED else ()) for name in COUPLED]
+)
+def test_a_coupling_finds_it(name: str) -> None:
+    kind, words = COUPLED[name]
+    with planted(name, True):
+        found = coupled(FAULTS[name].design(), kind, pairs=2, rng=0)
+    assert found.refuted
+    assert words in (found.disagreement or f"the cost is {found.cost}")
