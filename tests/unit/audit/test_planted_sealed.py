@@ -446,6 +446,6 @@ def test_noise_of_the_lost_file_shows_draws_of_its_backup(tmp_path: Path) -> Non
 def test_a_coupling_finds_it(name: str) -> None:
     kind, words = COUPLED[name]
     with planted(name, True):
-        found = coupled(FAULTS[name].design(), kind, pairs=2, rng=0)
+        found = coupled(FAULTS[name].design(), kind, pairs=None if name in COMPILED else 2, rng=0)
     assert found.refuted
     assert words in (found.disagreement or f"the cost is {found.cost}")
