@@ -154,6 +154,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"they publish, (\d+)",
             "{0} faults; {2} of {1} of the live path",
         ),
+        "planted_faults_sealed": (
+            "so are all but one of further faults, which nobody who worked on the audits had seen",
+            r"(\d+ of \d+) faults are caught; of the (\d+) of live sessions, trials and what\s+"
+            r"they publish, (\d+)",
+            "{0} faults; {2} of {1} of the live path",
+        ),
         "live_privacy": (
             "no audit refutes a design that is used live, with exact noise",
             r"(\d+ of \d+) rows are as they should be",

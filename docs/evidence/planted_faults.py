@@ -16,27 +16,27 @@ import json
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import evidence
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "unit" / "audit"))
 
+from planted_runs import fair_trial
 from planting import Fault
 
-from adaptinf import Trial
 from adaptinf.audit import coupled, epsilon_lower_bound
-from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.errors import ParameterError
 
 SEED = 20_261_126
 QUICK = ("arms in the order of their last success", "noise that follows from the trial's name")
 """Of the first registry: seconds each, by functions that need no compilation of their own."""
 CAUGHT, NOT_CAUGHT, REFUSED, NO_TRIAL, NOT_ASKED = "caught", "not caught", "refused", "no trial", "not asked"
+BROKE = "broke off"
+"""An error of the function's own, which says nothing of the design."""
 _LONGEST = 160
 
 
@@ -73,34 +73,13 @@ def tested(fault: Fault) -> str:
         places = [Path(folder) / name for name in ("one", "two")]
         for place in places:
             place.mkdir()
-        one, two = (files.enter_context(_trial(fault, place / "trial.db")) for place in places)
+        one, two = (
+            files.enter_context(fair_trial(place / "trial.db", fault.design(), fault.trial, SEED))
+            for place in places
+        )
         alone = one.audit_noise().findings
         found = alone or one.audit_noise([two]).findings
         return f"{found[0]}{'' if alone else ' (beside a second file)'}" if found else ""
-
-
-def _trial(fault: Fault, place: Path) -> Trial:
-    """A trial to whose participants outcomes come by fair coins."""
-    terms, rng = dict(fault.trial), np.random.default_rng(SEED)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AdaptinfWarning)  # designs without coins of their own
-        trial = Trial.create(place, fault.design(), **terms)
-    n, features = terms["horizon"], terms.get("features")
-    contexts: list[Any] = [None] * n
-    if features is not None:
-        contexts = [features[code] for code in rng.integers(0, len(features), n)]
-    elif "dimension" in terms:
-        shape = (n, terms["arms"], terms["dimension"])
-        contexts = list(rng.uniform(-1.0, 1.0, shape) / np.sqrt(terms["dimension"]))
-    units = [f"unit {step}" for step in range(n)]
-    made = []
-    for start in range(0, n, 50):
-        part = slice(start, start + 50)
-        made = trial.assign_many(units[part], contexts[part], keys=[f"assign {unit}" for unit in units[part]])
-        rewards = (rng.random(len(made)) < 0.5).astype(float).tolist()
-        keys = [f"record {unit}" for unit in units[part]]
-        trial.record_many([decision.id for decision in made], rewards, keys=keys)
-    return trial
 
 
 AUDITS: dict[str, Callable[[Fault], str]] = {
@@ -121,6 +100,8 @@ def outcome(fault: Fault, audit: str) -> tuple[str, str]:
             found = AUDITS[audit](fault)
         except ParameterError as error:
             return REFUSED, " ".join(str(error).split())
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            return BROKE, repr(error)
     return (CAUGHT, found) if found else (NOT_CAUGHT, "")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -90,7 +91,7 @@ def _bound(wanted: Any) -> list[tuple[ModuleType, str]]:
 @contextmanager
 def changed(owner: Any, **attributes: Any) -> Iterator[None]:
     """Set attributes of a class or a module."""
-    before = {name: getattr(owner, name) for name in attributes}
+    before = {name: inspect.getattr_static(owner, name) for name in attributes}
     for name, value in attributes.items():
         setattr(owner, name, value)
     try:

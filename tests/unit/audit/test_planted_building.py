@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from planted_building import FAULTS, PHASES
+from planted_runs import Noise, coins, filed, lived, opened
 
 from adaptinf import Trial
 from adaptinf.audit import coupled
@@ -19,62 +18,13 @@ from adaptinf.audit.privacy.designs.audited_trial import NodeUnits
 from adaptinf.audit.privacy.live.drawn import other_noise
 from adaptinf.audit.privacy.trials import _live_checks
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit, LDPLinear, PrivateUCB
-from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.released.group_effects import released_effects
-from adaptinf.sessions import open_session
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
 from adaptinf.trial import nodes
-
-Given = Callable[[str, float], int]
 
 
 def planted(fault: str, faulty: bool) -> AbstractContextManager[None]:
     return FAULTS[fault].plant() if faulty else nullcontext()
-
-
-class Noise:
-    """Noise that is drawn from a seed, and every draw by its node."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self.rng, self.drawn = np.random.default_rng(seed), dict[str, int]()
-
-    def __call__(self, name: str, scale: float) -> int:
-        self.drawn[name] = round(self.rng.laplace(scale=scale))
-        return self.drawn[name]
-
-
-def opened(design: Any, horizon: int, draw: Given | None, **declared: Any) -> Any:
-    terms = (
-        declared.get("arms", 2),
-        declared.get("features"),
-        declared.get("dimension"),
-        declared.get("per_arm", False),
-        (0.0, 1.0),
-    )
-    return open_session(design, terms, horizon, declared.get("window"), 1, noise="release", draw=draw)
-
-
-def lived(session: Any, rewards: Any, contexts: Any = None) -> Any:
-    """All rounds of a session, each with its outcome at once; the log."""
-    for step, reward in enumerate(rewards):
-        decision = session.assign(context=None if contexts is None else contexts[step])
-        session.record(decision.id, float(reward))
-    return session.log()
-
-
-def filed(place: Path, design: Any, rounds: int, rewards: Any) -> Trial:
-    """A trial in a file, whose first rounds are over."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AdaptinfWarning)  # the design has no coins of its own
-        trial = Trial.create(place, design, arms=2, horizon=200, outcome_window=0)
-    for step in range(rounds):
-        decision = trial.assign(f"unit {step}", key=f"assign {step}")
-        trial.record(decision.id, float(rewards[step]), key=f"record {step}")
-    return trial
-
-
-def coins(rounds: int, seed: int = 3) -> Any:
-    return (np.random.default_rng(seed).random(rounds) < 0.5) * 1.0
 
 
 @pytest.mark.parametrize("faulty", [True, False])
