@@ -126,10 +126,13 @@ def stream_pair(
         shifts = _shifts(rule, one, first, second)
         two = _run(rule, second, GivenNoise(seed, shifts))
         difference = first_difference(one.outputs, two.outputs)
+        drawn = {name: shift for name, shift in shifts.items() if name in one.scales}
+        if bare := sorted(shifts.keys() - drawn.keys()):
+            problem = problem or f"no noise is drawn for the {bare[0]}, which the sample moves"
         problem = problem or (difference[1] if difference else "")
         compared += len(one.outputs)
         paid = sum(
-            (Fraction(abs(shift)) / Fraction(one.scales[name]) for name, shift in shifts.items()), Fraction(0)
+            (Fraction(abs(shift)) / Fraction(one.scales[name]) for name, shift in drawn.items()), Fraction(0)
         )
         if paid >= cost:
             cost, shifted = paid, len(shifts)
