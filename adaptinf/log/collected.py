@@ -27,9 +27,10 @@ UNPROMISED = "no_guarantee"
 """Why the log has no guarantee although its design has one, a list of texts."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
 """Those of them that were fixed before the first round."""
-COLLECTED = (*DECLARED, AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
+_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
+COLLECTED = (*DECLARED, *_SEEN)
 
 
 def declared(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that were fixed before the first round."""
-    return {name: value for name, value in parameters.items() if name not in COLLECTED or name in DECLARED}
+    return {name: value for name, value in parameters.items() if name not in _SEEN}

@@ -89,10 +89,15 @@ def left_no_room(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> 
 
     Shapes: (B, K), of rounds that chose each arm, the sums of 1 / e over them, and the least e among them.
     """
-    chosen = counts > 0.0
-    one = np.where(chosen, least, 0.0)
-    constant = np.abs(inverse * one - counts) <= _SAME * counts
-    return np.asarray(constant.all(axis=1) & (np.abs(one.sum(axis=1) - 1.0) <= SUM_TOLERANCE))
+    total = np.where(counts > 0.0, least, 0.0).sum(axis=1)
+    constant = chosen_with_one(counts, inverse, least).all(axis=1)
+    return np.asarray(constant & (np.abs(total - 1.0) <= SUM_TOLERANCE))
+
+
+def chosen_with_one(counts: FloatArray, inverse: FloatArray, least: FloatArray) -> BoolArray:
+    """Whether the rounds that chose an arm have one propensity, or there are none; shapes as above."""
+    same = np.where(counts > 0.0, inverse, 0.0) * np.where(counts > 0.0, least, 0.0)
+    return np.asarray(counts - same <= _SAME * counts)  # inverses of one propensity e add up to n / e
 
 
 def shifted(moments: FloatArray, shift: FloatArray | float) -> FloatArray:

@@ -25,7 +25,7 @@ from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums import Sums
-from adaptinf.sums.cells import Cells, other_value
+from adaptinf.sums.cells import Cells, chosen_with_one, other_value
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SMALLEST = 1e-99
@@ -282,10 +282,9 @@ class SumsProfile(LogProfile):
         if self.estimated:
             return False
         if not self.knows_every_propensity:
-            n, cells = self.cells.pulls, self.cells
-            inverse = np.where(n > 0.0, cells.moments[1, 0] * np.where(n > 0.0, cells.smallest, 0.0), 0.0)
-            low, high = self._chosen_smallest
-            return bool(np.any(n - inverse > _SAME * n) or np.nanmax(high - low) > _SAME)
+            cells, (low, high) = self.cells, self._chosen_smallest
+            constant = chosen_with_one(cells.pulls, cells.moments[1, 0], cells.smallest)
+            return not bool(constant.all()) or bool(np.nanmax(high - low) > _SAME)
         if np.any(self.moving_batches):
             return True
         return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))

@@ -60,10 +60,10 @@ class Looked:
 
 def live_trial(design: Design) -> AuditTrial | None:
     """The last trial of a design whose decisions are recomputed; outcomes are coins, contexts on the grid."""
-    known = [trial for trial in audit_trials(design) if trial.noise is not None and replays(trial, design)]
-    if not known:
+    trials = reversed(audit_trials(design))
+    trial = next((one for one in trials if one.noise is not None and replays(one, design)), None)
+    if trial is None:
         return None
-    trial = known[-1]
     noise = _with(trial.noise, fair=True)
     if trial.environment.dimension:
         noise = _on_grid(noise, trial.environment.dimension)

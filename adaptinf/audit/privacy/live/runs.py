@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _END, _VALUE = 0, 3
 _AT_ONCE = 64
-WHY = {"reason": "an audit of the design", "by": "adaptinf"}
+_BY = "adaptinf"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ def restored_runs(design: Design, horizon: int, people: People, folder: Path) ->
         _fill(trial, people, half, people.rounds)
         yield _finished(trial, horizon, people)
     with _opened(design, folder / "copy.db") as copy:
-        copy.restore(reason=WHY["reason"], by=WHY["by"], runs=1)
+        copy.restore(reason="an audit of the design", by=_BY, runs=1)
         _fill(copy, people, half, people.rounds)
         yield _finished(copy, horizon, people, since=half - 1)
 
@@ -158,7 +158,7 @@ def _fill(trial: Trial, people: People, start: int, stop: int) -> None:
 
 def _finished(trial: Trial, horizon: int, people: People, since: int = 0) -> Shown:
     if people.rounds == horizon:
-        trial.finish("everybody came", WHY["by"])
+        trial.finish("everybody came", _BY)
     return _seen(trial, since)
 
 
