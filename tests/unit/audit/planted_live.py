@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -181,11 +182,11 @@ def carried_to_later_windows(patch: Patch) -> None:
 
 def counts_for_the_next_too(patch: Patch) -> None:
     """The next outcome of whatever arm is no lower than this one."""
-    held: dict[int, Any] = {}
+    held: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
     def learning(right: Any, self: Any, step: Any) -> None:
-        before = held.get(id(self), 0.0)
-        held[id(self)] = step.reward
+        before = held.get(self, 0.0)
+        held[self] = step.reward
         right(self, step._replace(reward=max(step.reward, before)))
 
     around(patch, ReleaseStepper, "_learn", learning)

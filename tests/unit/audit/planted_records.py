@@ -55,6 +55,10 @@ class FaultyReports(Planted, LDPBandit):
 class FaultyGradients(Planted, LDPLinear):
     """One participant, after public ones: the trials on which noise is tested."""
 
+    def covers(self, environment: Environment, horizon: int) -> bool:
+        """One participant; the right program runs two."""
+        return horizon == 1
+
     def simulate(self, tables: Any, world: Any, rng: np.random.Generator, results: Any) -> None:
         record, pair = results.record, neighbouring_trials(self)[int(tables.warm_up > 0)]
         ratio: Any = pair.score
