@@ -152,14 +152,14 @@ def _assess(question: Question) -> list[Verdict]:
     reason = "needs no propensities, and holds however earlier rewards moved the choice of arms"
     kept = f"{reason}; conservative standard errors"
     return [
-        Verdict("alee", "asymptotic", 20.0, call, kept, assumes),
+        Verdict("alee", "asymptotic", 20.0, call, kept, (assumes,)),
         Verdict(
             name,
             "asymptotic",
             28.0,
             short,
             f"{reason}; shorter intervals",
-            assumes,
+            (assumes,),
             _UNDERCOVERS,
             offered=False,
         ),

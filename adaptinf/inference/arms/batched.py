@@ -204,7 +204,7 @@ def _assess(question: Question) -> list[Verdict]:
     # Where nothing adapted and shares moved, plain samples are of different times.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
-    return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, assumes)]
+    return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, (assumes,))]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

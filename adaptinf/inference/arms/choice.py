@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.weighted import COMMON, WEIGHTS
+from adaptinf.inference.arms.weighted import WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.methods import verdicts

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import assumptions, said
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.circumstances import laws
 from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of
@@ -240,6 +241,10 @@ def no_cautions(question: Question, fit: ArmFit) -> list[str]:
     return []
 
 
+def no_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> None:
+    """Of a method that claims nothing."""
+
+
 def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
     """Of a method whose fit carries its own notes."""
     return []
@@ -373,9 +378,17 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    notes = [*fit.told, *method.notes(question, fit, kind, correction)]
+    facts = method.facts(question, fit, kind, correction)
+    assumed = assumptions(said(method.claims, facts, "assumes", "target"))
+    notes = [*fit.told, *assumed, *said(method.claims, facts, "note")]
+    notes += method.notes(question, fit, kind, correction)
     unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
-    cautions = [*fit.warned, *method.cautions(question, fit), *unvarying]
+    cautions = [
+        *fit.warned,
+        *said(method.claims, facts, "caution"),
+        *method.cautions(question, fit),
+        *unvarying,
+    ]
     if fit.choice.reason:
         data = "log" if question.profile.sums is None else "sums"
         notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")

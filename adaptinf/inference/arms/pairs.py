@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.arms.contrast import Contrast
-from adaptinf.inference.arms.weighted import OWN
+from adaptinf.inference.arms.facts.weighted import OWN
 from adaptinf.inference.scores.joint import JOINT
 
 if TYPE_CHECKING:

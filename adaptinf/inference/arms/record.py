@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from adaptinf.claims import Claim, Part
 from adaptinf.inference.arms.fit import (
     ArmFit,
     holds_always,
     no_cautions,
+    no_facts,
     no_notes,
     normal_test,
     residual_rows,
@@ -39,6 +41,10 @@ class ArmMethod(MethodRecord[Question]):
 
     settle: Callable[[Question, Asked], Choice]
     """Completes what was asked for, or raises `Refused`."""
+    claims: tuple[Claim | Part, ...] = ()
+    """What a fit may say, in order: what it assumes, notes and cautions."""
+    facts: Callable[[Question, ArmFit, str, Correction | None], Any] = no_facts
+    """What these claims ask."""
     notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
     cautions: Callable[[Question, ArmFit], list[str]] = no_cautions
     """Why the numbers may be worth less than their label says; sentences without a full stop."""

@@ -80,7 +80,7 @@ def _plain(question: Question) -> Verdict:
 def _valid(rank: float, reason: str, assumes: str, warning: str = "") -> Verdict:
     """Plain sample means for a reason that takes the place of what their fit says of them at large."""
     opening = f"Sample means: {reason}."
-    return Verdict("sample-mean", "asymptotic", rank, _CALL, reason, assumes, warning, opening=opening)
+    return Verdict("sample-mean", "asymptotic", rank, _CALL, reason, (assumes,), warning, opening=opening)
 
 
 def _exact(question: Question) -> Verdict:
@@ -99,7 +99,7 @@ def _exact(question: Question) -> Verdict:
     assumes = f"one success rate an arm{profile.mixing_assumption}"
     warning = SHARES_MOVED if profile.shares_move else ""
     return Verdict(
-        name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", assumes, warning
+        name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", (assumes,), warning
     )
 
 
@@ -131,7 +131,7 @@ def _corrected(question: Question) -> Verdict:
     if correction.vacuous(_USUAL_ALPHA):
         said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
         useless = "no interval is of any use"
-        return Verdict(name, label, rank, _CALL, said, "the stated guarantee", useless, corrected=True)
+        return Verdict(name, label, rank, _CALL, said, ("the stated guarantee",), useless, corrected=True)
     ratio = length_ratio(question, correction)
     short = ratio <= (_PATIENCE if compared(question).binary else 1.0)
     said = (
@@ -145,7 +145,7 @@ def _corrected(question: Question) -> Verdict:
     mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
     rank = 19.0 if short and profile.context_free else 29.0
-    return Verdict(name, label, rank, _CALL, said, assumes, "; ".join(cautions), corrected=True)
+    return Verdict(name, label, rank, _CALL, said, (assumes,), "; ".join(cautions), corrected=True)
 
 
 def length_ratio(question: Question, correction: Correction) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -91,7 +92,7 @@ def _verdict(weights: str, rank: float, why: str, reason: str, assumes: str, war
     call |= STATED if weights == "sqrt" else {}
     if why:
         return Verdict(name, "not valid", rank, call, why)
-    return Verdict(name, "asymptotic", rank, call, reason, assumes, warning)
+    return Verdict(name, "asymptotic", rank, call, reason, (assumes,), warning)
 
 
 def _fit(
@@ -129,7 +130,7 @@ def _fit(
             *(_MODEL if errors is None else _unit_notes(question, errors)),
             *weight_notes(question.movers, kind, fixed=fixed, asked=asked),
             *estimated_propensities(question.profile),
-            *([rare.CORRECTED] if corrected else []),
+            *([rare_outcomes.CORRECTED()] if corrected else []),
             *gap_notes(question.terms, found.used, _told(found.std_error, errors)),
             *rare.rare_notes(question.terms, uncommon),
         ),

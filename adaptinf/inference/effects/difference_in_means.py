@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -48,7 +49,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
     if why:
         return [Verdict(_NAME, "not valid", 10.0, call, why)]
     reason = "arms were drawn with fixed probabilities in these rounds: plain means are unbiased"
-    return [Verdict(_NAME, "asymptotic", 10.0, call, reason, SAME_EFFECT)]
+    return [Verdict(_NAME, "asymptotic", 10.0, call, reason, (SAME_EFFECT,))]
 
 
 def _assess_pooled(question: GroupQuestion) -> list[Verdict]:
@@ -59,7 +60,7 @@ def _assess_pooled(question: GroupQuestion) -> list[Verdict]:
     if why:
         return [Verdict(name, "not valid", 12.0, call, why)]
     reason = "propensities are constant within each group: every round of the phase counts"
-    return [Verdict(name, "asymptotic", 12.0, call, reason, SAME_EFFECT)]
+    return [Verdict(name, "asymptotic", 12.0, call, reason, (SAME_EFFECT,))]
 
 
 def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
@@ -145,7 +146,7 @@ def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, dif
     shape = arm_skewness(rewards.group, rewards.treated, rewards.reward, moments)
     unrelated = np.zeros(len(terms))
     law = skewed_difference(difference.estimate, parts, shape, difference.df, unrelated)
-    return _Law(law, std_error, (rare.CORRECTED, *notes), cautions)
+    return _Law(law, std_error, (rare_outcomes.CORRECTED(), *notes), cautions)
 
 
 def difference_length(question: GroupQuestion, verdict: Verdict) -> float:

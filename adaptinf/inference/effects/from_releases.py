@@ -29,7 +29,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
     if why:
         return [Verdict(_NAME, "not valid", 20.0, call, why)]
     reason = "from the private releases alone, so that the guarantee covers it"
-    return [Verdict(_NAME, "asymptotic", 20.0, call, reason, SAME_EFFECT)]
+    return [Verdict(_NAME, "asymptotic", 20.0, call, reason, (SAME_EFFECT,))]
 
 
 def _effects(question: GroupQuestion) -> ReleasedEffects:

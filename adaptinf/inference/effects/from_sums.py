@@ -117,7 +117,7 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
     verdicts = [_in_all([one["aipw", kind] for one in by_group], kind) for kind in _KINDS]
     plain = _in_all([one["sample-mean", None] for one in by_group])
     if not settled:
-        plain = replace(plain, label="not valid", reason=_MOVES, assumes="", warning="")
+        plain = replace(plain, label="not valid", reason=_MOVES, assumes=(), warning="")
     return [plain, *verdicts, Verdict("released", "not valid", 90.0, {"estimator": "released"}, NEEDS_ROWS)]
 
 

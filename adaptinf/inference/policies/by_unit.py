@@ -35,11 +35,11 @@ def unit_verdicts(found: Sequence[Verdict], first: float, *, moves: bool) -> lis
         uniform = verdict.arguments.get("weights") == "uniform"
         rank = first - 0.5 if uniform else verdict.rank
         if verdict.valid and verdict.arguments.get("contextual"):
-            verdict = replace(verdict, label="not valid", reason=NO_CONTEXTUAL, assumes="", warning="")
+            verdict = replace(verdict, label="not valid", reason=NO_CONTEXTUAL, assumes=(), warning="")
         if not verdict.valid:
             changed.append(replace(verdict, rank=rank))
             continue
-        assumes = f"{verdict.assumes}; units are independent, and {NO_CARRY_OVER}"
+        assumes = (*verdict.assumes, f"units are independent, and {NO_CARRY_OVER}")
         warning = TIED if moves and not uniform else verdict.warning
         reason = f"{verdict.reason}; {BY_UNIT}"
         changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))

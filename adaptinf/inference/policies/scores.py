@@ -122,7 +122,7 @@ def policy_verdict(
         warning = _SMALL
     estimated = "propensities are estimates, whose error is ignored" if profile.estimated else ""
     drawn = _ANY_DRIFT if kind in SHARED else _DRAWN
-    rests = "; ".join(part for part in (drawn, assumes, estimated) if part)
+    rests = tuple(part for part in (drawn, assumes, estimated) if part)
     return Verdict(name, "asymptotic", rank, call, reason, rests, warning)
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adaptinf.claims import assumptions, sentence
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import Method
 from adaptinf.texts import absent
@@ -72,7 +73,7 @@ class Recommendation:
                 "length": self._lengths(),
                 "call": [one.call for one in self.methods],
                 "reason": [one.verdict.reason for one in self.methods],
-                "assumes": [one.verdict.assumes for one in self.methods],
+                "assumes": [sentence(one.verdict.assumes) for one in self.methods],
                 "warning": [one.verdict.warning for one in self.methods],
             }
         )
@@ -153,6 +154,6 @@ class Recommendation:
 def _note(method: Method) -> str:
     verdict = method.verdict
     parts = [f"{verdict.reason[:1].upper()}{verdict.reason[1:]}."]
-    parts += [f"Assumes: {verdict.assumes}."] if verdict.assumes else []
+    parts += assumptions(verdict.assumes)
     parts += [f"Caution: {verdict.warning}."] if verdict.warning else []
     return " ".join(parts)

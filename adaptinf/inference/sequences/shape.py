@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.choice import Quantity
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN, rare_cautions
+from adaptinf.inference.validity.rare import rare_cautions
 from adaptinf.typing import FloatArray
 
 
@@ -21,7 +22,7 @@ def shape_cautions(
     uncommon = np.array([profile.uncommon[codes].min() for codes in arms])
     every = profile.squared_skewness * _unevenness(profile, estimator)
     skewness = np.array([every[codes].max() for codes in arms])
-    unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN,)
+    unknown = () if profile.knows_skewness else (SKEWNESS_UNKNOWN(),)
     return (*rare_cautions(terms, uncommon, skewness, corrected=False), *unknown)
 
 

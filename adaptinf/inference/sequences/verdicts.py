@@ -59,5 +59,5 @@ def _verdict(
         length = expected_width(profile, quantities, method, estimator)
     if profile.repeated_units:
         own = OF_LOGGED_ROUNDS
-        return Verdict(name, LOGGED_ROUNDS, rank, call, method.reason, assumes, own, length=length)
-    return Verdict(name, method.label, rank, call, method.reason, assumes, length=length)
+        return Verdict(name, LOGGED_ROUNDS, rank, call, method.reason, (assumes,), own, length=length)
+    return Verdict(name, method.label, rank, call, method.reason, (assumes,), length=length)

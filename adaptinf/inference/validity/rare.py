@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import PartShapes
 from adaptinf.inference.distributions.skewed import SkewedSumReference
@@ -22,14 +23,6 @@ STRONGLY_SKEWED = 0.5
 """Beyond it, the corrected interval is cautioned."""
 TOO_SKEWED = 0.05
 """Beyond it, an interval that is not corrected is cautioned."""
-CORRECTED = (
-    "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
-    "each mean, and MOVER for differences. The standard errors are the usual ones."
-)
-SKEWNESS_UNKNOWN = (
-    "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
-    "(nonzero=): with skewed rewards or rare outcomes intervals are too short"
-)
 _SHOWN = 8
 
 
@@ -77,7 +70,7 @@ def law_of_parts(
     # Parts without rounds have no variance, and no say; an estimate without an error has no interval.
     error = np.maximum(parts.error, 1e-9 * std_error[:, None])
     corrected = SkewedSumReference(estimate, error, parts.skewness, df)
-    return PartsLaw(corrected, std_error, covariance, (CORRECTED, *notes), cautions)
+    return PartsLaw(corrected, std_error, covariance, (rare_outcomes.CORRECTED(), *notes), cautions)
 
 
 def without_interval(uncommon: FloatArray) -> BoolArray:
@@ -90,10 +83,7 @@ def rare_notes(terms: Sequence[str], uncommon: FloatArray) -> list[str]:
     few = _named(terms, uncommon, without_interval(uncommon))
     if not few:
         return []
-    return [
-        f"{few}: no test or interval, as fewer than {FEWEST} outcomes other than the commonest (their number "
-        "in brackets) tell too little of how far the estimate may be off."
-    ]
+    return [rare_outcomes.NO_INTERVAL(terms=few, fewest=FEWEST)]
 
 
 def rare_cautions(
@@ -103,18 +93,12 @@ def rare_cautions(
     cautions = []
     few = _named(terms, uncommon, ~without_interval(uncommon) & (uncommon < CAUTIOUS))
     if few:
-        cautions.append(
-            f"{few}: fewer than {CAUTIOUS} outcomes other than the commonest (their number in brackets), "
-            "intervals may be too short"
-        )
+        cautions.append(rare_outcomes.FEW_OUTCOMES(terms=few, enough=CAUTIOUS))
     most = STRONGLY_SKEWED if corrected else TOO_SKEWED
     strong = [term for term, one in zip(terms, skewness > most, strict=True) if one]
     if strong:
-        how = "although they are corrected for skewness" if corrected else "as they allow for no skewness"
-        cautions.append(
-            f"{_some(strong)}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
-            f"may be too short, {how}"
-        )
+        claim = rare_outcomes.SKEWED_THOUGH_CORRECTED if corrected else rare_outcomes.SKEWED_UNCORRECTED
+        cautions.append(claim(terms=_some(strong)))
     return tuple(cautions)
 
 

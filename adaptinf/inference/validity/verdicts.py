@@ -14,10 +14,10 @@ class Verdict:
 
     name: str
     label: str
-    rank: float
+    rank: Any
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
-    assumes: str = ""
+    assumes: tuple[str, ...] = ()
     warning: str = ""
     baseline: bool = False
     """Whether it runs although it is not valid."""
@@ -33,7 +33,7 @@ class Verdict:
     """First note under the table of a fit that was taken for this reason; empty for the method's own."""
 
     @property
-    def order(self) -> tuple[bool, int, float]:
+    def order(self) -> tuple[bool, int, Any]:
         """Its place among others: valid ones first, then those that give most arms an interval, by rank."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 

@@ -62,7 +62,7 @@ def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
     if reason:
         runs = verdict.baseline and not never
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
-    assumes = f"{verdict.assumes}; {_NORMAL}"
+    assumes = (*verdict.assumes, _NORMAL)
     return replace(verdict, label="asymptotic", assumes=assumes, opening="")
 
 
@@ -92,7 +92,7 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
         name=f"projection of intervals by counts, {verdict.name}",
         arguments=arguments,
         reason=f"{verdict.reason}; outcomes too rare for normal laws, whatever rule names the winner",
-        assumes=verdict.assumes.removesuffix(f"; {_NORMAL}"),
+        assumes=tuple(one for one in verdict.assumes if one != _NORMAL),
     )
 
 
@@ -112,7 +112,7 @@ def _behind(question: WinnerQuestion, name: str, place: float, arguments: dict[s
 def _conditional(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "conditional interval", 0.0, {"method": "conditional"})
     if _of_counts(question, found):
-        return [replace(found, label="not valid", reason=_TOO_RARE, assumes="", warning="")]
+        return [replace(found, label="not valid", reason=_TOO_RARE, assumes=(), warning="")]
     why, warning = "; it has its level given which arm won", "very long where another arm is close"
     return [replace(found, reason=found.reason + why, warning=warning)] if found.valid else [found]
 
@@ -130,7 +130,7 @@ def _held_out(question: WinnerQuestion) -> list[Verdict]:
     if not found.valid:
         return [found]
     if reason := _held_out_refusal(question.arms):
-        return [replace(found, label="not valid", reason=reason, assumes="", warning="")]
+        return [replace(found, label="not valid", reason=reason, assumes=(), warning="")]
     why = "; the last batch has no part in naming the winner, and alone estimates it"
     warning = "no interval if the winner was hardly chosen in the last batch" * _some_are_rare(question.arms)
     return [replace(found, reason=found.reason + why, warning=warning)]

@@ -49,7 +49,7 @@ def unit_verdicts(found: Sequence[Verdict], question: Question, first: float) ->
         if not verdict.valid:
             changed.append(replace(verdict, rank=rank))
             continue
-        assumes = f"{verdict.assumes}; units are independent, and {NO_CARRY_OVER}"
+        assumes = (*verdict.assumes, f"units are independent, and {NO_CARRY_OVER}")
         warning = verdict.warning if uniform or settled else TIED
         reason = f"{verdict.reason}; {BY_UNIT}"
         changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))

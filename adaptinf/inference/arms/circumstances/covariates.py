@@ -109,7 +109,7 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
         rank=rank,
         arguments=arguments,
         reason=f"{verdict.reason}; what {', '.join(names)} explains of the rewards is taken out",
-        assumes=f"{verdict.assumes}; no arm can have moved {', '.join(names)}",
+        assumes=(*verdict.assumes, f"no arm can have moved {', '.join(names)}"),
         length=verdict.length * math.sqrt(1.0 - share),
     )
 

@@ -43,7 +43,7 @@ def _assess(question: Question) -> list[Verdict]:
         return [Verdict(_NAME, "not valid", 27.0, call, why)]
     reason = "from the private releases alone, so that the guarantee covers it"
     assumes = f"arm means stay the same{question.profile.mixing_assumption}; the pair was named beforehand"
-    return [Verdict(_NAME, "asymptotic", 27.0, call, reason, assumes)]
+    return [Verdict(_NAME, "asymptotic", 27.0, call, reason, (assumes,))]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

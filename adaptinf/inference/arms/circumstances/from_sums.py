@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.rounds import fixed_by
 from adaptinf.inference.arms.question import Refused
@@ -20,7 +21,6 @@ from adaptinf.inference.scores.outcome_models import (
     checked_penalty,
     lines_note,
 )
-from adaptinf.inference.validity.rare import SKEWNESS_UNKNOWN
 from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
@@ -194,7 +194,7 @@ def cautions(question: Question) -> list[str]:
     profile = question.profile
     if not isinstance(profile, SumsProfile):
         return []
-    found = [] if profile.knows_skewness else [SKEWNESS_UNKNOWN]
+    found: list[str] = [] if profile.knows_skewness else [SKEWNESS_UNKNOWN()]
     least = int(profile.cells.pulls[:, question.codes].min())
     if profile.sums.shares and least < _FEW_IN_A_CELL:
         found.append(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.rare_outcomes import CORRECTED
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.from_sums import own_skewness
 from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
@@ -16,7 +17,7 @@ from adaptinf.inference.distributions.skewed import SkewedReference, skewed_diff
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.rare import CORRECTED, rare_cautions, rare_notes, without_interval
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def without_rare(question: Question, fit: ArmFit) -> ArmFit:
 
 def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Why arms have no interval, and that intervals are corrected."""
-    notes = [CORRECTED] if kind == "hall" else []
+    notes: list[str] = [CORRECTED()] if kind == "hall" else []
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 

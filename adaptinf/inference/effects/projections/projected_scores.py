@@ -262,7 +262,7 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
         if question.unit is not None:
             reason, assumes = f"{reason}; {BY_UNIT}", f"{assumes}; units are independent, and {NO_CARRY_OVER}"
             caution = caution if weights == "uniform" else TIED
-        found.append(Verdict(name, "asymptotic", rank, call, reason, assumes, caution))
+        found.append(Verdict(name, "asymptotic", rank, call, reason, (assumes,), caution))
     return found
 
 

@@ -469,7 +469,7 @@ class TestResults:
 
     def test_estimated_propensities_are_an_assumption(self) -> None:
         estimated = ArmMeans(make_log(propensity_status="estimated"))
-        assert "Propensities were estimated" in notes(estimated.fit("aipw"))
+        assert "they are estimates, whose error is ignored" in notes(estimated.fit("aipw"))
         assert estimated.fit().estimator == "alee"
         assert "estimated:" not in notes(ArmMeans(make_log()).fit())
 

@@ -334,7 +334,7 @@ class TestOrder:
         """Weights made from propensities that follow contexts would reweight the contexts."""
         table = {one.verdict.name: one.verdict for one in recommend(log_of("contexts")).methods}
         assert recommend(log_of("contexts")).best.verdict.name == "aipw with uniform weights"
-        assert "contexts" not in table["aipw with sqrt weights"].assumes
+        assert "contexts" not in "; ".join(table["aipw with sqrt weights"].assumes)
         assert recommend(log_of("thompson in groups")).best.verdict.name == "aipw with joint weights"
 
     def test_a_design_that_does_not_adapt(self) -> None:

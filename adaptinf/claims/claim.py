@@ -1,0 +1,105 @@
+"""A claim: a sentence that may be said of a log, the fact that it states, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Literal
+
+Kind = Literal["needs", "reason", "assumes", "caution", "note", "target", "advice"]
+"""What a claim is for.
+
+needs
+    Why a method does not serve: it is refused, and its row of `recommend` is not valid.
+reason
+    Why a method is valid.
+assumes
+    What a method takes for granted; `check` names what can speak of it, or is empty where nothing can.
+caution
+    Why numbers may be worth less than their label says.
+note
+    How a number was made.
+target
+    What is estimated.
+advice
+    What to do.
+"""
+
+
+class Said(str):
+    """A claim as it was said of one log: a text, with the claim and the values in its sentence."""
+
+    __slots__ = ("claim", "values")
+    claim: Claim
+    values: Mapping[str, Any]
+
+    def __new__(cls, text: str, claim: Claim, values: Mapping[str, Any]) -> Said:
+        """Keep the text with what it was made from."""
+        made = super().__new__(cls, text)
+        made.claim, made.values = claim, values
+        return made
+
+    def __reduce__(self) -> tuple[type[Said], tuple[str, Claim, Mapping[str, Any]]]:
+        return Said, (str(self), self.claim, self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence that may be said of a log.
+
+    Examples
+    --------
+    >>> from adaptinf.claims import Claim
+    >>> few = Claim("inference.validity.rare.without_interval", "{arm}: only {n:d} events", "caution")
+    >>> text = few(arm="b", n=3)
+    >>> text, text.claim.kind
+    ('b: only 3 events', 'caution')
+    """
+
+    fact: str
+    """A property of the facts that a method record's list is read with, or the function that decides."""
+    sentence: str
+    """Words, with values as in `str.format`."""
+    kind: Kind
+    check: str = ""
+    """What can speak of an assumption: a function of the library; empty where nothing can."""
+
+    def __call__(self, **values: Any) -> Said:
+        """The sentence with values in place; KeyError where one is missing."""
+        return Said(self.sentence.format_map(values), self, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What other claims have said already, at this place of a list: a property that holds their sentences."""
+
+    fact: str
+    kind: Kind
+
+
+def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
+    """What an ordered list says where its facts are so; of all kinds unless some are named.
+
+    A fact that is false, empty or None is silent; True says the sentence; a mapping fills it, and a sequence
+    of mappings says it once for each.
+    """
+    found: list[str] = []
+    for claim in claims:
+        if kinds and claim.kind not in kinds:
+            continue
+        value = attrgetter(claim.fact)(facts)
+        if isinstance(claim, Part):
+            found += [value] if isinstance(value, str) and value else value
+        elif isinstance(value, Mapping):
+            found += [claim(**value)] if value else []
+        elif value is True:
+            found.append(claim())
+        elif value:
+            found += [claim(**one) for one in value]
+    return found
+
+
+def first(claims: Iterable[Claim | Part], facts: Any) -> str:
+    """The first that is so, as refusals are told one at a time; empty where none is."""
+    return next((one for claim in claims for one in said((claim,), facts)), "")

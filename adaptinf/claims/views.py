@@ -1,0 +1,16 @@
+"""Claims as they are shown: clauses joined, with the marks between and after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def sentence(clauses: Iterable[str]) -> str:
+    """Clauses in one line, as in a cell of a table; without a full stop."""
+    return "; ".join(clause for clause in clauses if clause)
+
+
+def assumptions(clauses: Iterable[str]) -> list[str]:
+    """The note under a table that lists what it assumes; none where that is nothing."""
+    told = sentence(clauses)
+    return [f"Assumes: {told}."] if told else []

@@ -1,0 +1,1 @@
+"""What the claims of methods for arm means ask of a log and of a fit."""

@@ -1,0 +1,305 @@
+"""What claims ask of inverse propensity weighting: of a log with one kind of weights, and of a fit."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
+from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
+from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
+from adaptinf.inference.scores.joint import JOINT, movement_of, too_many
+from adaptinf.inference.scores.moving_effects import SEEN
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.inference.validity.units import FEW_UNITS
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Question
+
+COMMON = "combined"
+"""One weight a round for both arms of a contrast, or all arms of a table."""
+OWN = ("two-point", "sqrt")
+"""Weights that each arm has of its own."""
+_FEW_ARMS = 3
+"""Arms of which every pair is compared in any log that fits in memory."""
+
+
+class WeightedFacts:
+    """What claims ask; without a fit, of a row of `recommend` for one kind of weights."""
+
+    def __init__(
+        self,
+        question: Question,
+        weights: str | None,
+        *,
+        decay: float | None = None,
+        augmented: bool = True,
+        fit: ArmFit | None = None,
+    ) -> None:
+        self.question, self.profile = question, question.profile
+        self.weights, self.decay, self.unaugmented = weights or "uniform", decay, not augmented
+        self._fit = fit
+
+    @property
+    def fit(self) -> ArmFit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    # Why it does not serve
+
+    @property
+    def lacks_propensities(self) -> bool:
+        return not self.profile.knows_propensities
+
+    @property
+    def rounds_refusal(self) -> str:
+        return rounds.gaps_refusal(self.question)
+
+    @property
+    def lacks_decay(self) -> bool:
+        return self.weights == "two-point" and self.decay is None and self.profile.may_weigh_rounds
+
+    @property
+    def lacks_every_propensity(self) -> bool:
+        return self.weights != "uniform" and not self.profile.knows_every_propensity
+
+    @property
+    def sums_refusal(self) -> str:
+        if self.is_uniform or self.profile.sums is None:
+            return ""
+        return from_sums.weights_refusal(self.profile, self.weights)
+
+    @property
+    def ties_units(self) -> bool:
+        return self.weights == JOINT and self.profile.repeated_units
+
+    @property
+    def no_shared_weights(self) -> str:
+        return self.profile.no_shared_weights if self.weights in (COMMON, JOINT) else ""
+
+    @property
+    def mixes_contexts(self) -> bool:
+        return self.weights in OWN and self.profile.decides_by_context
+
+    # Why it does
+
+    @property
+    def is_combined(self) -> bool:
+        return self.weights == COMMON
+
+    @property
+    def is_joint(self) -> bool:
+        return self.weights == JOINT
+
+    @property
+    def is_two_point(self) -> bool:
+        return self.weights == "two-point"
+
+    @property
+    def is_sqrt(self) -> bool:
+        return self.weights == "sqrt"
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.weights == "uniform"
+
+    @property
+    def uniform_without_adaptation(self) -> bool:
+        return self.is_uniform and not self.profile.moves
+
+    @property
+    def uniform_without_contexts(self) -> bool:
+        return self.unsettled and not self.profile.context_may_move
+
+    @property
+    def uniform_for_contexts(self) -> dict[str, str]:
+        if not (self.is_uniform and self.profile.context_may_move):
+            return {}
+        return {"contexts": self.profile.context_names}
+
+    @property
+    def unsettled(self) -> bool:
+        return self.is_uniform and self.profile.moves
+
+    @property
+    def small_propensities(self) -> bool:
+        least = self.profile.smallest_propensity[self.question.codes].min(initial=1.0)
+        return bool(not self.is_uniform and self.profile.adaptive and least < SMALL)
+
+    # What it assumes
+
+    @property
+    def own_weights_of_arms(self) -> bool:
+        return self.weights in OWN and not self.question.contrast
+
+    @property
+    def own_weights_of_pair(self) -> bool:
+        return self.weights in OWN and self.question.contrast
+
+    @property
+    def pair_shares_drift(self) -> bool:
+        return self.question.contrast and self.weights not in OWN
+
+    @property
+    def table_shares_drift(self) -> bool:
+        return not self.question.contrast and self.weights in (COMMON, JOINT)
+
+    @property
+    def averages_equally(self) -> bool:
+        return self.pair_shares_drift and self.is_uniform
+
+    @property
+    def averages_by_weight(self) -> bool:
+        return self.weights == COMMON or (self.pair_shares_drift and not self.is_uniform)
+
+    @property
+    def means_of_own_rounds(self) -> bool:
+        return self.is_uniform and not self.question.contrast
+
+    @property
+    def contexts_unused(self) -> bool:
+        return self.is_two_point and not self.profile.context_free and self._fit is None
+
+    @property
+    def contexts_untold(self) -> bool:
+        log = self.profile.log
+        return self.is_two_point and self._fit is not None and not log.context and log.context_free is None
+
+    # What a fit says
+
+    @cached_property
+    def _gaps(self) -> tuple[list[str], list[str]]:
+        return rounds.gaps_notes(self.question, levels=self.weights in (JOINT, COMMON))
+
+    @property
+    def gap_notes(self) -> list[str]:
+        return self._gaps[0]
+
+    @property
+    def gap_cautions(self) -> list[str]:
+        return self._gaps[1]
+
+    @property
+    def unit_notes(self) -> list[str]:
+        return [] if self.fit.by_unit is None else by_unit.fit_notes(self.question, self.fit)
+
+    @property
+    def unit_cautions(self) -> list[str]:
+        return [] if self.fit.by_unit is None else by_unit.fit_cautions(self.question, self.fit)
+
+    @property
+    def outcome_note(self) -> str:
+        alone = self.fit.by_unit is None and self.fit.outcome is not None
+        return self.fit.outcome.note if alone and self.fit.outcome is not None else ""
+
+    @property
+    def outcome_cautions(self) -> tuple[str, ...]:
+        return () if self.fit.outcome is None else self.fit.outcome.cautions
+
+    @property
+    def sums_notes(self) -> list[str]:
+        return [] if self.profile.sums is None else from_sums.notes(self.question)
+
+    @property
+    def sums_cautions(self) -> list[str]:
+        return [] if self.profile.sums is None else from_sums.cautions(self.question)
+
+    @property
+    def chosen_alone(self) -> bool:
+        return not self.profile.knows_every_propensity and not self.profile.rules_out
+
+    @property
+    def chosen_alone_in_batches(self) -> bool:
+        return not self.profile.knows_every_propensity and self.profile.rules_out
+
+    @property
+    def joint_pairs(self) -> dict[str, str]:
+        """Every pair of arms is compared."""
+        return self._fixed_by if self.is_joint and not self._against_one else {}
+
+    @property
+    def joint_against_one(self) -> dict[str, str]:
+        """Too many arms in too many rounds for every pair."""
+        return self._fixed_by if self.is_joint and self._against_one else {}
+
+    @property
+    def _against_one(self) -> bool:
+        size, profile = len(self.question.codes), self.profile
+        rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
+        return size > _FEW_ARMS and too_many(size, rows)
+
+    @property
+    def _fixed_by(self) -> dict[str, str]:
+        settled = self.is_joint and self.profile.fixed_in_time
+        return {"by": "its propensities" if settled else rounds.fixed_propensities(self.question)}
+
+    @property
+    def combined_by(self) -> dict[str, str]:
+        return self._fixed_by if self.is_combined else {}
+
+    @property
+    def uniform_of_adaptive(self) -> bool:
+        return self.is_uniform and self.profile.adaptive and not self.profile.context_may_move
+
+    @property
+    def lagged(self) -> bool:
+        """Each arm's own weight is made of the propensities of the round before."""
+        return self.is_sqrt and lags(self.question)
+
+    @property
+    def two_point_by_context(self) -> dict[str, str]:
+        named = self.is_two_point and self.profile.log.context and not self.profile.context_free
+        return {"contexts": self.profile.context_names} if named else {}
+
+    @property
+    def two_point_decay(self) -> dict[str, float | None]:
+        return {"decay": self.decay} if self.is_two_point else {}
+
+    @property
+    def own_weights_unstated(self) -> dict[str, str]:
+        unstated = self.own_weights_of_arms and not self.fit.stationary
+        return {"weights": self.weights} if unstated else {}
+
+    @property
+    def own_weights_of_pair_unstated(self) -> dict[str, str]:
+        unstated = self.own_weights_of_pair and not self.fit.stationary
+        return {"weights": self.weights} if unstated else {}
+
+    @property
+    def difference_moves(self) -> dict[str, float]:
+        """A difference is seen to move, of which weights that move with propensities take another mean."""
+        question = self.question
+        shared = question.contrast and self.is_combined and not self.profile.repeated_units
+        if not shared or np.any(self.fit.pulls == 0.0):
+            return {}
+        if self.profile.sums is not None:
+            p = joint_means_of_sums(question, self.fit.outcome).movement
+        else:
+            p = movement_of(joint_rounds(question, self.fit.outcome))
+        return {"p": p} if p < SEEN / question.family else {}
+
+    @property
+    def few_effective(self) -> list[dict[str, Any]]:
+        fit = self.fit
+        many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
+        return [
+            {"arm": label, "worth": n, "enough": FEW_EFFECTIVE}
+            for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)
+            if n < FEW_EFFECTIVE and counts
+        ]
+
+    @property
+    def tiny_propensities(self) -> dict[str, float]:
+        tiny = self.fit.min_propensity < TINY_PROPENSITY
+        if not np.any(tiny):
+            return {}
+        return {"least": np.min(self.fit.min_propensity[tiny]), "size": np.min(self.fit.ess[tiny])}
+
+
+def lags(question: Question) -> bool:
+    """Whether each arm's own weight is made of the propensities of the round before."""
+    return not question.profile.fixed_before_contexts[question.codes].all()

@@ -1,0 +1,33 @@
+"""The order in which methods are recommended: one list per target, each written from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Rank = tuple[int, ...]
+"""A place in an order; what stands behind all of it begins with a larger number."""
+
+
+class Order:
+    """Cases of methods, the first to be recommended first; `order[case]` is its rank.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.validity.order import Order, just_before
+    >>> order = Order(["t", "z"])
+    >>> order["t"] < just_before(order["z"]) < order["z"]
+    True
+    """
+
+    def __init__(self, cases: Sequence[str]) -> None:
+        self.cases = tuple(cases)
+        self._place = {case: (place,) for place, case in enumerate(self.cases)}
+        assert len(self._place) == len(self.cases), "a case stands twice"
+
+    def __getitem__(self, case: str) -> Rank:
+        return self._place[case]
+
+
+def just_before(rank: Rank) -> Rank:
+    """A rank after all that come before, as of a variant that is better than the method itself."""
+    return (*rank[:-1], rank[-1] - 1, 1)
