@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import propensities
 from adaptinf.claims.claim import Claim, Part
 
 NEEDS = (
@@ -86,13 +87,8 @@ ROW_CAUTIONS = (
 """Of a row of `recommend`, where no estimate is known yet."""
 
 ASSUMES = (
-    Claim(
-        "profile.knows_propensities",
-        "the logged propensities are the design's own",
-        "assumes",
-        check="inference.diagnostics.propensities",
-    ),
-    Claim("profile.estimated", "they are estimates, whose error is ignored", "assumes"),
+    propensities.RIGHT,
+    propensities.ESTIMATED,
     Claim(
         "own_weights_of_arms",
         "arm means stay the same: a drift that arms share tells equal arms apart",
