@@ -8,6 +8,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims import recommendations as claims
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
@@ -41,8 +42,6 @@ _OWN = {
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
-_MEANS_ALONE = "a sequence is of means and their differences, not of ratios"
-_STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
 
 
 def recommend(
@@ -214,7 +213,9 @@ def _arm_rows(
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
     always = [] if question.profile.incomplete else sequence_rows(log, target, own)
     if metric["denominator"] is not None:
-        always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
+        always = [
+            replace(row, verdict=refused(row.verdict, claims.NO_SEQUENCE_OF_RATIOS())) for row in always
+        ]
     return arm_rows(question, own, **metric), always
 
 
@@ -229,7 +230,9 @@ def _at_fixed_rounds(row: Method) -> Method:
     """What a method that holds at a fixed number of rounds is worth where the data chose it."""
     if not row.verdict.valid:
         return row
-    stopped = replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True, length=math.nan)
+    stopped = replace(
+        row.verdict, label="not valid", reason=claims.STOPPED_BY_DATA(), baseline=True, length=math.nan
+    )
     return replace(row, verdict=stopped)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.claims.tables import ENDS
 from adaptinf.inference.distributions.ends import EndsReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.formatting import format_number
@@ -27,19 +28,13 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         f"{term}: {format_number(a).strip()} to {format_number(b).strip()}"
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
-    told = (
-        f"{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; "
-        f"intervals "
-        "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the "
-        "ends)."
-    )
     return replace(
         first,
         reference=reference,
         covariance=None,
         validity=max(low.validity, high.validity, key=_ORDER.index),
         details={**first.details, "lowest": low.estimate, "highest": high.estimate},
-        notes=(told, *dict.fromkeys((*first.notes,))),
+        notes=(ENDS(missing=missing, ends=ends, lead=lead), *dict.fromkeys((*first.notes,))),
         cautions=tuple(dict.fromkeys((*low.cautions, *high.cautions))),
         efficiency_note="",
         private=bool(np.all([low.private, high.private])),
