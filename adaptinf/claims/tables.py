@@ -20,38 +20,46 @@ FAR_OUT = Claim(
     "The {law} approximation may fail so far out in the tail.",
     "note",
 )
+EXACT_LAW = Claim(
+    "exact_law", "P-values and intervals: {law}, exact for any fixed sequence of actions.", "note"
+)
+LAW = Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note")
+WITHOUT_STD_ERROR = Claim(
+    "without_std_error",
+    "Standard errors and z are descriptions: p-values and intervals do not use them.",
+    "note",
+)
+CORRECTS_PERSONS = Claim(
+    "corrects_persons",
+    "Corrected columns take rounds to be independent, and units came back: by person, correction_for(log, "
+    "unit='person') corrects a p-value that is valid whatever the dependence within persons.",
+    "note",
+)
+CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
+REPEATED_UNITS = Claim(
+    "repeated_units",
+    "{units} units in {rounds} rounds: rounds of one unit are taken to be as independent, given the past, as "
+    "those of different units.",
+    "note",
+)
+CORRECTS_REPEATED_UNITS = Claim(
+    "corrects_repeated_units",
+    "The corrected columns count rounds, and need them to be independent. correction_for(log, "
+    "unit='person') counts persons, for a p-value that allows for dependence within them.",
+    "note",
+)
 FOOTER = (
-    Claim("exact_law", "P-values and intervals: {law}, exact for any fixed sequence of actions.", "note"),
-    Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note"),
-    Claim(
-        "without_std_error",
-        "Standard errors and z are descriptions: p-values and intervals do not use them.",
-        "note",
-    ),
+    EXACT_LAW,
+    LAW,
+    WITHOUT_STD_ERROR,
     Part("correction", "note"),
-    Claim(
-        "corrects_persons",
-        "Corrected columns take rounds to be independent, and units came back: by person, "
-        "correction_for(log, unit='person') corrects a p-value that is valid whatever the dependence within "
-        "persons.",
-        "note",
-    ),
-    Claim("cautions", "Caution: {caution}.", "caution"),
+    CORRECTS_PERSONS,
+    CAUTION,
     Part("notes", "note"),
     Part("efficiency_note", "note"),
     Part("readings", "note"),
-    Claim(
-        "repeated_units",
-        "{units} units in {rounds} rounds: rounds of one unit are taken to be as independent, given the "
-        "past, as those of different units.",
-        "note",
-    ),
-    Claim(
-        "corrects_repeated_units",
-        "The corrected columns count rounds, and need them to be independent. correction_for(log, "
-        "unit='person') counts persons, for a p-value that allows for dependence within them.",
-        "note",
-    ),
+    REPEATED_UNITS,
+    CORRECTS_REPEATED_UNITS,
     guarantees.WITHDRAWN,
     Part("privacy", "note"),
     guarantees.ALL_ROUNDS_OF_A_UNIT,
@@ -78,9 +86,9 @@ AT_ONCE = Claim(
     "note",
 )
 
-SAMPLE_MEANS = Claim(
+NOT_VALID = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Not valid under adaptivity: sample means.",
+    "Not valid under adaptivity: {estimates}.",
     "note",
 )
 SINGLES_CORRECTED = Claim(

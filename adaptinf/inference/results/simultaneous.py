@@ -254,7 +254,9 @@ class JointInference:
 
     def _test_notes(self) -> tuple[str, ...]:
         """Why tests of combinations are no more valid than those of single terms, or less."""
-        found: list[str] = [tables.SAMPLE_MEANS()] if self.validity == "not valid" else []
+        found: list[str] = []
+        if self.validity == "not valid":
+            found.append(tables.NOT_VALID(estimates="sample means"))
         if self.correction is not None:
             of_contrast = self.estimands[0].kind == "contrast"
             found.append((tables.SINGLES_CORRECTED if of_contrast else tables.CONTRASTS_CORRECTED)())
