@@ -11,7 +11,7 @@ CORRECTED = Claim(
     "note",
 )
 SKEWNESS_UNKNOWN = Claim(
-    "inference.arms.circumstances.from_sums.cautions",
+    "skewness_unknown",
     "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
     "(nonzero=): with skewed rewards or rare outcomes intervals are too short",
     "caution",

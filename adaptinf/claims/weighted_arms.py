@@ -12,7 +12,7 @@ NEEDS = (
         "needs",
     ),
     Part("profile.contradicted_draws", "needs"),
-    Part("rounds_refusal", "needs"),
+    Part("availability_refusal", "needs"),
 )
 """Of inverse propensities, whatever the weights."""
 
@@ -119,7 +119,8 @@ ASSUMES = (
 
 FIT = (
     *ASSUMES,
-    Part("gap_notes", "note"),
+    Part("availability_assumes", "assumes"),
+    Part("availability_notes", "note"),
     Part("unit_notes", "note"),
     Part("outcome_note", "note"),
     Part("sums_notes", "note"),
@@ -170,8 +171,7 @@ FIT = (
     ),
     Claim(
         "lagged",
-        "Sqrt weights, each arm's own, by the propensities of the round before, as contexts may have moved "
-        "its own (context_free=True says that they had no part).",
+        "Sqrt weights, each arm's own, by {by}.",
         "note",
     ),
     Claim(
@@ -201,7 +201,7 @@ FIT = (
     ),
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
-    Part("gap_cautions", "caution"),
+    Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     Claim(
