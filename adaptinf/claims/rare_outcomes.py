@@ -40,3 +40,21 @@ SKEWED_UNCORRECTED = Claim(
     "may be too short, as they allow for no skewness",
     "caution",
 )
+FEW_EVENTS = Claim(
+    "inference.arms.circumstances.laws.shape_cautions",
+    "{arms}: the effective sample size is worth fewer than {fewest} outcomes other than the commonest: "
+    "intervals may be far too short",
+    "caution",
+)
+UNVARYING = Claim(
+    "inference.arms.circumstances.laws.unvarying",
+    "{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
+    "sample means)",
+    "caution",
+)
+UNVARYING_COUNTS = Claim(
+    "inference.arms.circumstances.laws.unvarying",
+    "{arm}: its rewards do not vary: differences from it have no standard error, and their interval is by "
+    "counts",
+    "caution",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims import propensities
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.data.covariates import UNMOVED
 
 NEEDS = (
     Claim(
@@ -120,9 +121,11 @@ ASSUMES = (
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
+    Part("outcome_assumes", "assumes"),
+    UNMOVED,
     Part("availability_notes", "note"),
     Part("unit_notes", "note"),
-    Part("outcome_note", "note"),
+    Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     Claim(
         "chosen_alone",

@@ -192,6 +192,11 @@ class WeightedFacts:
         return said(availability.FIT, self._availability, "caution")
 
     @property
+    def adjusted_by(self) -> dict[str, str]:
+        names = () if self.fit.outcome is None else self.fit.outcome.covariates
+        return {"names": ", ".join(names)} if names else {}
+
+    @property
     def unit_notes(self) -> list[str]:
         return [] if self.fit.by_unit is None else by_unit.fit_notes(self.question, self.fit)
 
@@ -200,9 +205,13 @@ class WeightedFacts:
         return [] if self.fit.by_unit is None else by_unit.fit_cautions(self.question, self.fit)
 
     @property
-    def outcome_note(self) -> str:
-        alone = self.fit.by_unit is None and self.fit.outcome is not None
-        return self.fit.outcome.note if alone and self.fit.outcome is not None else ""
+    def outcome_notes(self) -> tuple[str, ...]:
+        outcome = self.fit.outcome if self.fit.by_unit is None else None
+        return () if outcome is None else (*outcome.notes, outcome.note)
+
+    @property
+    def outcome_assumes(self) -> tuple[str, ...]:
+        return () if self.fit.outcome is None else self.fit.outcome.assumes
 
     @property
     def outcome_cautions(self) -> tuple[str, ...]:
