@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.data.covariates import UNMOVED
 
 NEEDS = (
     Claim(
@@ -12,7 +13,7 @@ NEEDS = (
         "needs",
     ),
     Part("profile.contradicted_draws", "needs"),
-    Part("rounds_refusal", "needs"),
+    Part("availability_refusal", "needs"),
 )
 """Of inverse propensities, whatever the weights."""
 
@@ -115,9 +116,12 @@ ASSUMES = (
 
 FIT = (
     *ASSUMES,
-    Part("gap_notes", "note"),
+    Part("availability_assumes", "assumes"),
+    Part("outcome_assumes", "assumes"),
+    UNMOVED,
+    Part("availability_notes", "note"),
     Part("unit_notes", "note"),
-    Part("outcome_note", "note"),
+    Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     Claim(
         "chosen_alone",
@@ -166,8 +170,7 @@ FIT = (
     ),
     Claim(
         "lagged",
-        "Sqrt weights, each arm's own, by the propensities of the round before, as contexts may have moved "
-        "its own (context_free=True says that they had no part).",
+        "Sqrt weights, each arm's own, by {by}.",
         "note",
     ),
     Claim(
@@ -192,7 +195,7 @@ FIT = (
     ),
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
-    Part("gap_cautions", "caution"),
+    Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     Claim(

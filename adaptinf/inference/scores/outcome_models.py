@@ -57,9 +57,12 @@ class Outcome:
     start: int = 0
     seen: SeenRounds | None = None
     """Rounds whose reward is observed and known, where some are not, or late."""
+    notes: tuple[str, ...] = ()
+    """On the rounds that have a weight, where rewards are missing or late."""
+    assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Further columns of sums on which rewards of earlier batches are regressed, with their penalty."""
+    """Columns on which a user asked to regress earlier rewards; from sums, with this penalty."""
     penalty: float = 1.0
 
 
@@ -171,7 +174,7 @@ def running_regression(
         f"Outcome model: ridge regression of the arm's earlier rewards{by_then} on {', '.join(names)}"
         f"{scaled}, penalty {penalty:g} (fixed in advance); the first round has no weight."
     )
-    return Outcome(values, note, 1)
+    return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
 
 
 def checked_penalty(subject: str, ridge: object) -> float:
@@ -219,7 +222,8 @@ def _lines(
     values = batch_lines(arrays.action, arrays.reward, arrays.batch, x, codes, log.n_arms, penalty)
     first = arrays.batch == 0
     values[first] = np.asarray(plain.values)[first]
-    return Outcome(values, lines_note(covariates.names, penalty), plain.start)
+    note = lines_note(covariates.names, penalty)
+    return Outcome(values, note, plain.start, covariates=covariates.names)
 
 
 def lines_note(names: Sequence[str], penalty: float) -> str:
