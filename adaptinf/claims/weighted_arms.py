@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import propensities
+from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 
 NEEDS = (
@@ -78,11 +78,7 @@ ROW_CAUTIONS = (
         "90% at 1,000 rounds and 92% at 10,000",
         "caution",
     ),
-    Claim(
-        "unsettled",
-        "not normal in general when propensities move with the data; right where they settle",
-        "caution",
-    ),
+    propensities.UNSETTLED,
 )
 """Of a row of `recommend`, where no estimate is known yet."""
 
@@ -187,12 +183,7 @@ FIT = (
         "tells equal arms apart (stationary=True says that there is none)",
         "caution",
     ),
-    Claim(
-        "own_weights_of_pair_unstated",
-        "each arm has {weights} weights of its own, which assume that means stay: a drift that both arms "
-        "share biases the difference (stationary=True says that there is none)",
-        "caution",
-    ),
+    stationarity.OWN_WEIGHTS,
     Claim(
         "difference_moves",
         "the difference moves over the period (slope in time, p = {p:.2g}): this is its mean with the "

@@ -7,19 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.claims.units import BY_UNIT, INDEPENDENT, NO_CARRY_OVER, OWN_PAST, TIED
 from adaptinf.inference.policies.contrast_weights import differs
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions, deciding_sides
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
-from adaptinf.inference.validity.units import (
-    BY_UNIT,
-    NO_CARRY_OVER,
-    OWN_PAST,
-    TIED,
-    event_gaps,
-    unit_cautions,
-    unit_notes,
-)
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
@@ -39,9 +32,9 @@ def unit_verdicts(found: Sequence[Verdict], first: float, *, moves: bool) -> lis
         if not verdict.valid:
             changed.append(replace(verdict, rank=rank))
             continue
-        assumes = (*verdict.assumes, f"units are independent, and {NO_CARRY_OVER}")
-        warning = TIED if moves and not uniform else verdict.warning
-        reason = f"{verdict.reason}; {BY_UNIT}"
+        assumes = (*verdict.assumes, f"{INDEPENDENT()}, and {NO_CARRY_OVER()}")
+        warning = TIED() if moves and not uniform else verdict.warning
+        reason = f"{verdict.reason}; {BY_UNIT()}"
         changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))
     return changed
 
@@ -110,4 +103,4 @@ def fit_cautions(
     counts = fit.units, fit.events
     found = unit_cautions(question.profile, question.profile.n_units, terms, *counts, uniform=uniform)
     own = model is not None and not isinstance(model.values, str) and model.start > 0
-    return [*found, OWN_PAST] if own else found
+    return [*found, OWN_PAST()] if own else found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from adaptinf.claims import units
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
@@ -17,7 +18,7 @@ from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
 from adaptinf.inference.scores.outcome_models import Outcome
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY, LogProfile
-from adaptinf.inference.validity.units import FEW_UNITS, OTHERS_MEAN
+from adaptinf.inference.validity.units import FEW_UNITS
 
 _DRIFTING = "contexts and rewards that earlier arms do not change"
 _ALIKE = "contexts and potential rewards that are independent and alike over the rounds"
@@ -56,7 +57,7 @@ def policy_notes(
 
 def _model_note(model: Outcome, fit: PolicyFit) -> str:
     """What predicts rewards; running means leave out a unit's own rounds where errors are by unit."""
-    return model.note if fit.units is None or not isinstance(model.values, str) else OTHERS_MEAN
+    return model.note if fit.units is None or not isinstance(model.values, str) else units.OTHERS_MEAN()
 
 
 def warn_of_few_rewards(few: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.propensities import UNSETTLED
 from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
@@ -15,7 +16,7 @@ from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.validity.methods import UNSETTLED, refusal
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import SMALL, LogProfile
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
@@ -117,7 +118,7 @@ def policy_verdict(
         return Verdict(name, "not valid", rank, call, refused)
     warning = ""
     if kind == "uniform" and profile.moves:
-        warning = UNSETTLED
+        warning = UNSETTLED()
     elif question.check_propensities(name).min(initial=1.0) < SMALL:
         warning = _SMALL
     estimated = "propensities are estimates, whose error is ignored" if profile.estimated else ""
