@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import policies as claims
 from adaptinf.log import AdaptiveLog
-from claims_said import says
 
 HORIZON = 240
 HALF = HORIZON // 2
