@@ -71,3 +71,6 @@ WITHIN_BIN = Claim(
 WITHIN_GROUPS = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means", "CATE by {contexts}", "advice"
 )
+UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
+UNTOLD = Claim("contexts_untold", "the choice of arms used no contexts, as the log has none", "assumes")
+"""Of a method that must know what other rounds' contexts would have done."""

@@ -112,12 +112,6 @@ NORMAL_FOR = Claim(
     "note",
 )
 
-ENDS = Claim(
-    "inference.results.ends.both_ends",
-    "{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; intervals "
-    "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the ends).",
-    "note",
-)
 LATE_COUNTED = Claim(
     "inference.results.facts.LogFacts.released",
     "An outcome that was not in when its window of {window:,} further participants ended counted as "
