@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
 from adaptinf.inference.recommend.facts import exact_fact, facts_of
@@ -207,12 +208,22 @@ def _rows(
     return projection_rows(log, own, decay), []
 
 
+def _placed(question: Question, rows: Sequence[Method]) -> list[Method]:
+    """Sequences in their own order, at their place among the methods for arms."""
+    found = []
+    for place, row in enumerate(sorted(rows, key=lambda row: row.verdict.rank)):
+        mixed = row.verdict.arguments["estimator"] == "sample-mean" and not question.profile.context_free
+        case = "sequences: contexts" if mixed and row.verdict.valid else "sequences"
+        found.append(replace(row, verdict=replace(row.verdict, rank=(*ORDER[case], place))))
+    return found
+
+
 def _arm_rows(
     question: Question, own: dict[str, Any], metric: dict[str, Any]
 ) -> tuple[list[Method], list[Method]]:
     """Rows for means of arms, or the contrast of two, or for ratios; there are no sequences of these."""
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
-    always = [] if question.profile.incomplete else sequence_rows(log, target, own)
+    always = [] if question.profile.incomplete else _placed(question, sequence_rows(log, target, own))
     if metric["denominator"] is not None:
         always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
     return arm_rows(question, own, **metric), always
