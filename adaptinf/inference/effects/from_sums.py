@@ -14,6 +14,7 @@ from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.circumstances.from_sums import read_from
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import joined
@@ -111,14 +112,16 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
     found = question.questions()
     if not found:
         reason = f"no batch of a group could choose both {question.treatment!r} and {question.control!r}"
-        return [Verdict(name, "not valid", 90.0, {"estimator": name}, reason) for name in _CONTRASTS]
+        place = ORDER["of no use"]
+        return [Verdict(name, "not valid", place, {"estimator": name}, reason) for name in _CONTRASTS]
     settled = all(one.profile.constant_propensities for one in found)
     by_group = [_by_method(one) for one in found]
     verdicts = [_in_all([one["aipw", kind] for one in by_group], kind) for kind in _KINDS]
     plain = _in_all([one["sample-mean", None] for one in by_group])
     if not settled:
         plain = replace(plain, label="not valid", reason=_MOVES, assumes=(), warning="")
-    return [plain, *verdicts, Verdict("released", "not valid", 90.0, {"estimator": "released"}, NEEDS_ROWS)]
+    call = {"estimator": "released"}
+    return [plain, *verdicts, Verdict("released", "not valid", ORDER["of no use"], call, NEEDS_ROWS)]
 
 
 def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
