@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.claims.diagnosis import QUESTIONS
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
-from adaptinf.inference.diagnostics.diagnosis import QUESTIONS, diagnose
+from adaptinf.inference.diagnostics.diagnosis import diagnose
 from adaptinf.inference.diagnostics.overlap import fitted_decay, low_rounds
 from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
 from adaptinf.inference.diagnostics.results import (
@@ -322,9 +323,9 @@ def test_three_arms_with_the_chosen_arms_propensity() -> None:
 
 def test_holm_and_verdicts() -> None:
     rows = [
-        Check("a", "x", "z", 3.0, math.log(0.01), "", "look"),
-        Check("a", "y", "z", 2.0, math.log(0.04), "", "b"),
-        Check("b", "x", "n", 5.0, math.nan, FINE, "c"),
+        Check("a", "x", "z", 3.0, math.log(0.01), "", ("look",)),
+        Check("a", "y", "z", 2.0, math.log(0.04), "", ("b",)),
+        Check("b", "x", "n", 5.0, math.nan, FINE, ("c",)),
     ]
     found = judged(rows, 0.03)
     assert [math.exp(row.log_adjusted) for row in found[:2]] == pytest.approx([0.02, 0.04])
