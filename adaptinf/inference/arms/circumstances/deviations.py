@@ -20,6 +20,7 @@ import numpy as np
 
 from adaptinf.claims import assumptions, said
 from adaptinf.claims.data import missing_rewards, received_arms
+from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.facts.missing_rewards import MissingRewardsFacts, shares_of
 from adaptinf.inference.arms.circumstances.ratios import with_rewards
@@ -45,7 +46,6 @@ from adaptinf.inference.scores.outcome_models import (
     running_regression,
 )
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if profile.incomplete and profile.repeated_units:
-        raise Refused("aipw with missing rewards", INCOMPLETE)
+        raise Refused("aipw with missing rewards", INCOMPLETE())
     if profile.repeated_units:  # rounds of units are scored by the means of others
         return RUNNING_MEAN
     arrays, observed = log.arrays, log.arrays.observed

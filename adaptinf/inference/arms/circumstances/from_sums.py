@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import first, said
+from adaptinf.claims import first, outcome_models, said
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.facts.sums import SumsFacts, SumsWeightsFacts, read_of
@@ -17,11 +17,9 @@ from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
 from adaptinf.inference.scores.outcome_models import (
     BATCH_MEAN,
-    BATCH_NOTE,
     Covariates,
     Outcome,
     checked_penalty,
-    lines_note,
 )
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
@@ -44,14 +42,15 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
         return _fixed(question, asked)
     if isinstance(asked.outcome, Covariates):
         names, penalty = asked.outcome.names, checked_penalty(asked.subject, asked.ridge)
-        return Outcome(BATCH_MEAN, lines_note(names, penalty), covariates=names, penalty=penalty)
+        note = outcome_models.BATCH_RIDGE(names=", ".join(names), penalty=penalty)
+        return Outcome(BATCH_MEAN, note, covariates=names, penalty=penalty)
     if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
         raise InvalidForLog(
             "an outcome model other than the mean over earlier batches",
             NEEDS_ROWS,
             [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"],
         )
-    return Outcome(BATCH_MEAN, BATCH_NOTE)
+    return Outcome(BATCH_MEAN, outcome_models.BATCH_MEAN())
 
 
 def _fixed(question: Question, asked: Asked) -> Outcome:

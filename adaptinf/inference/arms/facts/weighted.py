@@ -304,7 +304,7 @@ class WeightedFacts:
         fit = self.fit
         many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
         return [
-            {"arm": label, "worth": n, "enough": FEW_EFFECTIVE}
+            {"term": label, "worth": n, "enough": FEW_EFFECTIVE}
             for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)
             if n < FEW_EFFECTIVE and counts
         ]
