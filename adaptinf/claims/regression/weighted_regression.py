@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
@@ -23,11 +24,6 @@ NEEDS = (
 OWN_IMPOSSIBLE = Claim(
     "inference.regression.weighted.own.fit_own",
     "{gaps}, where it could not have been chosen: no weight of its own makes up for them",
-    "needs",
-)
-CHOSEN_ALONE = Claim(
-    "inference.regression.weighted.shared.fit_shared",
-    "they need every arm's propensity at every round, and the log has the chosen arm's alone",
     "needs",
 )
 NEVER_TOGETHER = Claim(
@@ -70,16 +66,6 @@ TINY = Claim(
     "tiny",
     "Propensities down to {least:.2g}: a few rewards carry the estimates (effective sample size "
     "{size:.1f}); normal intervals may be far too short.",
-    "note",
-)
-BATCH_BEFORE = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.shared",
-    "the propensities of the batch before",
-    "note",
-)
-ROUND_BEFORE = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.shared",
-    "the propensities of the round before, as contexts may have moved its own",
     "note",
 )
 PROJECTED = Claim(
@@ -195,7 +181,7 @@ WEIGHTED = (
         "reason, the estimates are biased",
         "caution",
     ),
-    Part("own_weights", "caution"),
+    stationarity.OWN_WEIGHTS,
     *regressions.RARE,
     Part("profile.propensity_cautions", "caution"),
     BELOW_FLOOR,

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims.regression import regressions as claims
+from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
 from adaptinf.inference.scores.least_squares import BY_CLUSTER
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
+from adaptinf.inference.validity.units import unit_count_cautions
 from adaptinf.typing import IntArray
 
 _CONTEXTS, _ARMS = 5, 8
@@ -112,7 +113,7 @@ class RegressionFacts:
     @property
     def _ignored(self) -> dict[str, str]:
         ignored = self.repeated_units and self.options.covariance not in BY_CLUSTER
-        return {"harm": NOT_BY_UNIT} if ignored else {}
+        return {"harm": NOT_BY_UNIT()} if ignored else {}
 
     @property
     def units_ignored(self) -> dict[str, str]:

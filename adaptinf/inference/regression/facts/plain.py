@@ -11,12 +11,12 @@ import numpy as np
 
 from adaptinf.claims import first
 from adaptinf.claims.regression import plain_regression as claims
+from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.facts.common import RegressionFacts
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, LeastSquares, least_squares
-from adaptinf.inference.validity.assignment import SHARES_MOVED
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import Stability
 from adaptinf.typing import IntArray
@@ -107,7 +107,7 @@ class PlainFacts(RegressionFacts):
     @property
     def shares_moved(self) -> str:
         compared = bool(np.ptp(self.data.action) > 0)
-        return SHARES_MOVED if not self.data.adaptive and compared and self.profile.shares_move else ""
+        return SHARES_MOVED() if not self.data.adaptive and compared and self.profile.shares_move else ""
 
     # Its covariance
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import first
+from adaptinf.claims import first, propensities
 from adaptinf.claims.regression import adjusted_regression
 from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.inference.regression.facts.common import RegressionFacts
@@ -15,7 +15,6 @@ from adaptinf.inference.regression.weighted.round_weights import fixed_by, share
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
-from adaptinf.inference.validity.stationarity import own_weights_caution
 
 
 class WeightedFacts(RegressionFacts):
@@ -150,7 +149,7 @@ class WeightedFacts(RegressionFacts):
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
             return ", by its propensities"
-        return f", by {claims.BATCH_BEFORE() if fixed == 'batch' else claims.ROUND_BEFORE()}"
+        return f", by {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
 
     @property
     def several_arms(self) -> bool:
@@ -197,10 +196,10 @@ class WeightedFacts(RegressionFacts):
         return not self.is_shared
 
     @property
-    def own_weights(self) -> str:
+    def own_weights_of_pair_unstated(self) -> dict[str, str]:
         """Each arm's own weights, which a drift that arms share would tell apart."""
         fixed = self.options.stationary or self.profile.constant_propensities
-        return "" if self.is_shared or fixed or not self._several else own_weights_caution("sqrt importance")
+        return {} if self.is_shared or fixed or not self._several else {"weights": "sqrt importance"}
 
     @property
     def tiny(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED
 from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import StudentReference
@@ -36,7 +37,7 @@ def fit_shared(facts: WeightedFacts, kind: str) -> CoefficientFit:
     data, profile, codes = facts.data, facts.profile, facts.arms_used
     if kind == "combined" and profile.propensities is None:
         ways = ("weights='uniform'",)
-        raise InvalidForLog("weighted with combined weights", claims.CHOSEN_ALONE(), ways)
+        raise InvalidForLog("weighted with combined weights", EVERY_ONE_NEEDED(), ways)
     plain = least_squares(data.x, data.y, data.names)  # names columns that cannot be told apart
     arms = _columns_of_arms(data, codes)
     fit = _shared(data, profile, kind, arms, codes)

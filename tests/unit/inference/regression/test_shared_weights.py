@@ -11,7 +11,7 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import first
+from adaptinf.claims import first, propensities
 from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.facts.weighted import WeightedFacts
@@ -125,13 +125,13 @@ def test_propensities_by_context_fix_the_weight_before_the_context(batched: bool
     result = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted")
     other = ai.Contrast(log, treatment="b", control="a").fit("aipw")
     assert result.weights == other.weights == ("combined" if batched else "uniform")
-    before = f", by {weighted_regression.BATCH_BEFORE()}"
+    before = f", by {propensities.BATCH_BEFORE()}"
     assert says(result.notes, weighted_regression.SHARED_WEIGHTS, by=before) == batched
     np.testing.assert_allclose(result.params.iloc[1], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[1], other.bse.iloc[0], rtol=1e-12)
     if not batched:  # asked for, they are fixed all the same
         asked = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
-        before = f", by {weighted_regression.ROUND_BEFORE()}"
+        before = f", by {propensities.ROUND_BEFORE()}"
         assert says(asked.notes, weighted_regression.SHARED_WEIGHTS, by=before)
 
 
@@ -144,7 +144,7 @@ def test_the_chosen_arm_s_propensity_alone_gives_uniform_weights() -> None:
     np.testing.assert_allclose(result.bse.iloc[2], other.bse.iloc[0], rtol=1e-12)
     with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
-    assert says(caught.value.reason, weighted_regression.CHOSEN_ALONE)
+    assert says(caught.value.reason, propensities.EVERY_ONE_NEEDED)
 
 
 def test_an_arm_that_joins_late_is_compared_where_it_could_be_chosen() -> None:
