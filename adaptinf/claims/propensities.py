@@ -11,3 +11,9 @@ RIGHT = Claim(
     check="inference.diagnostics.propensities",
 )
 ESTIMATED = Claim("profile.estimated", "they are estimates, whose error is ignored", "assumes")
+UNSETTLED = Claim(
+    "unsettled",
+    "not normal in general when propensities move with the data; right where they settle",
+    "caution",
+)
+"""Of uniform weights."""
