@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-NOT_BY_PAST = Claim("has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
+NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
 NO_PART = Claim("profile.has_contexts", "contexts had no part in the choice", "assumes")
 """Of a method that compares the arms' rounds whatever their contexts."""
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")

@@ -76,18 +76,7 @@ LEFT_OUT = Claim(
 
 # How they are weighted
 
-BY_ROUND_BEFORE = Claim(
-    "by_round_before",
-    "The weights are by the propensities of {before}, as contexts may have moved the round's own "
-    "(context_free=True of the log says that they had no part).",
-    "note",
-)
-BY_BATCH_BEFORE = Claim(
-    "by_batch_before",
-    "The weights are those of {before}, known before the round's contexts.",
-    "note",
-)
-ERRORS_BY_UNIT = Claim("by_unit", "errors by unit", "reason")
+LAGGED = Claim("lagged_by", "The weights are by {by}.", "note")
 
 # How much they tell
 

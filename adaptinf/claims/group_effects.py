@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import drift, effects, propensities, releases
+from adaptinf.claims import drift, effects, propensities, releases, stationarity
 from adaptinf.claims.claim import Claim, Part
 
 # Why groups have no number, and what was adjusted
@@ -103,7 +103,7 @@ EVERY_ROUND = Claim(
     "inverse propensities over all rounds in which both arms could be chosen",
     "reason",
 )
-WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, effects.ERRORS_BY_UNIT)
+WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
 """Why a row of `recommend` is valid."""
 WEIGHTED_CAUTIONS = (propensities.UNSETTLED, Part("tied_units", "caution"))
 """Of a row of `recommend`, where no estimate is known yet."""
@@ -163,13 +163,12 @@ WEIGHTED = (
     SQRT,
     UNIFORM_FOR_CONTEXTS,
     UNIFORM,
-    effects.BY_ROUND_BEFORE,
-    effects.BY_BATCH_BEFORE,
+    effects.LAGGED,
     Part("skewness_notes", "note"),
     Part("gap_notes", "note"),
     Part("rare_notes", "note"),
     Part("profile.propensity_cautions", "caution"),
-    Part("own_weights_caution", "caution"),
+    stationarity.OWN_WEIGHTS,
     Part("unit_cautions", "caution"),
     effects.FEW_EFFECTIVE,
     Part("rare_cautions", "caution"),

@@ -34,7 +34,7 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 
 REASONS = (
     Claim("is_projection", "the best linear approximation of the effect by the formula", "reason"),
-    effects.ERRORS_BY_UNIT,
+    Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 """Where no estimate is known yet."""
@@ -111,8 +111,7 @@ FIT = (
     SATURATED,
     BEST_APPROXIMATION,
     T_LAW_NEEDS,
-    effects.BY_ROUND_BEFORE,
-    effects.BY_BATCH_BEFORE,
+    effects.LAGGED,
     DEGREES,
     LOW_PROPENSITIES,
     BARE_COLUMN,

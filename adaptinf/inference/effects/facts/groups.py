@@ -16,8 +16,7 @@ from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.stationarity import own_weights_caution
-from adaptinf.inference.validity.units import FEW_UNITS, TIED, event_gaps, unit_cautions, unit_notes
+from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -27,6 +26,14 @@ if TYPE_CHECKING:
     from adaptinf.inference.released.group_effects import ReleasedEffects
     from adaptinf.inference.scores.by_unit.units import UnitErrors
     from adaptinf.inference.scores.inverse import Fixed
+
+
+def lagged_by(fixed: Fixed | None) -> dict[str, str]:
+    """Which earlier propensities make weights; empty where they are the round's own, or none do."""
+    if fixed is None or fixed == "round":
+        return {}
+    before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
+    return {"by": before()}
 
 
 class GroupFacts:
@@ -216,7 +223,11 @@ class WeightedFacts(_RoundFacts):
 
     @property
     def tied_units(self) -> str:
-        return TIED if self.by_unit and not self.is_uniform else ""
+        return units.TIED() if self.by_unit and not self.is_uniform else ""
+
+    @property
+    def errors_by_unit(self) -> str:
+        return units.BY_UNIT() if self.by_unit else ""
 
     # What it assumes
 
@@ -278,12 +289,8 @@ class WeightedFacts(_RoundFacts):
         return {"unsettled": propensities.UNSETTLED()}
 
     @property
-    def by_round_before(self) -> dict[str, str]:
-        return {"before": "the group's previous round"} if self.fit.fixed == "round before" else {}
-
-    @property
-    def by_batch_before(self) -> dict[str, str]:
-        return {"before": "the group's previous batch"} if self.fit.fixed == "batch" else {}
+    def lagged_by(self) -> dict[str, str]:
+        return lagged_by(self.fit.fixed)
 
     @property
     def gap_notes(self) -> list[Said]:
@@ -295,8 +302,8 @@ class WeightedFacts(_RoundFacts):
         return terms.gap_notes(self.question.terms, found.used, size)
 
     @property
-    def own_weights_caution(self) -> str:
-        return own_weights_caution(self.weights) if self.is_sqrt and not self.fit.stationary else ""
+    def own_weights_of_pair_unstated(self) -> dict[str, str]:
+        return {"weights": self.weights} if self.is_sqrt and not self.fit.stationary else {}
 
     @property
     def few_effective(self) -> dict[str, Any]:

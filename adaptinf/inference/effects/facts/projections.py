@@ -11,10 +11,11 @@ import numpy as np
 
 from adaptinf.claims import said, units
 from adaptinf.inference.effects.facts import terms
+from adaptinf.inference.effects.facts.groups import lagged_by
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
-from adaptinf.inference.validity.units import OTHERS_MEAN, TIED, event_gaps, unit_cautions, unit_notes
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ class ProjectionFacts:
     """What is asked; without a fit, of a row of `recommend`."""
 
     is_projection = True
-    has_contexts = True
     pair_shares_drift = True
 
     def __init__(
@@ -90,7 +90,11 @@ class ProjectionFacts:
 
     @property
     def tied_units(self) -> str:
-        return TIED if self.by_unit and not self.is_uniform else ""
+        return units.TIED() if self.by_unit and not self.is_uniform else ""
+
+    @property
+    def errors_by_unit(self) -> str:
+        return units.BY_UNIT() if self.by_unit else ""
 
     @property
     def averages_equally(self) -> bool:
@@ -149,7 +153,7 @@ class ProjectionFacts:
     @property
     def model_note(self) -> str:
         own = not self.by_unit or isinstance(self.fit.outcome.values, np.ndarray)
-        return self.fit.outcome.note if own else OTHERS_MEAN
+        return self.fit.outcome.note if own else units.OTHERS_MEAN()
 
     @cached_property
     def _arms(self) -> list[str]:
@@ -187,12 +191,8 @@ class ProjectionFacts:
         return unit_cautions(self.profile, n_units, self._arms, had, events, uniform=self.is_uniform)
 
     @property
-    def by_round_before(self) -> dict[str, str]:
-        return {"before": "the previous round"} if self.fixed_by == "round before" else {}
-
-    @property
-    def by_batch_before(self) -> dict[str, str]:
-        return {"before": "the previous batch"} if self.fixed_by == "batch" else {}
+    def lagged_by(self) -> dict[str, str]:
+        return lagged_by(self.fixed_by)
 
     @property
     def low_propensities(self) -> dict[str, float]:

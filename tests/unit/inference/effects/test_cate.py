@@ -388,7 +388,7 @@ def test_sqrt_weights_are_by_the_group_s_round_before():
         estimate, error, _ = literal_aipw(group, action, reward, propensities, code, "sqrt", by)
         assert result.params.iloc[code] == pytest.approx(estimate, rel=1e-10)
         assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
-    assert says(result.notes, effects.BY_ROUND_BEFORE, before="the group's previous round")
+    assert says(result.notes, effects.LAGGED, by=propensities.ROUND_BEFORE())
 
 
 def test_aipw_may_weight_all_scores_alike():

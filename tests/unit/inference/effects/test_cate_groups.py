@@ -325,7 +325,7 @@ def test_default_weights_do_not_mix_contexts_that_move_the_propensities():
     asked = CATE(log, by="g").fit("aipw", weights="sqrt")
     # By the round's own, sqrt(.8) against sqrt(.1): one mean would lean to z = 1, the other to z = 0.
     assert (np.abs(asked.tvalues) < 4).all()
-    assert says(asked.notes, effects.BY_ROUND_BEFORE, before="the group's previous round")
+    assert says(asked.notes, effects.LAGGED, by=propensities.ROUND_BEFORE())
     assert not says(asked.notes, propensities.UNSETTLED)
     both = CATE(log, by=["g", "z"])
     assert both.fit("aipw").weights == "combined"

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from claims_said import says
 
-from adaptinf.claims import group_effects, projections
+from adaptinf.claims import group_effects, projections, units
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
@@ -117,7 +117,7 @@ def test_weights_by_propensities_are_cautioned_where_they_move() -> None:
     frame["e"] = np.where(frame["arm"] == 1, 0.4, 0.6)
     frame.loc[200:, "e"] = 0.5
     result = CATE(log_of(frame, context_free=True), by="site").fit(weights="combined")
-    assert any("tie units together" in caution for caution in result.cautions)
+    assert says(result.cautions, units.TIED)
 
 
 def test_plain_means_are_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import drift, effects, projections
+from adaptinf.claims import Claim, drift, effects, projections, propensities
 from adaptinf.claims import group_effects as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import group_aipw
@@ -106,22 +106,21 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
 @pytest.mark.parametrize(
     ("batches", "options", "by", "kind", "before"),
     [
-        (6, {}, "g", "combined", "the group's previous batch"),
-        (None, {}, "g", "uniform", ""),
-        (None, {"context_free": True}, "g", "combined", ""),
-        (None, {}, ["g", "x"], "combined", "the group's previous round"),
-        (6, {}, ["g", "x"], "combined", ""),
+        (6, {}, "g", "combined", propensities.BATCH_BEFORE),
+        (None, {}, "g", "uniform", None),
+        (None, {"context_free": True}, "g", "combined", None),
+        (None, {}, ["g", "x"], "combined", propensities.ROUND_BEFORE),
+        (6, {}, ["g", "x"], "combined", None),
     ],
 )
 def test_the_default_weights_and_what_is_said_of_them(
-    batches: int | None, options: dict[str, Any], by: Any, kind: str, before: str
+    batches: int | None, options: dict[str, Any], by: Any, kind: str, before: Claim | None
 ) -> None:
     result = CATE(log_of(arrays(batches=batches), **options), by=by).fit("aipw")
     assert result.weights == kind
     notes = result.notes
-    for claim, word in ((effects.BY_BATCH_BEFORE, "batch"), (effects.BY_ROUND_BEFORE, "round")):
-        assert says(notes, claim) == before.endswith(word)
-        assert says(notes, claim, before=before) == before.endswith(word)
+    assert says(notes, effects.LAGGED) == (before is not None)
+    assert before is None or says(notes, effects.LAGGED, by=before())
     assert says(notes, claims.UNIFORM_FOR_CONTEXTS, contexts="x") == (kind == "uniform")
     assert says(notes, claims.COMBINED) == (kind == "combined")
     assert says(notes, drift.AVERAGED_EQUALLY if kind == "uniform" else drift.AVERAGED_BY_WEIGHT)
@@ -270,7 +269,7 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     lagged = CATE.from_formula("~ x", log_of(given)).fit()
     assert lagged.weights == "combined"
     assert says(lagged.notes, projections.BEST_APPROXIMATION)
-    assert says(lagged.notes, effects.BY_BATCH_BEFORE, before="the previous batch")
+    assert says(lagged.notes, effects.LAGGED, by=propensities.BATCH_BEFORE())
     cell = np.zeros(ROUNDS, dtype=np.int64)
     found = combined_weights(given.propensities, past(cell, given.batch), movers=True)
     assert found is not None

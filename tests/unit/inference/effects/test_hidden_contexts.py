@@ -113,5 +113,5 @@ def test_a_design_that_names_its_groups_answers_for_its_propensities() -> None:
     rows = frame(0.9, 0.1, effect=False)
     told = ai.CATE(log_of(rows, design=design), by="g", treatment="B", control="A")
     untold = ai.CATE(log_of(rows), by="g", treatment="B", control="A")
-    assert not says(told.fit("aipw", weights="sqrt").notes, effects.BY_ROUND_BEFORE)
-    assert says(untold.fit("aipw", weights="sqrt").notes, effects.BY_ROUND_BEFORE)
+    assert not says(told.fit("aipw", weights="sqrt").notes, effects.LAGGED)
+    assert says(untold.fit("aipw", weights="sqrt").notes, effects.LAGGED)
