@@ -1,9 +1,10 @@
-"""What is said of contexts that had, or may have had, a part in the choice of arms."""
+"""What is said of contexts: what they had a part in, and what they depend on."""
 
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
 NO_PART = Claim("profile.has_contexts", "contexts had no part in the choice", "assumes")
 """Of a method that compares the arms' rounds whatever their contexts."""
 
