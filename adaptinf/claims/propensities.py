@@ -28,6 +28,17 @@ UNSETTLED = Claim(
     "caution",
 )
 """Of uniform weights."""
+
+BATCH_BEFORE = Claim(
+    "inference.arms.circumstances.rounds.fixed_by", "the propensities of the batch before", "note"
+)
+ROUND_BEFORE = Claim(
+    "inference.arms.circumstances.rounds.fixed_by",
+    "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
+    "they had no part)",
+    "note",
+)
+"""What the weights of a round are made of, in sentences on weights."""
 FEW_EFFECTIVE = Claim(
     "few_effective",
     "{term}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",

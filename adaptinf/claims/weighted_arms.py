@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.data.covariates import UNMOVED
 
 NEEDS = (
     propensities.NEEDED,
     Part("profile.contradicted_draws", "needs"),
-    Part("rounds_refusal", "needs"),
+    Part("availability_refusal", "needs"),
 )
 """Of inverse propensities, whatever the weights."""
 
@@ -107,9 +108,12 @@ ASSUMES = (
 
 FIT = (
     *ASSUMES,
-    Part("gap_notes", "note"),
+    Part("availability_assumes", "assumes"),
+    Part("outcome_assumes", "assumes"),
+    UNMOVED,
+    Part("availability_notes", "note"),
     Part("unit_notes", "note"),
-    Part("outcome_note", "note"),
+    Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     Claim(
         "chosen_alone",
@@ -158,8 +162,7 @@ FIT = (
     ),
     Claim(
         "lagged",
-        "Sqrt weights, each arm's own, by the propensities of the round before, as contexts may have moved "
-        "its own (context_free=True says that they had no part).",
+        "Sqrt weights, each arm's own, by {by}.",
         "note",
     ),
     Claim(
@@ -184,7 +187,7 @@ FIT = (
     ),
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
-    Part("gap_cautions", "caution"),
+    Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     propensities.FEW_EFFECTIVE,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.arguments import names_problems
@@ -161,10 +162,10 @@ def read_adam(
     if population is not None:
         refuse("read_adam", problems + flag_problems(adsl_name, subjects, population))
         subjects, left = _in_population(subjects, population)
-        problems += [f"{adsl_name} has no subject with {population} = Y"] * subjects.empty
+        problems += [f"{adsl_name} has no subject with {population} = Y"] if subjects.empty else []
         readings += left
     outcomes = chosen_records(outcomes, {"PARAMCD": parameter, **(records or {})})
-    refuse("read_adam", problems + [f"{analysis_name} has no such records"] * outcomes.empty)
+    refuse("read_adam", problems + ([f"{analysis_name} has no such records"] if outcomes.empty else []))
     subjects, places, moved = _in_order(subjects, adsl_name, keys)
     source = f"the log of {adsl_name} and {analysis_name}" if path or other else "the log"
     check_subjects(source, subjects, outcomes, places, chosen)
@@ -210,8 +211,10 @@ def _in_population(subjects: pd.DataFrame, population: str) -> tuple[pd.DataFram
     """Subjects whose flag is Y, and how many others there are."""
     chosen = chosen_records(subjects, {population: "Y"})
     left, everyone = len(subjects) - len(chosen), len(subjects)
-    told = f"{left:,} of {everyone:,} subjects, who are not in the population {population}, were left out"
-    return chosen, [Reading("dropped", told)] if left else []
+    if not left:
+        return chosen, []
+    told = claims.OUTSIDE_POPULATION(left=left, everyone=everyone, population=population)
+    return chosen, [Reading("dropped", told)]
 
 
 def _in_order(
@@ -221,7 +224,7 @@ def _in_order(
     places, problems = order_values(name, subjects, keys)
     refuse("read_adam", problems)
     places = places.sort_values(keys, kind="stable")
-    told = [Reading("order", f"subjects were put in the order of {', '.join(keys)}")]
+    told = [Reading("order", claims.SUBJECTS_SORTED(keys=", ".join(keys)))]
     ordered = bool(places.index.is_monotonic_increasing)
     return subjects.loc[places.index].reset_index(drop=True), places, [] if ordered else told
 

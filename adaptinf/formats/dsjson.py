@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.arguments import names_problems
@@ -121,16 +122,14 @@ def _readings(events: Events, log: AdaptiveLog) -> list[Reading]:
     """What was dropped, and which features are no contexts of the log."""
     readings = []
     if events.skipped:
-        count = f"{events.skipped:,} of {events.skipped + log.n_rounds:,} events"
-        readings.append(Reading("dropped", f"{count} were dropped, as they say _skipLearn"))
+        skipped = claims.SKIPPED(skipped=events.skipped, events=events.skipped + log.n_rounds)
+        readings.append(Reading("dropped", skipped))
     if rate := events.listed[0].get("pdrop", 0.0):
-        told = f"the client left out events with probability {rate:g} (pdrop), which says nothing of outcomes"
-        readings.append(Reading("caution", told))
+        readings.append(Reading("caution", claims.THROTTLED(rate=rate)))
     found = dict.fromkeys(name for event in events.listed for name, _ in shared_features(event["c"]))
     left = [name for name in found if name not in log.context]
     if left:
-        told = f"shared features that are no contexts of the log: {_listed(left)}"
-        readings.append(Reading("left out", told))
+        readings.append(Reading("left out", claims.NO_CONTEXTS(names=_listed(left))))
     return readings
 
 

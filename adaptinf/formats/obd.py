@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
@@ -99,10 +100,10 @@ def read_open_bandit(
         impressions = impressions[impressions["position"] == position]
         if impressions.empty:
             raise ParameterError("read_open_bandit", [f"no impression of {path} is at position {position!r}"])
-        others = f"{total - len(impressions):,} of {total:,} impressions at positions other than {position!r}"
-        readings.append(Reading("dropped", f"{others} were left out"))
+        others = {"others": total - len(impressions), "total": total, "position": position}
+        readings.append(Reading("dropped", claims.OTHER_POSITIONS(**others)))
     if not impressions["timestamp"].is_monotonic_increasing:
-        readings.append(Reading("order", "impressions were put in the order of timestamp"))
+        readings.append(Reading("order", claims.IMPRESSIONS_SORTED()))
     impressions = impressions.sort_values("timestamp", kind="stable")
     rows = impressions.index.to_numpy()
     policy = place.resolve().parent.name

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.claims import Claim, Said, first
+from adaptinf.claims.logs import coverage as claims
 from adaptinf.log.collected import BLANKED, PLANNED
 from adaptinf.log.traits import Outputs
 
@@ -17,16 +18,8 @@ if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
     from adaptinf.log.public import PublicLog
 
-_NEVER: Mapping[str, str] = {
-    "unit_id": "who took part is no output",
-    "reward": "rewards are what is protected",
-    "received": "what a participant took is no output",
-    "observation": "which rewards are observed is no output",
-    "outcome_round": "times are no outputs",
-    "batch": "batches are not stated to follow from the calendar or from outputs",
-    "randomised": "it shows the design's coins",
-}
-_OWN_ACTION = "the guarantee leaves out a participant's own action, which can name their context"
+_NEVER = ("unit_id", "reward", "received", "observation", "outcome_round", "batch", "randomised")
+"""Columns that no guarantee covers, whether the log has them or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +31,70 @@ class Part:
     reason: str
 
 
+class _Facts:
+    """What claims ask of the guarantee, of what the design states, and of one part by its name."""
+
+    always = True
+
+    def __init__(self, log: AdaptiveLog, name: str, declared: Collection[str] = ()) -> None:
+        assert log.guarantee is not None
+        self.log, self.guarantee, self.name, self._declared = log, log.guarantee, name, declared
+        self.outputs = stated_outputs(log) or Outputs()
+
+    @property
+    def anticipating(self) -> bool:
+        return self.guarantee.notion != "standard"
+
+    @property
+    def has_estimates(self) -> bool:
+        return self.log.propensity_status == "estimated"
+
+    @property
+    def outputs_by_context(self) -> bool:
+        return self.outputs.propensities == "by-context"
+
+    @property
+    def outputs_without_propensities(self) -> bool:
+        return self.outputs.propensities == "not covered"
+
+    @property
+    def counts_rounds(self) -> bool:
+        return np.array_equal(self.log.column("t"), np.arange(1, self.log.n_rounds + 1))
+
+    @property
+    def phase_by_calendar(self) -> bool:
+        return self.outputs.phase == "calendar"
+
+    @property
+    def phase_by_outputs(self) -> bool:
+        return self.outputs.phase == "outputs" and not self.anticipating
+
+    @property
+    def protects_contexts(self) -> dict[str, str]:
+        return {} if self.guarantee.unit == "reward" else {"unit": self.guarantee.unit}
+
+    @property
+    def context_is_public(self) -> bool:
+        return self.name in self._declared
+
+    @property
+    def length_by_releases(self) -> bool:
+        return self.outputs.length != "declared"
+
+    @property
+    def ended_early(self) -> bool:
+        return self.log.design is not None and PLANNED in self.log.design.parameters
+
+    @property
+    def recommends_by_releases(self) -> bool:
+        return bool(self.outputs.recommended)
+
+
 def column_coverage(
     log: AdaptiveLog, names: Iterable[str], contexts: Collection[str] = ()
 ) -> tuple[Part, ...]:
     """Columns of a private log, by canonical names; contexts are those declared public."""
-    guarantee = log.guarantee
-    assert guarantee is not None
-    outputs = stated_outputs(log) or Outputs()
-    parts = []
-    for name in names:
-        if name in log.context:
-            parts.append(_context_part(name, guarantee, name in contexts))
-        elif name in log.outcomes:
-            parts.append(Part(name, False, "outcomes are what is protected, as rewards are"))
-        elif name == "propensity" or name.startswith("propensity_"):
-            parts.append(_propensity_part(name, guarantee, outputs, log.propensity_status))
-        elif name == "t":
-            parts.append(_round_part(log))
-        elif name == "action":
-            parts.append(action_part(name, guarantee))
-        elif name == "phase":
-            parts.append(_phase_part(guarantee, outputs))
-        else:
-            parts.append(Part(name, False, _NEVER[name]))
-    return tuple(parts)
+    return tuple(_part(_claims_of(log, name), _Facts(log, name, contexts)) for name in names)
 
 
 def public_columns(log: AdaptiveLog, contexts: Collection[str]) -> tuple[Part, ...]:
@@ -70,37 +103,17 @@ def public_columns(log: AdaptiveLog, contexts: Collection[str]) -> tuple[Part, .
     They follow from what was declared, and never from which columns the log happens to have: whether an
     outcome was late, or a participant erased, is no output.
     """
-    guarantee = log.guarantee
-    assert guarantee is not None
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
-    columns = column_coverage(log, ["t", "action", *declared, *_NEVER, *log.outcomes], contexts)
-    about = tuple(_context_part(name, guarantee, name in contexts) for name in context_names(log))
+    columns = column_coverage(log, ["action", *declared, *_NEVER, *log.outcomes], contexts)
+    about = tuple(_part(claims.CONTEXT, _Facts(log, name, contexts)) for name in context_names(log))
     by_round = any(part.name == "action" and part.covered for part in columns)
-    counted = (Part("t", True, "it counts the rounds"),) if by_round else ()
-    others = tuple(part for part in columns if part.name != "t")
-    return (*counted, *others, *about)
+    counted = (Part("t", True, claims.COUNTS_ROUNDS()),) if by_round else ()
+    return (*counted, *columns, *about)
 
 
 def field_coverage(log: AdaptiveLog) -> tuple[Part, ...]:
     """Everything of a private log that is no column."""
-    guarantee = log.guarantee
-    assert guarantee is not None
-    outputs = stated_outputs(log) or Outputs()
-    return (
-        Part("releases", True, "outputs, with the scales of their noise, which are declared"),
-        Part("design", True, "its name and parameters are declared beforehand"),
-        Part("arms", True, "declared beforehand"),
-        Part("guarantee", True, "declared beforehand"),
-        Part("noise", True, "declared beforehand"),
-        _length_part(log, outputs),
-        action_part("pulls", guarantee),
-        _recommended_part(outputs),
-        Part("reward_range", False, "it may have been taken from the data"),
-        Part("adaptive_rounds", False, "it may count coins that are no outputs"),
-        Part("seeds, timestamps, delays", False, "they are no outputs"),
-        Part("counts of missing or clipped outcomes", False, "they are computed from rewards"),
-        Part("digests of the log", False, "guesses at the log can be checked against them"),
-    )
+    return tuple(_part(listed, _Facts(log, name)) for name, listed in claims.FIELDS.items())
 
 
 def context_names(log: AdaptiveLog) -> list[str]:
@@ -118,13 +131,10 @@ def stated_outputs(log: AdaptiveLog | PublicLog) -> Outputs | None:
 def not_covered(log: AdaptiveLog, names: Iterable[str]) -> dict[str, str]:
     """Columns of a private log outside its guarantee, with the reason; empty where it promises none."""
     if log.guarantee is None:
-        return (
-            dict.fromkeys(names, f"nothing is promised: {'; '.join(log.unpromised)}")
-            if log.unpromised
-            else {}
-        )
+        why = log.unpromised
+        return dict.fromkeys(names, claims.UNPROMISED(reasons="; ".join(why))) if why else {}
     if math.isinf(log.guarantee.epsilon):
-        return dict.fromkeys(names, "the guarantee is infinite")
+        return dict.fromkeys(names, claims.INFINITE())
     return {part.name: part.reason for part in column_coverage(log, names) if not part.covered}
 
 
@@ -134,57 +144,19 @@ def noise_told(noise: str | None) -> str:
     return told.get(noise or "", "")
 
 
-def action_part(name: str, guarantee: PrivacyGuarantee) -> Part:
-    """Actions, and what is counted from them."""
-    if guarantee.notion == "standard":
-        return Part(name, True, "actions are outputs, protected jointly with the releases")
-    return Part(name, False, _OWN_ACTION)
+def _claims_of(log: AdaptiveLog, name: str) -> Sequence[Claim]:
+    """What can be said of a column."""
+    if name in log.context:
+        return claims.CONTEXT
+    if name in log.outcomes:
+        return claims.OUTCOME
+    if name == "propensity" or name.startswith("propensity_"):
+        return claims.PROPENSITY
+    return claims.COLUMNS[name]
 
 
-def _length_part(log: AdaptiveLog, outputs: Outputs) -> Part:
-    if outputs.length != "declared":
-        return Part("n_rounds", True, "decided by releases")
-    if log.design is not None and PLANNED in log.design.parameters:
-        reason = "how many had come when the log was made, at a moment that nobody chose by outcomes"
-        return Part("n_rounds", True, reason)
-    return Part("n_rounds", True, "declared beforehand")
-
-
-def _round_part(log: AdaptiveLog) -> Part:
-    if np.array_equal(log.column("t"), np.arange(1, log.n_rounds + 1)):
-        return Part("t", True, "it counts the rounds")
-    return Part("t", False, "times and numbers of rounds that a user gave are no outputs")
-
-
-def _propensity_part(name: str, guarantee: PrivacyGuarantee, outputs: Outputs, status: str) -> Part:
-    if status == "estimated":
-        return Part(name, False, "estimated from the data: they are no numbers of the design")
-    if outputs.propensities == "by-context":
-        return Part(name, False, "a round's can name its context; those of each context follow from releases")
-    if outputs.propensities == "not covered":
-        return Part(name, False, "the design does not state that they follow from actions and releases")
-    if guarantee.notion != "standard":
-        return Part(name, False, _OWN_ACTION)
-    return Part(name, True, "computed from actions, proposals and releases, which are outputs")
-
-
-def _phase_part(guarantee: PrivacyGuarantee, outputs: Outputs) -> Part:
-    if outputs.phase == "calendar":
-        return Part("phase", True, "it follows from the calendar")
-    if outputs.phase == "outputs" and guarantee.notion == "standard":
-        return Part("phase", True, "it follows from actions and releases")
-    return Part("phase", False, "it is not stated to follow from outputs alone")
-
-
-def _context_part(name: str, guarantee: PrivacyGuarantee, declared: bool) -> Part:
-    if guarantee.unit != "reward":
-        return Part(name, False, f"the guarantee is per {guarantee.unit}: contexts are what it protects")
-    if declared:
-        return Part(name, True, "declared public")
-    return Part(name, False, "it was not declared public")
-
-
-def _recommended_part(outputs: Outputs) -> Part:
-    if outputs.recommended:
-        return Part("recommended", True, "computed from releases")
-    return Part("recommended", False, "the design does not state that it is computed from releases")
+def _part(listed: Sequence[Claim], facts: _Facts) -> Part:
+    """The first claim that is so: a reason why the part is covered, or what it would need."""
+    told = first(listed, facts)
+    assert isinstance(told, Said)
+    return Part(facts.name, told.claim.kind == "reason", told)

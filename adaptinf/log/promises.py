@@ -10,6 +10,7 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.claims.logs import promises as claims
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.collected import UNPROMISED
 from adaptinf.log.traits import DesignTraits
@@ -74,8 +75,9 @@ class Promises:
     @property
     def adaptive_told(self) -> str:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
-        did = "reacted" if self.adaptive else "did not react"
-        return "" if self.adaptive is None else f"; assignment {did} to outcomes, as stated"
+        if self.adaptive is None:
+            return ""
+        return f"; {claims.ADAPTIVE(reacted='reacted' if self.adaptive else 'did not react')}"
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:
@@ -110,7 +112,7 @@ class Promises:
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
         lines = [f"  no promise: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
-            lines.append(f"  with all rounds of a unit: {person}")
+            lines.append(f"  {claims.PERSON(guarantee=person)}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]
         return tuple(lines)
 
@@ -130,12 +132,8 @@ class Promises:
         most = most_rounds(self.units)
         if most == 1:
             return None
-        reason = (
-            f"{most} is the most rounds that a unit of this log has, a fact about the data; rounds_per_unit= "
-            "declares a cap that is fixed beforehand"
-        )
         grouped = guarantee.group(math.ceil(most / guarantee.rounds))
-        return replace(grouped, reasons=(*grouped.reasons, reason))
+        return replace(grouped, reasons=(*grouped.reasons, claims.MOST_ROUNDS(most=most)))
 
 
 def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee, ...]:

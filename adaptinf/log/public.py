@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import said
+from adaptinf.claims.logs import public_part as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
@@ -31,12 +33,6 @@ if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog
 
 _PARQUET_SUFFIXES = (".parquet", ".pq")
-_BACKENDS = {
-    "simulation": "simulation. It is NOT PRIVATE against whoever sees all digits of a release: the guarantee "
-    "is that of the mechanism, not of these numbers",
-    "release": "release, exact noise that is never seeded",
-    None: "not stated",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +90,7 @@ class PublicLog:
     def statement(self) -> str:
         """What is in it and why, and what is left out, in words."""
         lines = [
-            "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
-            f"Guarantee: {self.guarantee}{source_note(self.facts['guarantee_source'])}.",
-            f"{_READING[self.guarantee.notion]} {_UNITS[self.guarantee.unit]}",
-            *(f"  {reason}" for reason in self.guarantee.reasons),
-            f"Noise: {_BACKENDS[self.facts['noise']]}.",
-            f"It is per {self.guarantee.protects}: someone with m times as many rounds pays m times epsilon"
-            f"{', and more than m times delta' if self.guarantee.delta else ''}.",
-            "It takes the number of rounds, the arms, the groups of contexts and the design's parameters to "
-            "have been fixed before the first round.",
+            *said(claims.OPENING, _StatementFacts(self)),
             "In it:",
             *(f"  {name}: {reason}" for name, reason in self.covered.items()),
             "Left out:",
@@ -250,14 +238,58 @@ def _check_ending(path: Path, suffixes: Sequence[str]) -> None:
         raise ParameterError("PublicLog files", [problem])
 
 
-_READING = {
-    "standard": "It protects the joint law of everything in here.",
-    "anticipating": "It protects the joint law of everything but the participant's own action.",
-}
-_UNITS = {
-    "reward": "Contexts are taken to be public.",
-    "record": "A record is a participant's context and potential rewards.",
-}
+class _StatementFacts:
+    """What the statement's claims ask of a public part."""
+
+    always = True
+
+    def __init__(self, public: PublicLog) -> None:
+        self._guarantee, self._facts = public.guarantee, public.facts
+
+    @property
+    def guarantee(self) -> dict[str, str]:
+        return {"guarantee": str(self._guarantee), "source": source_note(self._facts["guarantee_source"])}
+
+    @property
+    def notion(self) -> str:
+        return " ".join(said(claims.NOTION, self))
+
+    @property
+    def standard(self) -> bool:
+        return self._guarantee.notion == "standard"
+
+    @property
+    def anticipating(self) -> bool:
+        return not self.standard
+
+    @property
+    def protects_rewards(self) -> bool:
+        return self._guarantee.unit == "reward"
+
+    @property
+    def protects_records(self) -> bool:
+        return not self.protects_rewards
+
+    @property
+    def guarantee_reasons(self) -> list[str]:
+        return [f"  {reason}" for reason in self._guarantee.reasons]
+
+    @property
+    def simulated_noise(self) -> bool:
+        return bool(self._facts["noise"] == "simulation")
+
+    @property
+    def exact_noise(self) -> bool:
+        return bool(self._facts["noise"] == "release")
+
+    @property
+    def unknown_noise(self) -> bool:
+        return self._facts["noise"] is None
+
+    @property
+    def price(self) -> dict[str, str]:
+        more = claims.MORE_DELTA() if self._guarantee.delta else ""
+        return {"unit": self._guarantee.protects, "delta": more}
 
 
 class Publishable:

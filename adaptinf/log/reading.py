@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.files import owners_alone
 from adaptinf.log.log import AdaptiveLog
@@ -118,7 +119,7 @@ def named_log(
         raise LogValidationError(error.problems, f"the log in {path}") from None
     kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"
     unused = [str(name) for name in frame.columns if name not in log.columns]
-    left = [Reading("left out", f"columns that nothing asked for: {', '.join(unused)}")] if unused else []
+    left = [Reading("left out", claims.UNUSED(names=", ".join(unused)))] if unused else []
     log.owner_only = owners_alone(path) is True
     return log.read_from(f"{kind} {path.name}", [*kept, *left])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.texts import visible_lines
 
 KINDS = ("order", "dates", "outcome", "labels", "dropped", "left out", "caution")
@@ -78,7 +79,7 @@ class LogReport:
 def reading_notes(readings: tuple[Reading, ...]) -> tuple[str, ...]:
     """One sentence for the notes of tables where a reader changed or dropped something; none else."""
     told = [reading.text for reading in readings if reading.kind not in _SILENT]
-    return (f"How the log was read (log.report): {'; '.join(told)}.",) if told else ()
+    return (claims.READ(readings="; ".join(told)),) if told else ()
 
 
 def encode_readings(source: str, readings: tuple[Reading, ...]) -> dict[str, Any]:

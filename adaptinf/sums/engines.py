@@ -299,7 +299,7 @@ def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], fo
         if each.sum():
             row, total = int(np.argmax(each > 0.0)), int(each.sum())
             where = f"such as in batch {counts[BATCH].iloc[row]} of arm {counts[ARM].iloc[row]}"
-            found.add(code, f"{message} in {total:,} row{'s' * (total > 1)}, {where}")
+            found.add(code, f"{message} in {total:,} {'row' if total == 1 else 'rows'}, {where}")
 
 
 def _read(

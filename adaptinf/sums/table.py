@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.logs import rows as claims
 from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
@@ -32,7 +33,7 @@ from adaptinf.sums.storage import StoredSums, read_stored, write_stored
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
-NEEDS_ROWS = "it needs rows, and these are sums by batch and arm"
+NEEDS_ROWS = claims.NEEDS_ROWS()
 """Why a method that reads rounds one by one refuses sums."""
 
 
@@ -389,7 +390,7 @@ class Sums(WithFurther, Grouped, Promises):
         groups = f"{', '.join(self.group_names)} ({', '.join(map(repr, self.groups[:8]))}"
         groups += ", ...)" if len(self.groups) > 8 else ")"
         lines = [
-            f"Sums: {self.n_rounds:,} rounds in {self.n_batches:,} batches, {self.n_arms} arms ({arms})",
+            claims.SUMS(rounds=self.n_rounds, batches=self.n_batches, arms=self.n_arms, labels=arms),
             f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",

@@ -92,7 +92,8 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None) -> Facts:
     if problems:
         raise LogValidationError(problems, str(source))
     if not facts.events:
-        raise ParameterError(SUBJECT, [f"{source} has no events" + " but those with _skipLearn" * (row > 0)])
+        problem = f"{source} has no events but those with _skipLearn" if row else f"{source} has no events"
+        raise ParameterError(SUBJECT, [problem])
     return facts
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adaptinf.claims.logs.rows import NO_ROUNDS
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.log.collected import IN_TIME_NAMES
 from adaptinf.log.coverage import stated_outputs
 from adaptinf.parameters import refuse
-
-NO_ROUNDS = "the public part of a log has releases alone, and no outcomes by round"
 
 
 def has_group_effects(log: AdaptiveLog | PublicLog) -> bool:
@@ -41,7 +40,7 @@ def refuse_rounds(subject: str, log: object, **given: Any) -> None:
     asked = [name for name, value in given.items() if value is not None]
     if isinstance(log, PublicLog) and (asked or not given):
         what = subject if not asked else f"{subject}({', '.join(f'{name}=' for name in asked)})"
-        raise InvalidForLog(what, NO_ROUNDS, answered_by(log))
+        raise InvalidForLog(what, NO_ROUNDS(), answered_by(log))
 
 
 def from_releases(subject: str, log: object, estimator: Any, **given: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_round
 from adaptinf.log.validation import arrays_of
@@ -35,11 +36,7 @@ def marked_log(
     keep = round_mask(subject, log, rounds)
     if keep is None:
         return log, None, ()
-    note = (
-        f"Rounds: {int(keep.sum())} of {log.n_rounds}, marked by rounds=: that no reward decided which is an "
-        "assumption, and the results are of these rounds."
-    )
-    return log_of_rounds(log, keep), keep, (note,)
+    return log_of_rounds(log, keep), keep, (MARKED(kept=int(keep.sum()), rounds=log.n_rounds),)
 
 
 def round_mask(subject: str, log: AdaptiveLog, rounds: Any) -> BoolArray | None:

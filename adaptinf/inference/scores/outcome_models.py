@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import outcome_models as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.scores.batch_sums import batch_means
@@ -57,9 +58,12 @@ class Outcome:
     start: int = 0
     seen: SeenRounds | None = None
     """Rounds whose reward is observed and known, where some are not, or late."""
+    notes: tuple[str, ...] = ()
+    """On the rounds that have a weight, where rewards are missing or late."""
+    assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Further columns of sums on which rewards of earlier batches are regressed, with their penalty."""
+    """Columns on which a user asked to regress earlier rewards; from sums, with this penalty."""
     penalty: float = 1.0
 
 
@@ -73,15 +77,8 @@ class Covariates:
 
 RUNNING_MEAN = Outcome(
     "running-mean",
-    "Outcome model: the arm's mean over earlier rounds, before its first one the mean of all arms; the first "
-    "round has no weight.",
+    claims.RUNNING_MEAN(),
     1,
-)
-
-
-BATCH_NOTE = (
-    "Outcome model: the arm's mean over earlier batches, before its first reward that of all arms; in the "
-    "first batch the mean of its other rounds."
 )
 
 
@@ -98,7 +95,8 @@ def outcome_model(
     if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
         return _batch_mean(subject, log, codes)
     if isinstance(outcome, str) and not regression:
-        names = ", ".join(map(repr, (*OUTCOMES, *[BATCH_MEAN] * by_batch)))
+        known = (*OUTCOMES, BATCH_MEAN) if by_batch else OUTCOMES
+        names = ", ".join(map(repr, known))
         raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
     if regression:
         return _regression(subject, log, codes, ridge, covariates)
@@ -113,11 +111,7 @@ def outcome_model(
             "this round's context) only",
             ["outcome='running-mean'", "outcome='running-ridge'", "a model fitted on other data"],
         )
-    return Outcome(
-        values,
-        "Outcome model: predictions of your own. That row t was made without the rewards of round t and "
-        "later is an assumption that a log cannot show.",
-    )
+    return Outcome(values, claims.OWN())
 
 
 _ALLOWED = (
@@ -165,13 +159,10 @@ def running_regression(
     values = origin + running_ridge(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
     )
-    scaled = "" if covariates is None else " (in standard deviations from the mean of the rounds so far)"
-    by_then = "" if arrays.known is None else " that were known by then"
-    note = (
-        f"Outcome model: ridge regression of the arm's earlier rewards{by_then} on {', '.join(names)}"
-        f"{scaled}, penalty {penalty:g} (fixed in advance); the first round has no weight."
-    )
-    return Outcome(values, note, 1)
+    scaled = "" if covariates is None else claims.STANDARDISED()
+    by_then = "" if arrays.known is None else claims.KNOWN_BY_THEN()
+    note = claims.RIDGE(known=by_then, names=", ".join(names), scaled=scaled, penalty=penalty)
+    return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
 
 
 def checked_penalty(subject: str, ridge: object) -> float:
@@ -204,7 +195,7 @@ def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
             subject, [f"outcome={BATCH_MEAN!r} needs batches: the log has none (give batch=)"]
         )
     values, start = batch_means(arrays.action, arrays.reward, arrays.batch, codes, log.n_arms)
-    return Outcome(values, BATCH_NOTE, start)
+    return Outcome(values, claims.BATCH_MEAN(), start)
 
 
 def _lines(
@@ -219,16 +210,8 @@ def _lines(
     values = batch_lines(arrays.action, arrays.reward, arrays.batch, x, codes, log.n_arms, penalty)
     first = arrays.batch == 0
     values[first] = np.asarray(plain.values)[first]
-    return Outcome(values, lines_note(covariates.names, penalty), plain.start)
-
-
-def lines_note(names: Sequence[str], penalty: float) -> str:
-    """What predictions from earlier batches with covariates are, for the footer."""
-    return (
-        f"Outcome model: ridge regression of the arm's rewards in earlier batches on {', '.join(names)} (in "
-        f"standard deviations there), penalty {penalty:g} on slopes (fixed in advance), before its first "
-        "reward that of all arms; in the first batch the mean of its other rounds, without covariates."
-    )
+    note = claims.BATCH_RIDGE(names=", ".join(covariates.names), penalty=penalty)
+    return Outcome(values, note, plain.start, covariates=covariates.names)
 
 
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pandas as pd
 from pandas.api.types import is_string_dtype
 
+from adaptinf.claims.logs import readings as claims
+
 _SHOWN = 5
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 _CODE = re.compile(r"0\d+", re.ASCII)
@@ -86,7 +88,7 @@ def as_written(
     wanted = dict.fromkeys(labels, "label") | dict.fromkeys(context, "context")
     wanted |= dict.fromkeys(text, "text")
     typed = {name: wanted[name] for name in _not_text(frame, wanted)}
-    kept, told = {}, []
+    kept, told = {}, list[str]()
     for name, column in _texts(path, frame, typed).items():
         spelt = column.dropna().str.strip().unique().tolist()
         codes = [each for each in spelt if _CODE.fullmatch(each)]
@@ -98,7 +100,7 @@ def as_written(
         if chosen:
             kept[name] = column.str.strip()  # as blanks around numbers do not count
             if typed[name] != "text":
-                told.append(f"column {name!r} is text as written, such as {chosen[0]!r:.40}")
+                told.append(claims.AS_WRITTEN(name=name, example=chosen[0]))
     return frame.assign(**kept) if kept else frame, told
 
 

@@ -72,10 +72,10 @@ def read_public(table: pa.Table, metadata: Mapping[bytes, bytes]) -> StoredPubli
     problem = ""
     if version != VERSION:
         problem = f"is a public part of version {version!r:.20}, this adaptinf reads {VERSION}"
-    elif missing := [name for name in _FIELDS if name not in told] or [TABLES.decode()] * (
-        TABLES not in metadata
-    ):
+    elif missing := [name for name in _FIELDS if name not in told]:
         problem = f"is a public part without {' and '.join(missing)}; {OTHERWISE}"
+    elif TABLES not in metadata:
+        problem = f"is a public part without {TABLES.decode()}; {OTHERWISE}"
     refuse("file", [problem] if problem else [])
     tables = json.loads(inflated(metadata[TABLES]))
     said = {name: value for name, value in told.items() if name != "digest"}

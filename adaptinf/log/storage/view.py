@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.log.promises import Promises
 from adaptinf.log.report import LogReport, Reading, reading_notes
@@ -61,19 +62,13 @@ class LogColumns(Promises):
     @property
     def reading_notes(self) -> tuple[str, ...]:
         """What a reader put in order, converted or dropped, and what is known of arms and outcomes."""
-        arrays, notes = self.arrays, []
+        arrays, notes = self.arrays, list(reading_notes(self._readings))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))
-            notes.append(
-                f"By assignment: arms are those assigned, and {count:,} of {self.n_rounds:,} rounds received "
-                "another one."
-            )
+            notes.append(claims.BY_ASSIGNMENT(count=count, rounds=self.n_rounds))
         if late := self._late:
-            notes.append(
-                f"{late:,} outcomes became known only after a later choice. That propensities used only what "
-                "was known by then is the design's own statement; a log cannot show it."
-            )
-        return (*reading_notes(self._readings), *notes)
+            notes.append(claims.LATE(late=late))
+        return tuple(notes)
 
     @property
     def _late(self) -> int:
@@ -89,14 +84,14 @@ class LogColumns(Promises):
         arrays, lines = self.arrays, []
         if arrays.observed is not None:
             count = int(np.count_nonzero(~arrays.observed))
-            known = " with known probabilities of observation" if arrays.observation is not None else ""
-            lines.append(f"  rewards: {count:,} missing, taken as {self.missing!r}{known}")
+            known = "" if arrays.observation is None else claims.KNOWN_OBSERVATION()
+            lines.append(claims.SHOWN_MISSING(count=count, meaning=self.missing, known=known))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))
-            lines.append(f"  received: another arm than the assigned one in {count:,} rounds")
+            lines.append(claims.SHOWN_RECEIVED(count=count))
         if arrays.known is not None:
-            lines.append(f"  outcomes: {self._late:,} became known after a later choice")
-        return tuple(lines)
+            lines.append(claims.SHOWN_LATE(late=self._late))
+        return tuple(f"  {line}" for line in lines)
 
     def _rounds_by_arm(self) -> IntArray:
         return np.bincount(self.arrays.action, minlength=self.n_arms)

@@ -115,7 +115,8 @@ def filled_from_batches(
     for reason, batches in reasons.items():
         if batches.any():
             places = np.flatnonzero(batches)
-            shown = ", ".join(map(str, places[:_SHOWN].tolist())) + ", ..." * (len(places) > _SHOWN)
+            first = places[:_SHOWN].tolist()
+            shown = ", ".join(map(str, first if len(places) <= _SHOWN else [*first, "..."]))
             told = f"in {len(places)} batches ({shown}, counted from 0)"
             found.add("unfilled-propensities", f"propensities={FROM_BATCHES!r}: {told} {reason}")
     if any(batches.any() for batches in reasons.values()):

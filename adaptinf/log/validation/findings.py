@@ -59,4 +59,4 @@ class _Counted(Findings):
         """Add a problem with the number of rows that it is of."""
         if offending.any():
             total = int(self._counts[offending].sum())
-            self.add(code, f"{message} in {total:,} row{'s' * (total > 1)}")
+            self.add(code, f"{message} in {total:,} {'row' if total == 1 else 'rows'}")

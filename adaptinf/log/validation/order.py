@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.log.validation.columns import Column, Label, as_float, read_labels
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.times import ISO_EXAMPLES, Dates, looks_dated, months_alone, read_dates
@@ -58,7 +59,7 @@ def date_column(
             if column.missing.all()
             else f", {_day(dates.column.values, 0)} to {_day(dates.column.values, -1)}"
         )
-        found.tell("dates", f"{what} was {dates.told}{span}")
+        found.tell("dates", claims.DATES(column=what, how=dates.told, span=span))
     return dates.column
 
 
@@ -135,12 +136,9 @@ def row_order(
     moved = int((order != np.arange(len(order))).sum())
     if not moved:
         return None
-    newest = " (it was stored newest first)" if bool(np.all(keys[1:] <= keys[:-1])) else ""
-    found.tell(
-        "order",
-        f"rows were put in the order of {role} column {names[role]!r}{newest}: {moved:,} of {len(order):,} "
-        "moved, rows of one value stay as they stood",
-    )
+    newest = claims.NEWEST_FIRST() if bool(np.all(keys[1:] <= keys[:-1])) else ""
+    values = {"role": role, "name": names[role], "newest": newest, "moved": moved, "rows": len(order)}
+    found.tell("order", claims.SORTED(**values))
     return order
 
 
@@ -158,12 +156,8 @@ def tell_numbered(what: str, labels: Sequence[Label], found: Findings) -> None:
     numbers = [tuple(map(int, _DIGITS.findall(str(label)[:100]))) for label in labels]
     same = len({_DIGITS.sub("#", str(label)) for label in labels}) == 1
     if same and numbers[0] and all(later < earlier for earlier, later in itertools.pairwise(numbers)):
-        found.tell(
-            "caution",
-            f"{what} holds labels whose numbers go down, {labels[0]!r:.40} first and {labels[-1]!r:.40} "
-            "last, and rows are taken in the order in which they stand: if the file was stored newest "
-            "first, turn it",
-        )
+        told = claims.NUMBERS_GO_DOWN(column=what, first=labels[0], last=labels[-1])
+        found.tell("caution", told)
 
 
 def _dates(column: Column, date_format: str | None) -> Dates:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.log.validation.columns import Column, Label, Labels, plain_label, read_labels
 from adaptinf.log.validation.findings import Findings
 
@@ -40,7 +41,8 @@ def numbered_outcomes(column: Column, name: object, success: object, found: Find
         f"{label!r:.40} counts as {number:g}" for label, number in zip(labels.values, numbers, strict=True)
     ]
     if told:
-        found.tell("outcome", f"in {what}, {', '.join(told[:_SHOWN])}{', ...' if len(told) > _SHOWN else ''}")
+        shown = told if len(told) <= _SHOWN else [*told[:_SHOWN], "..."]
+        found.tell("outcome", claims.COUNTED_AS(column=what, labels=", ".join(shown)))
     values = np.array([*numbers, np.nan])[labels.codes]
     return Column(values, column.missing, column.dtype)
 

@@ -231,7 +231,9 @@ def joined_products(
 def denominator_problems(name: str, values: FloatArray) -> list[str]:
     """What is wrong with numbers by round that a ratio is to be divided by; values (T,)."""
     kinds = _unusable(values) | {"negative": values < 0.0}
-    return _amiss(name, kinds) or [f"{name} is 0 in every round"] * (not values.any())
+    if problems := _amiss(name, kinds):
+        return problems
+    return [] if values.any() else [f"{name} is 0 in every round"]
 
 
 def covariate_problems(name: str, values: FloatArray) -> list[str]:

@@ -26,7 +26,8 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
         cubes = given[f"{role}_sum_cubes"]
         if given[role] is None:
             stray = [f"{role}{part}=" for part in _PARTS if names[part] is not None]
-            stray += [f"{role}_sum_cubes="] * bool(cubes)
+            if cubes:
+                stray.append(f"{role}_sum_cubes=")
             if stray:
                 found.add("bad-column-name", f"{', '.join(stray)} without {role}=, the column of sums")
             continue

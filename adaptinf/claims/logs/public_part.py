@@ -1,0 +1,49 @@
+"""What is said of the public part of a log: its statement, and why there is none."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim, Part
+
+OPENING = (
+    Claim(
+        "always",
+        "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
+        "note",
+    ),
+    Claim("guarantee", "Guarantee: {guarantee}{source}.", "note"),
+    Part("notion", "note"),
+    Part("guarantee_reasons", "note"),
+    Claim(
+        "simulated_noise",
+        "Noise: simulation. It is NOT PRIVATE against whoever sees all digits of a release: the guarantee "
+        "is that of the mechanism, not of these numbers.",
+        "caution",
+    ),
+    Claim("exact_noise", "Noise: release, exact noise that is never seeded.", "note"),
+    Claim("unknown_noise", "Noise: not stated.", "note"),
+    Claim(
+        "price",
+        "It is per {unit}: someone with m times as many rounds pays m times epsilon{delta}.",
+        "note",
+    ),
+    Claim(
+        "always",
+        "It takes the number of rounds, the arms, the groups of contexts and the design's parameters to "
+        "have been fixed before the first round.",
+        "assumes",
+    ),
+)
+"""Before the lists of what is in it and what is left out."""
+
+NOTION = (
+    Claim("standard", "It protects the joint law of everything in here.", "note"),
+    Claim(
+        "anticipating",
+        "It protects the joint law of everything but the participant's own action.",
+        "note",
+    ),
+    Claim("protects_rewards", "Contexts are taken to be public.", "assumes"),
+    Claim("protects_records", "A record is a participant's context and potential rewards.", "note"),
+)
+"""What a guarantee covers, in one line."""
+MORE_DELTA = Claim("price", ", and more than m times delta", "note")

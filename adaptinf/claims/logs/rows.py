@@ -1,0 +1,20 @@
+"""What is said where there are no rows to read, or some of them alone."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+NEEDS_ROWS = Claim("sums.Sums", "it needs rows, and these are sums by batch and arm", "needs")
+"""Why a method that reads rounds one by one refuses sums."""
+NO_ROUNDS = Claim(
+    "inference.inputs.published.refuse_rounds",
+    "the public part of a log has releases alone, and no outcomes by round",
+    "needs",
+)
+MARKED = Claim(
+    "inference.inputs.rounds.marked_log",
+    "Rounds: {kept} of {rounds}, marked by rounds=: that no reward decided which is an assumption, and the "
+    "results are of these rounds.",
+    "assumes",
+)
+SUMS = Claim("sums.Sums", "Sums: {rounds:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
