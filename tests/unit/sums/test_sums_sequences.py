@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import betaln, lambertw
 
 import adaptinf as ai
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.errors import InvalidForLog, ParameterError
 
 ALPHA, T_OPT, START = 0.05, 1000, 100
@@ -196,7 +197,7 @@ def test_merging_keeps_the_sequence():
 
 def test_refusals_name_what_runs():
     sums = ai.Sums.of_log(_log(8))
-    with pytest.raises(InvalidForLog, match=r"betting sequence .* needs rows.*method='asymptotic'"):
+    with pytest.raises(InvalidForLog, match=rf"betting sequence .* {NEEDS_ROWS()}.*method='asymptotic'"):
         ai.ConfidenceSequence(sums).fit("betting")
     with pytest.raises(InvalidForLog, match="bounds of its scores are not among the sums"):
         ai.ConfidenceSequence(sums).fit("normal-mixture", estimator="ipw")
