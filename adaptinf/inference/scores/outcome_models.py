@@ -157,7 +157,7 @@ def running_regression(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
     )
     scaled = "" if covariates is None else claims.STANDARDISED()
-    by_then = "" if arrays.known is None else claims.KNOWN_BY_THEN()
+    by_then = "" if arrays.known is None else " known by then"
     note = claims.RIDGE(known=by_then, names=", ".join(names), scaled=scaled, penalty=penalty)
     return Outcome(values, note, 1)
 

@@ -197,7 +197,7 @@ def test_pickles_and_copies() -> None:
 
 def test_printed() -> None:
     told = repr(full_log())
-    assert claims.SHOWN_MISSING(count=2, meaning="drop", known=claims.KNOWN_OBSERVATION()) in told
+    assert claims.SHOWN_MISSING(count=2, meaning="drop", known=", observation probabilities known") in told
     assert claims.SHOWN_RECEIVED(count=1) in told
     assert claims.SHOWN_LATE(late=2) in told
 

@@ -165,7 +165,7 @@ class TestBatches:
         assert log.arrays.batch.tolist() == [0, 1, 1]
         assert log.arrays.reward.tolist() == [2.0, 0.0, 1.0]
         assert log.arrays.action.tolist() == [0, 0, 1]
-        newest = claims.NEWEST_FIRST()
+        newest = " (stored newest first)"
         values = {"role": "batch", "name": "day", "newest": newest, "moved": 3, "rows": 3}
         assert readings(log, "order") == [claims.SORTED(**values)]
         assert frame["y"].tolist() == [0.0, 1.0, 2.0]
