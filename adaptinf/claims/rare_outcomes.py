@@ -11,7 +11,7 @@ CORRECTED = Claim(
     "note",
 )
 SKEWNESS_UNKNOWN = Claim(
-    "inference.arms.circumstances.from_sums.cautions",
+    "skewness_unknown",
     "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
     "(nonzero=): with skewed rewards or rare outcomes intervals are too short",
     "caution",
@@ -38,5 +38,23 @@ SKEWED_UNCORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
     "{terms}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
     "may be too short, as they allow for no skewness",
+    "caution",
+)
+FEW_EVENTS = Claim(
+    "inference.arms.circumstances.laws.shape_cautions",
+    "{arms}: the effective sample size is worth fewer than {fewest} outcomes other than the commonest: "
+    "intervals may be far too short",
+    "caution",
+)
+UNVARYING = Claim(
+    "inference.arms.circumstances.laws.unvarying",
+    "{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
+    "sample means)",
+    "caution",
+)
+UNVARYING_COUNTS = Claim(
+    "inference.arms.circumstances.laws.unvarying",
+    "{arm}: its rewards do not vary: differences from it have no standard error, and their interval is by "
+    "counts",
     "caution",
 )

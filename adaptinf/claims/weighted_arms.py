@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import propensities
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.data.covariates import UNMOVED
 
 NEEDS = (
-    Claim(
-        "lacks_propensities",
-        "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-        "needs",
-    ),
+    propensities.NEEDED,
     Part("profile.contradicted_draws", "needs"),
-    Part("rounds_refusal", "needs"),
+    Part("availability_refusal", "needs"),
 )
 """Of inverse propensities, whatever the weights."""
 
 WEIGHTS_NEED = (
     Claim("lacks_decay", "its weights need decay=, which the design does not state", "needs"),
-    Claim(
-        "lacks_every_propensity",
-        "they need every arm's propensity at every round, and the log has the chosen arm's alone",
-        "needs",
-    ),
+    propensities.EVERY_ONE_NEEDED,
     Part("sums_refusal", "needs"),
     Claim(
         "ties_units",
@@ -78,11 +71,7 @@ ROW_CAUTIONS = (
         "90% at 1,000 rounds and 92% at 10,000",
         "caution",
     ),
-    Claim(
-        "unsettled",
-        "not normal in general when propensities move with the data; right where they settle",
-        "caution",
-    ),
+    propensities.UNSETTLED,
 )
 """Of a row of `recommend`, where no estimate is known yet."""
 
@@ -113,15 +102,18 @@ ASSUMES = (
         "assumes",
         check="inference.diagnostics.arms",
     ),
-    Claim("contexts_unused", "propensities do not depend on contexts", "assumes"),
-    Claim("contexts_untold", "the choice of arms used no contexts, as the log has none", "assumes"),
+    contexts.UNUSED,
+    contexts.UNTOLD,
 )
 
 FIT = (
     *ASSUMES,
-    Part("gap_notes", "note"),
+    Part("availability_assumes", "assumes"),
+    Part("outcome_assumes", "assumes"),
+    UNMOVED,
+    Part("availability_notes", "note"),
     Part("unit_notes", "note"),
-    Part("outcome_note", "note"),
+    Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     Claim(
         "chosen_alone",
@@ -170,8 +162,7 @@ FIT = (
     ),
     Claim(
         "lagged",
-        "Sqrt weights, each arm's own, by the propensities of the round before, as contexts may have moved "
-        "its own (context_free=True says that they had no part).",
+        "Sqrt weights, each arm's own, by {by}.",
         "note",
     ),
     Claim(
@@ -187,12 +178,7 @@ FIT = (
         "tells equal arms apart (stationary=True says that there is none)",
         "caution",
     ),
-    Claim(
-        "own_weights_of_pair_unstated",
-        "each arm has {weights} weights of its own, which assume that means stay: a drift that both arms "
-        "share biases the difference (stationary=True says that there is none)",
-        "caution",
-    ),
+    stationarity.OWN_WEIGHTS,
     Claim(
         "difference_moves",
         "the difference moves over the period (slope in time, p = {p:.2g}): this is its mean with the "
@@ -201,14 +187,10 @@ FIT = (
     ),
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
-    Part("gap_cautions", "caution"),
+    Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
-    Claim(
-        "few_effective",
-        "{arm}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",
-        "caution",
-    ),
+    propensities.FEW_EFFECTIVE,
     Claim(
         "tiny_propensities",
         "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.stationarity import SHARES_MOVED
+from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.arms.circumstances import from_sums
@@ -18,9 +20,8 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
-from adaptinf.inference.validity.assignment import MOVED, SHARES_MOVED
+from adaptinf.inference.validity.assignment import MOVED
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.units import NOT_BY_UNIT
 from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _plain(question: Question) -> Verdict:
         return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
-        warning = SHARES_MOVED if profile.shares_move else ""
+        warning = SHARES_MOVED() if profile.shares_move else ""
         rank = 8.0 if _plainly_sampled(profile) else 15.0
         return _valid(rank, reason, f"arm means stay the same{mixed}", warning)
     if variation is not None:
@@ -97,7 +98,7 @@ def _exact(question: Question) -> Verdict:
         return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
     rank = 9.0 if _plainly_sampled(profile) else 16.0
     assumes = f"one success rate an arm{profile.mixing_assumption}"
-    warning = SHARES_MOVED if profile.shares_move else ""
+    warning = SHARES_MOVED() if profile.shares_move else ""
     return Verdict(
         name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", (assumes,), warning
     )
@@ -228,18 +229,18 @@ def _cautions(question: Question, fit: ArmFit) -> list[str]:
     # Arms that nothing moved are taken as plainly sampled on the word of propensities that never change.
     wrong = profile.propensity_cautions if profile.constant_propensities else ()
     moved = not profile.adaptive and profile.shares_move
-    found = [NOT_BY_UNIT] * profile.repeated_units + [_moved(profile)] * moved
+    found = [NOT_BY_UNIT()] * profile.repeated_units + [_moved(profile)] * moved
     return [*found, *wrong, *unseen, *profile.share_cautions]
 
 
 def _moved(profile: LogProfile) -> str:
     """That shares of rounds moved, and what holds all the same."""
     if profile.knows_propensities and not profile.estimated:
-        return f"{SHARES_MOVED} (aipw, by the propensities, does without that)"
+        return f"{SHARES_MOVED()} (aipw, by the propensities, does without that)"
     way = "give batch=, stretches in which they stay, to compare arms within these"
     if profile.batched and not profile.shares_move_in_batches:
         way = "Contrast compares arms within batches by estimator='batched'"
-    return f"{SHARES_MOVED} (p < {MOVED:g}; {way})"
+    return f"{SHARES_MOVED()} (p < {MOVED:g}; {way})"
 
 
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from adaptinf.claims import max_information as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.domain import (
@@ -291,11 +292,12 @@ class Correction:
             chosen_from=(self.chosen_from, CHOSEN_FROM),
             unit=(self.unit, COUNTED_UNIT),
         )
-        reason = guarantee_refusal(self.guarantee)
-        if not reason and self.epsilon < self.guarantee.epsilon:
-            reason = f"epsilon = {self.epsilon:g} is below the guarantee's {self.guarantee.epsilon:g}"
-        if reason:
+        least = self.guarantee.epsilon
+        if reason := guarantee_refusal(self.guarantee):
             raise ParameterError("Correction", [reason])
+        if self.epsilon < least:
+            problem = f"epsilon = {self.epsilon:g} is below the guarantee's {least:g}"
+            raise ParameterError("Correction", [problem])
         object.__setattr__(self, "n", int(self.n))
 
     def bits(self, beta: float) -> float:
@@ -323,38 +325,29 @@ class Correction:
         level = self.level(log_of_level("Correction.describe", alpha))
         setting = f"epsilon = {self.epsilon:g}, n = {self.n}{' persons' if self.unit == 'person' else ''}"
         if self.bound == "moment":
-            head = f"moment bound ({setting}, alpha = {alpha:g})"
+            bound = claims.MOMENTS(setting=setting, alpha=alpha)
         else:
             beta = self.beta(alpha)
             shown = "0" if beta == 0.0 else f"{beta:.1e}"
-            head = (
-                f"max-information {self.bits(beta):.1f} bits ({setting}, beta = {shown} at alpha = {alpha:g})"
-            )
+            bound = claims.BITS(bits=self.bits(beta), setting=setting, beta=shown, alpha=alpha)
         if self.vacuous(alpha):
-            return f"{head}: no correction possible at this epsilon and n"
-        return f"{head}: a p-value must be at most {_scientific(level)}"
+            return claims.IMPOSSIBLE(bound=bound)
+        return claims.REQUIRED(bound=bound, level=_scientific(level))
 
     @property
     def coverage(self) -> str:
-        """One sentence: which choices of a test it covers."""
-        if self.chosen_from == "releases":
-            return "It covers tests chosen from actions, contexts and releases, not from the rewards."
-        return (
-            "It covers tests chosen from actions and contexts. It does not cover tests whose terms, null or "
-            "centre were chosen from the releases: chosen_from='releases' does."
-        )
+        """Which choices of a test it covers."""
+        return claims.COVERS_RELEASES() if self.chosen_from == "releases" else claims.COVERS_ACTIONS()
 
 
 def guarantee_refusal(guarantee: PrivacyGuarantee) -> str:
     """Why a guarantee licenses no correction; empty where it does."""
     if guarantee.reward_level() is None:
-        return "the guarantee is anticipating: it does not cover the joint law of all actions"
+        return claims.ANTICIPATING()
     if math.isinf(guarantee.epsilon):
-        return "epsilon is infinite: the guarantee bounds no information"
+        return claims.INFINITE()
     if guarantee.delta > 0.0:
-        return (
-            f"delta = {guarantee.delta:g} is positive: the bound is for pure differential privacy (delta = 0)"
-        )
+        return claims.APPROXIMATE(delta=guarantee.delta)
     return ""
 
 

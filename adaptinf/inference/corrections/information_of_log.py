@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from adaptinf.claims import max_information as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import (
@@ -105,12 +106,12 @@ def correction_for(
 
 def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
     """Rows that are persons: f changes by the person's epsilon with one of them, whatever the design."""
-    reason = "the log does not say who took part"
-    if log.units is not None:
-        reason = why_not(log)
+    subject, ways = "a correction by person", ["AdaptiveLog(..., unit=)", "unit='round'"]
+    if log.units is None:
+        raise InvalidForLog(subject, "the log does not say who took part", ways)
     guarantee = log.person_reward_guarantee or log.reward_guarantee
-    if reason or guarantee is None or log.units is None:
-        raise InvalidForLog("a correction by person", reason, ["AdaptiveLog(..., unit=)", "unit='round'"])
+    if (reason := why_not(log)) or guarantee is None:
+        raise InvalidForLog(subject, reason, ways)
     persons = len(set(log.units.tolist()))
     return Correction(guarantee.epsilon, persons, guarantee, chosen_from=chosen_from, unit="person")
 
@@ -118,8 +119,5 @@ def _by_person(log: GuaranteedLog, chosen_from: ChosenFrom) -> Correction:
 def why_not(log: GuaranteedLog) -> str:
     """Why a log has no max-information correction; empty where it has one."""
     if log.reward_guarantee is None:
-        return (
-            "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); "
-            "pass reward_guarantee= if the design has one"
-        )
+        return claims.NOT_STATED()
     return guarantee_refusal(log.reward_guarantee)

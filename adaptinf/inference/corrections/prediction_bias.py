@@ -146,8 +146,8 @@ def linear_bias_bound(
     outside = (means < -_ROUNDING) | (means > 1.0 + _ROUNDING)
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
-        message = f"x'theta must lie in [0, 1], got {means[first]:g} for context {first}"
-        raise ParameterError("linear_bias_bound", [message])
+        problem = f"x'theta must lie in [0, 1], got {means[first]:g} for context {first}"
+        raise ParameterError("linear_bias_bound", [problem])
     means = np.clip(means, 0.0, 1.0)
     down, up = reward_shift(epsilon, means)
     published = _expm1(epsilon)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import rare_outcomes
+from adaptinf.claims import propensities, rare_outcomes, stationarity, units
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -31,13 +31,10 @@ from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, UnitErrors, u
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
-from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
-from adaptinf.inference.validity.stationarity import STATED, own_weights_caution
+from adaptinf.inference.validity.methods import MethodRecord, refusal
+from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.units import (
-    BY_UNIT,
     FEW_UNITS,
-    NO_CARRY_OVER,
-    TIED,
     event_gaps,
     unit_cautions,
     unit_notes,
@@ -66,7 +63,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
     even = "inverse propensities, with one weight for both arms that keeps the variance even"
     own = "inverse propensities, with weights of each arm's own that keep the variance even"
     every = "inverse propensities over all rounds in which both arms could be chosen"
-    caution = UNSETTLED if question.profile.moves else ""
+    caution = propensities.UNSETTLED() if question.profile.moves else ""
     if not why and question.by_unit is not None:
         return _assess_by_unit(combined, sqrt, every, caution)
     return [
@@ -78,11 +75,12 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
 
 def _assess_by_unit(combined: str, sqrt: str, every: str, caution: str) -> list[Verdict]:
     """Uniform weights first, which do not tie units together."""
-    reason, assumes = f"{every}; {BY_UNIT}", f"{_OWN}; units are independent, and {NO_CARRY_OVER}"
+    independent = f"{units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}"
+    reason, assumes = f"{every}; {units.BY_UNIT()}", f"{_OWN}; {independent}"
     return [
         _verdict("uniform", 14.0, "", reason, assumes, caution),
-        _verdict("combined", 15.0, combined, reason, assumes, TIED),
-        _verdict("sqrt", 16.0, sqrt, reason, f"{assumes}; no drift", TIED),
+        _verdict("combined", 15.0, combined, reason, assumes, units.TIED()),
+        _verdict("sqrt", 16.0, sqrt, reason, f"{assumes}; no drift", units.TIED()),
     ]
 
 
@@ -136,7 +134,7 @@ def _fit(
         ),
         cautions=(
             *question.profile.propensity_cautions,
-            *([own_weights_caution(kind)] if kind == "sqrt" and not stationary else []),
+            *([stationarity.OWN_WEIGHTS(weights=kind)] if kind == "sqrt" and not stationary else []),
             *_unit_cautions(question, errors, kind),
             *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
             *rare.rare_cautions(question.terms, uncommon, skewness),

@@ -1,50 +1,16 @@
-"""Errors by unit of policy values, where units have several rounds, and what is said of them."""
+"""Errors by unit of policy values, where units have several rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from adaptinf.inference.policies.contrast_weights import differs
 from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions, deciding_sides
+from adaptinf.inference.policies.scores import PolicyFit, deciding_sides
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
-from adaptinf.inference.validity.units import (
-    BY_UNIT,
-    NO_CARRY_OVER,
-    OWN_PAST,
-    TIED,
-    event_gaps,
-    unit_cautions,
-    unit_notes,
-)
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
-
-NO_CONTEXTUAL = "units have several rounds, and errors by unit are for weights that contexts have no part in"
-"""Why contextual weights are refused."""
-
-
-def unit_verdicts(found: Sequence[Verdict], first: float, *, moves: bool) -> list[Verdict]:
-    """Verdicts for errors by unit: uniform weights first, which tie no units together."""
-    changed = []
-    for given in found:
-        verdict = given
-        uniform = verdict.arguments.get("weights") == "uniform"
-        rank = first - 0.5 if uniform else verdict.rank
-        if verdict.valid and verdict.arguments.get("contextual"):
-            verdict = replace(verdict, label="not valid", reason=NO_CONTEXTUAL, assumes=(), warning="")
-        if not verdict.valid:
-            changed.append(replace(verdict, rank=rank))
-            continue
-        assumes = (*verdict.assumes, f"units are independent, and {NO_CARRY_OVER}")
-        warning = TIED if moves and not uniform else verdict.warning
-        reason = f"{verdict.reason}; {BY_UNIT}"
-        changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))
-    return changed
-
 
 Support = tuple[IntArray, FloatArray, FloatArray]
 """Units, degrees of freedom, and units with events, (k,) each, of k estimates."""
@@ -89,25 +55,3 @@ def difference_support(
     least = [np.minimum(*pair) for pair in zip(*sides, strict=True)]
     units, freedom, events = (np.where(np.isfinite(least[0]), one, 0.0) for one in least)
     return units.astype(np.int64), freedom, events
-
-
-def fit_notes(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> list[str]:
-    """What errors by unit rest on, and why there are none."""
-    if fit.units is None or fit.events is None:
-        return []
-    profile = question.profile
-    notes = unit_notes(profile, profile.n_units, profile.log.n_rounds)
-    return [*notes, *event_gaps(terms, fit.events, FEWEST_EVENTS)]
-
-
-def fit_cautions(
-    question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit, options: PolicyOptions
-) -> list[str]:
-    """Why errors by unit may be too small."""
-    if fit.units is None or fit.events is None:
-        return []
-    uniform, model = options.weights == "uniform", options.outcome
-    counts = fit.units, fit.events
-    found = unit_cautions(question.profile, question.profile.n_units, terms, *counts, uniform=uniform)
-    own = model is not None and not isinstance(model.values, str) and model.start > 0
-    return [*found, OWN_PAST] if own else found

@@ -14,30 +14,28 @@ Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-ban
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.policies.facts.weights import WeightFacts
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
-    policy_verdict,
     score_parts,
 )
+from adaptinf.inference.policies.verdicts import policy_verdict
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
-from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _FLOOR = 0.1
 _NOTHING = 1e-12
-_RANK = 13.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,11 +182,7 @@ def _lagged(values: FloatArray) -> FloatArray:
 
 
 def _assess(question: PolicyQuestion) -> list[Verdict]:
-    call: dict[str, Any] = {"estimator": "cadr"} if question.contrast else {"estimator": "cadr", **STATED}
-    if question.profile.unit_refusal:
-        return [Verdict("cadr", "not valid", _RANK, call, question.profile.unit_refusal)]
-    reason = "weights by the inverse conditional standard deviation; does not need propensities that settle"
-    return [policy_verdict(question, "cadr", _RANK, call, reason)]
+    return [policy_verdict(WeightFacts(question, "cadr", None))]
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.policies import BEYOND_SUPPORT
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.validity.policies import predict, probability_problems
@@ -89,8 +90,7 @@ def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> 
             )
             raise InvalidForLog(
                 method,
-                f"policy {policy.name!r} may take arms that the design could not choose (propensity 0): "
-                f"{arms} of {log.n_rounds} rounds; nothing was observed of them there",
+                BEYOND_SUPPORT(policy=policy.name, arms=arms, rounds=log.n_rounds),
                 [
                     "a policy that keeps to the arms the design could choose",
                     "an analysis of the randomised rounds alone",

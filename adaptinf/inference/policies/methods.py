@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from adaptinf.claims.policies import CONTEXTUAL_BY_UNIT
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.policies.by_unit import NO_CONTEXTUAL
 from adaptinf.inference.policies.cadr import CADR, default_burn_in
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import COMMON, SHARED, PolicyOptions
@@ -72,7 +72,7 @@ def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> Po
     burn = default_burn_in(log.n_rounds) if asked.burn_in is None else int(asked.burn_in)
     by_context = weights is not None and asked.contextual is True
     if by_context and question.profile.repeated_units:
-        raise InvalidForLog("contextual weights", NO_CONTEXTUAL, ["weights='uniform'"])
+        raise InvalidForLog("contextual weights", CONTEXTUAL_BY_UNIT(), ["weights='uniform'"])
     return PolicyOptions(
         estimator,
         weights,

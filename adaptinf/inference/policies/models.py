@@ -8,6 +8,7 @@ bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-cont
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,20 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.errors import ParameterError
+from adaptinf.claims import assumptions, said
+from adaptinf.claims import policies as claims
+from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
-from adaptinf.inference.policies.by_unit import fit_cautions, fit_notes
+from adaptinf.inference.policies.facts.fits import FitFacts
 from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.notes import (
-    drift_cautions,
-    effect_cautions,
-    few_effective,
-    few_rewards,
-    policy_notes,
-    warn_of_few_rewards,
-)
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
@@ -346,10 +341,11 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
     options = policy_options(f"{model}.fit", question, chosen)
     with np.errstate(under="ignore"):
         fit: PolicyFit = METHODS[options.estimator].fit(question, options)
-    few = few_rewards(question.profile, fit)
-    warn_of_few_rewards(few)
     terms, estimands = _named(question)
     law = policy_law(question, terms, fit)
+    facts = FitFacts(question, terms, fit, options, law)
+    for caution in said(claims.FEW_REWARDS, facts):
+        warnings.warn(f"{caution}.", AdaptinfWarning, stacklevel=3)
     return Results(
         model=model,
         estimands=estimands,
@@ -366,19 +362,10 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
         notes=(
             *question.notes,
-            *policy_notes(question, terms, fit, options),
-            *fit_notes(question, terms, fit),
-            *law.notes,
+            *assumptions(said(claims.FIT, facts, "assumes", "target")),
+            *said(claims.FIT, facts, "note"),
         ),
-        cautions=(
-            *question.profile.propensity_cautions,
-            *drift_cautions(question, options),
-            *effect_cautions(question, terms, fit, options),
-            *fit_cautions(question, terms, fit, options),
-            *few,
-            *few_effective(terms, fit),
-            *law.cautions,
-        ),
+        cautions=tuple(said(claims.FIT, facts, "caution")),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import policies as claims
+from adaptinf.claims import propensities
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.inputs import Policy, check_support
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
@@ -19,7 +21,6 @@ from adaptinf.typing import BoolArray, FloatArray
 
 UNOBSERVED = 0.01
 """Share of a policy on arms that were never chosen from which on its value is not estimated."""
-_EVERY = "they need every arm's propensity at every round, and the log has the chosen arm's alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +54,13 @@ class PolicyQuestion:
         if self.profile.contradicted_draws:
             raise InvalidForLog(subject, self.profile.contradicted_draws, ["the propensities of the draws"])
         if propensity is None:
-            raise InvalidForLog(
-                subject,
-                "it needs propensities, and the log has none (give propensity= or propensities= if known)",
-                [self._without_propensities],
-            )
+            raise InvalidForLog(subject, propensities.NEEDED(), [self._without_propensities])
         return propensity
 
     def check_logging(self, method: str) -> LoggingPolicies:
         """What the design would have done with other rounds' contexts, where that is known."""
         if self.profile.one_draw_a_unit:
-            reason = "one draw gave each unit its arm, and such weights take every round to have a draw"
-            raise InvalidForLog(method, reason, ["weights='uniform'"])
+            raise InvalidForLog(method, claims.ONE_DRAW_A_UNIT(), ["weights='uniform'"])
         try:
             return self._logging
         except InvalidForLog as error:
@@ -80,7 +76,7 @@ class PolicyQuestion:
         if self.snapshots is not None or profile.one_draw_a_unit:
             return self.check_logging(method)
         if not profile.knows_every_propensity:
-            raise InvalidForLog(method, _EVERY, ["weights='uniform'"])
+            raise InvalidForLog(method, propensities.EVERY_ONE_NEEDED(), ["weights='uniform'"])
         *policies, baseline = self.policies
         apart = np.any(
             [(one.probabilities != baseline.probabilities).any(axis=0) for one in policies], axis=0
@@ -100,8 +96,7 @@ class PolicyQuestion:
         if given is None and not log.context and not all(policy.constant for policy in self.policies):
             raise InvalidForLog(
                 "",
-                "the policy differs between rounds, so there are contexts, but the log has none: whether its "
-                "propensities depend on them is unknown",
+                claims.UNLOGGED_CONTEXTS(),
                 [
                     "snapshots='context-free' if the design never looked at contexts",
                     "context= of the log, with PolicySnapshots",

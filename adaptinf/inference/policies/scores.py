@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,23 +14,17 @@ from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome
-from adaptinf.inference.validity.methods import UNSETTLED, refusal
 from adaptinf.inference.validity.policies import LoggingPolicies
-from adaptinf.inference.validity.profile import SMALL, LogProfile
+from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 COMMON = "combined"
 """Weights of a contrast, one a round for both policies."""
 SHARED = ("uniform", COMMON)
 """Weights that all policies share."""
-_FIXED = "the policy was fixed without this log"
-_DRAWN = f"contexts and potential rewards are drawn afresh in every round; {_FIXED}"
-_ANY_DRIFT = f"earlier arms do not change contexts and rewards; {_FIXED}"
 _LITTLE = 0.05
 """Share of the variance below which one side of a difference has no say in its degrees of freedom."""
-_SMALL = "small propensities: at moderate numbers of rounds normal intervals may be too short"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,35 +88,6 @@ class PolicyFit:
     """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
     events: FloatArray | None = None
     """Those of them with an event."""
-
-
-def policy_verdict(
-    question: PolicyQuestion,
-    name: str,
-    rank: float,
-    arguments: Mapping[str, Any],
-    reason: str,
-    assumes: str = "",
-) -> Verdict:
-    """What one way to weight is worth; own weights need the design's policies, and rewards that stay."""
-    profile, kind = question.profile, arguments.get("weights")
-    call = dict(arguments) if question.snapshots is None else {**arguments, "snapshots": question.snapshots}
-    refused = refusal(question.check_support, name) or refusal(question.check_propensities, name)
-    if not refused and kind == COMMON:
-        refused = refusal(question.check_combined, name)
-    elif not refused and not (kind == "uniform" and question.snapshots is None):
-        refused = refusal(question.check_logging, name)
-    if refused:
-        return Verdict(name, "not valid", rank, call, refused)
-    warning = ""
-    if kind == "uniform" and profile.moves:
-        warning = UNSETTLED
-    elif question.check_propensities(name).min(initial=1.0) < SMALL:
-        warning = _SMALL
-    estimated = "propensities are estimates, whose error is ignored" if profile.estimated else ""
-    drawn = _ANY_DRIFT if kind in SHARED else _DRAWN
-    rests = tuple(part for part in (drawn, assumes, estimated) if part)
-    return Verdict(name, "asymptotic", rank, call, reason, rests, warning)
 
 
 def policy_fit(

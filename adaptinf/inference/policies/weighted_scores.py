@@ -9,17 +9,16 @@ bandits". Satterthwaite (1946), "An approximate distribution of estimates of var
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from adaptinf.inference.policies.by_unit import (
     difference_support,
     policy_support,
-    unit_verdicts,
     with_unit_errors,
 )
 from adaptinf.inference.policies.contrast_weights import contrast_weights
+from adaptinf.inference.policies.facts.weights import WeightFacts
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
@@ -31,41 +30,32 @@ from adaptinf.inference.policies.scores import (
     ScoreParts,
     difference_size,
     policy_fit,
-    policy_verdict,
     score_parts,
 )
+from adaptinf.inference.policies.verdicts import policy_verdict
 from adaptinf.inference.policies.weights import contextual_fit, mean_variances, stabiliser
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.validity.methods import MethodRecord
-from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import BoolArray, FloatArray
 
-_SETTLE = "propensities settle"
-_SHARED = {
-    "uniform": "every round counts alike, so that the value is the period's mean whatever drifts",
-    COMMON: "one weight for both policies keeps variances even and a common drift out",
-}
 _OWN = (
-    ("stable-variance", False, "the design's policy is known at all contexts: the variance is kept even", ""),
-    ("stable-variance", True, "weights by context often give shorter intervals", _SETTLE),
-    ("min-variance", False, "the least variance where the propensities settle", _SETTLE),
-    ("min-variance", True, "weights by context, for the least variance", _SETTLE),
+    ("stable-variance", False),
+    ("stable-variance", True),
+    ("min-variance", False),
+    ("min-variance", True),
 )
+"""Weights of a policy's own, and whether they are contextual."""
 
 
-def _assess(question: PolicyQuestion, estimator: str, first: float) -> list[Verdict]:
-    found, shared = list[Verdict](), (COMMON, "uniform") if question.contrast else ("uniform",)
-    kinds = [(weights, None, _SHARED[weights], "") for weights in shared] + list(_OWN)
-    for place, (weights, contextual, reason, assumes) in enumerate(kinds):
-        kind = "" if contextual is None else ", contextual" if contextual else ", non-contextual"
-        call: dict[str, Any] = {"estimator": estimator, "weights": weights}
-        call |= {} if contextual is None else {"contextual": contextual, **STATED}
-        name, rank = f"{estimator} with {weights} weights{kind}", first + 2.0 * place
-        found.append(policy_verdict(question, name, rank, call, reason, assumes))
-    if question.profile.repeated_units:
-        return unit_verdicts(found, first, moves=question.profile.moves)
-    return found
+def _assess(question: PolicyQuestion, estimator: str) -> list[Verdict]:
+    """With each kind of weights."""
+    shared = (COMMON, "uniform") if question.contrast else ("uniform",)
+    kinds = [*((weights, False) for weights in shared), *_OWN]
+    return [
+        policy_verdict(WeightFacts(question, estimator, weights, contextual=contextual))
+        for weights, contextual in kinds
+    ]
 
 
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
@@ -142,10 +132,10 @@ def _usable(weights: FloatArray, start: int, known: BoolArray | None) -> FloatAr
 
 
 AIPW: MethodRecord[PolicyQuestion] = MethodRecord(
-    "aipw", lambda question: _assess(question, "aipw", 10.0), _fit, length=policy_length
+    "aipw", lambda question: _assess(question, "aipw"), _fit, length=policy_length
 )
 """With an outcome model."""
 IPW: MethodRecord[PolicyQuestion] = MethodRecord(
-    "ipw", lambda question: _assess(question, "ipw", 30.0), _fit, length=policy_length
+    "ipw", lambda question: _assess(question, "ipw"), _fit, length=policy_length
 )
 """Without one."""

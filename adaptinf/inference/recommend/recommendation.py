@@ -188,7 +188,7 @@ def _rows(
         return winner_rows(question, {name: given[name] for name in _OWN["winner"]}), []
     if target == "policy-value":
         policy = given["policy"]
-        always = sequence_rows(log, target, {"policy": policy})
+        always = _behind(sequence_rows(log, target, {"policy": policy}))
         return policy_rows(log, policy, given["snapshots"]), always
     if target == "arm-means":
         return _arm_rows(
@@ -205,6 +205,18 @@ def _rows(
         return cate_rows(log, {"by": given["by"], **pair, "rounds": given["rounds"]}), []
     own = {"formula": given["formula"], **pair, "rounds": given["rounds"], "trusted": given["trusted"]}
     return projection_rows(log, own, decay), []
+
+
+def _behind(rows: Sequence[Method]) -> list[Method]:
+    """Sequences in their own order, at their place among the ways to the value of a policy."""
+    from adaptinf.inference.policies.verdicts import VALUES
+
+    ordered = sorted(rows, key=lambda row: row.verdict.rank)
+    ranks = ((*VALUES["sequences"], place) for place in range(len(ordered)))
+    return [
+        replace(row, verdict=replace(row.verdict, rank=rank))
+        for row, rank in zip(ordered, ranks, strict=True)
+    ]
 
 
 def _arm_rows(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.anytime import ANYTIME
 from adaptinf.inference.regression.batched import BATCHED
@@ -17,7 +18,7 @@ from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
 from adaptinf.inference.regression.weighted import WEIGHTED, passed_over
 from adaptinf.inference.scores.least_squares import BY_CLUSTER
 from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.units import NOT_BY_UNIT, unit_count_cautions
+from adaptinf.inference.validity.units import unit_count_cautions
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
@@ -89,7 +90,7 @@ def unit_cautions(
     if not repeated_units(data, profile):
         return ()
     if covariance not in BY_CLUSTER:
-        found = f"units have several rounds: {NOT_BY_UNIT}"
+        found = f"units have several rounds: {NOT_BY_UNIT()}"
         if data.adaptive and not adjustment.plain:
             found += "; a covariance by unit for adaptive collection (an adaptive sandwich) is not there"
         return (found,)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import CHOSEN_FROM, ChosenFrom, Correction
 from adaptinf.inference.distributions.base import StudentReference
@@ -25,7 +26,6 @@ from adaptinf.inference.regression.notes import covariance_note, gap_notes, know
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom, bias_reduced
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, COVARIANCES, least_squares
-from adaptinf.inference.validity.assignment import SHARES_MOVED
 from adaptinf.parameters import check
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _fit(
         ),
         rsquared=fit.rsquared,
         naive=naive,
-        cautions=(SHARES_MOVED,) * (not data.adaptive and compared and profile.shares_move),
+        cautions=(SHARES_MOVED(),) * (not data.adaptive and compared and profile.shares_move),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.claims.data.missing_rewards import ENDS
 from adaptinf.inference.distributions.ends import EndsReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.formatting import format_number
@@ -16,8 +17,7 @@ _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
     """Results whose intervals go from the lower limit of the lowest end to the upper limit of the highest.
 
-    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` is a clause on the
-    rewards.
+    `lead` says whose estimates the table shows, ``"worst"`` or ``"best"``; `missing` tells of the rewards.
     """
     first = low if lead == "worst" else high
     reference = EndsReference(
@@ -27,12 +27,7 @@ def both_ends(low: Results, high: Results, lead: str, missing: str) -> Results:
         f"{term}: {format_number(a).strip()} to {format_number(b).strip()}"
         for term, a, b in zip(first.terms, low.estimate, high.estimate, strict=True)
     )
-    told = (
-        f"{missing}. Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; "
-        f"intervals "
-        "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the "
-        "ends)."
-    )
+    told = ENDS(missing=missing, ends=ends, lead=lead)
     return replace(
         first,
         reference=reference,

@@ -58,9 +58,12 @@ class Outcome:
     start: int = 0
     seen: SeenRounds | None = None
     """Rounds whose reward is observed and known, where some are not, or late."""
+    notes: tuple[str, ...] = ()
+    """On the rounds that have a weight, where rewards are missing or late."""
+    assumes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    """Further columns of sums on which rewards of earlier batches are regressed, with their penalty."""
+    """Columns on which a user asked to regress earlier rewards; from sums, with this penalty."""
     penalty: float = 1.0
 
 
@@ -159,7 +162,7 @@ def running_regression(
     scaled = "" if covariates is None else claims.STANDARDISED()
     by_then = "" if arrays.known is None else " known by then"
     note = claims.RIDGE(known=by_then, names=", ".join(names), scaled=scaled, penalty=penalty)
-    return Outcome(values, note, 1)
+    return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
 
 
 def checked_penalty(subject: str, ridge: object) -> float:
@@ -208,7 +211,7 @@ def _lines(
     first = arrays.batch == 0
     values[first] = np.asarray(plain.values)[first]
     note = claims.BATCH_RIDGE(names=", ".join(covariates.names), penalty=penalty)
-    return Outcome(values, note, plain.start)
+    return Outcome(values, note, plain.start, covariates=covariates.names)
 
 
 def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:

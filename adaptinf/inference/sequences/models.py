@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.claims.units import OF_LOGGED_ROUNDS
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.arms.circumstances.from_sums import read_from
@@ -35,7 +36,6 @@ from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.inference.sequences.shape import shape_cautions
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.stationarity import moving_mean_cautions
-from adaptinf.inference.validity.units import OF_LOGGED_ROUNDS
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
@@ -324,7 +324,7 @@ def _cautions(
     found += profile.share_cautions if by_pull else profile.propensity_cautions
     if not settings.method.anytime:
         found += shape_cautions(profile, quantities, terms, settings.estimator)
-    return (*found, OF_LOGGED_ROUNDS) if profile.repeated_units else found
+    return (*found, OF_LOGGED_ROUNDS()) if profile.repeated_units else found
 
 
 def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.claims.units import OF_LOGGED_ROUNDS
 from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, settled
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.units import LOGGED_ROUNDS, OF_LOGGED_ROUNDS
+from adaptinf.inference.validity.units import LOGGED_ROUNDS
 from adaptinf.inference.validity.verdicts import Verdict
 
 _USUAL_ALPHA = 0.05
@@ -58,6 +59,6 @@ def _verdict(
     with np.errstate(under="ignore", over="ignore"):
         length = expected_width(profile, quantities, method, estimator)
     if profile.repeated_units:
-        own = OF_LOGGED_ROUNDS
+        own = OF_LOGGED_ROUNDS()
         return Verdict(name, LOGGED_ROUNDS, rank, call, method.reason, (assumes,), own, length=length)
     return Verdict(name, method.label, rank, call, method.reason, (assumes,), length=length)

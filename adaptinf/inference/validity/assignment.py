@@ -28,9 +28,6 @@ _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
 """P-value below which the arms' shares of the rounds are taken to have moved."""
-SHARES_MOVED = (
-    "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means"
-)
 _LEAST_EXPECTED = 5.0
 """Rounds of the rarest arm to expect in a stretch, for a chi-squared law."""
 

@@ -10,9 +10,6 @@ from typing import Any, Generic, TypeVar
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.validity.verdicts import Verdict
 
-UNSETTLED = "not normal in general when propensities move with the data; right where they settle"
-"""Caution for uniform weights."""
-
 Question = TypeVar("Question")
 """What a model asks about: the log's profile, and the arms, groups or policies of interest."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.contexts import NO_PART
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
@@ -278,10 +279,15 @@ class LogProfile(PropensityFacts, RewardFacts):
         names = self.log.context
         return ", ".join(names[:5]) + ", ..." * (len(names) > 5) if names else _NO_CONTEXTS
 
+    @property
+    def has_contexts(self) -> bool:
+        """Whether the log has columns of contexts."""
+        return bool(self.log.context)
+
     @cached_property
     def mixing_assumption(self) -> str:
         """End of the assumptions of a method that compares arms' rounds whatever their contexts."""
-        return "; contexts had no part in the choice" if self.log.context else ""
+        return f"; {NO_PART()}" if self.has_contexts else ""
 
     # Propensities
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from adaptinf.claims.stationarity import SAME_IN_EVERY_ROUND, SAME_WHENEVER_CHOSEN, UNLESS_NOTHING_ADAPTED
+
 STATED: dict[str, bool] = {"stationary": True}
 """What a recommended call states for such a method."""
 
@@ -13,20 +15,5 @@ def moving_mean_cautions(*, stationary: bool, by_pull: bool, classical: str = ""
     """
     if stationary:
         return ()
-    what, contexts = "the expected value is the same in every round", ""
-    if by_pull:
-        what = "an arm's expected reward is the same whenever it is chosen"
-        contexts = ", or where contexts had a part in the choice,"
-    helps = f"if assignment did not react to outcomes, say adaptive=False: then {classical}; else "
-    return (
-        f"{helps * bool(classical)}assumes that {what}: under a drift of rewards{contexts} intervals may "
-        "miss by far (stationary=True says that it is)",
-    )
-
-
-def own_weights_caution(kind: str, harm: str = "a drift that both arms share biases the difference") -> str:
-    """That arms with weights of their own need means that stay, and what a drift does."""
-    return (
-        f"each arm has {kind} weights of its own, which assume that means stay: {harm} (stationary=True says "
-        "that there is none)"
-    )
+    caution = SAME_WHENEVER_CHOSEN() if by_pull else SAME_IN_EVERY_ROUND()
+    return (UNLESS_NOTHING_ADAPTED(classical=classical, caution=caution) if classical else caution,)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.claims.units import NO_CARRY_OVER, TIED
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import TOO_SKEWED
 
@@ -19,39 +20,8 @@ FEWEST_EXPECTED = 5
 FEW_WITH_EVENTS = 10
 """Units with an event below which a table says so."""
 
-NOT_BY_UNIT = (
-    "rounds of one unit depend on each other, and the errors shown take all rounds to be independent"
-)
-"""Caution for errors that ignore units with several rounds."""
 LOGGED_ROUNDS = "for the logged rounds"
 """Label of a method that holds for the rounds of the log, and not for units like theirs."""
-OF_LOGGED_ROUNDS = (
-    "units have several rounds: what is covered is the mean of the logged rounds' own expected rewards, not "
-    "that of the population of units, for which the limits are far too close"
-)
-"""Caution for such a method."""
-NO_CARRY_OVER = "a unit's reward depends on the arm of its round, not on those of its earlier rounds"
-BY_UNIT = "errors by unit"
-OTHERS_MEAN = (
-    "Outcome model: the arm's mean over earlier rounds of other units, before there are any the mean of all "
-    "of their rewards; rounds before any reward of another unit have no weight."
-)
-INCOMPLETE = "the share of rewards observed takes rounds to be independent, and units have several"
-"""Why missing rewards and units with several rounds do not go together."""
-LATE_MEAN = (
-    "Outcome model: the arm's mean over rewards of other units that were known by then, before there are any "
-    "the mean of all that were; rounds before any was known have no weight."
-)
-OWN_PAST = (
-    "the outcome model uses a unit's own earlier rounds, with which errors by unit are a little too small; "
-    "outcome='running-mean' leaves them out"
-)
-"""Caution for such a model."""
-TIED = (
-    "weights made from propensities tie units together through later weights: where units differ, errors by "
-    "unit are too small (simulated variances are .65 to .85 of the true ones); uniform weights do not do that"
-)
-"""Caution for such weights."""
 
 
 def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
@@ -60,7 +30,7 @@ def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
         f"Errors by unit: {n_units} units in {n_rounds} rounds. Rounds of one unit may depend on each other, "
         "units are taken to be independent. Degrees of freedom: the effective number of units that had the "
         "arm, minus 1, or less where few rounds carry the estimate.",
-        f"Assumes that {NO_CARRY_OVER} (no carry-over).",
+        f"Assumes that {NO_CARRY_OVER()} (no carry-over).",
     ]
     if profile.drawn_once:
         notes.append(
@@ -115,7 +85,7 @@ def unit_cautions(
         )
     found += seldom_drawn(profile, n_units)
     if not uniform and profile.moves:
-        found.append(TIED)
+        found.append(TIED())
     return found
 
 

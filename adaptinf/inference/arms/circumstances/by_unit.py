@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import units
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores, indicators
 from adaptinf.inference.scores.means import ScoreMeans, score_means, standardised, weighted_means
-from adaptinf.inference.validity.units import (
-    BY_UNIT,
-    INCOMPLETE,
-    LATE_MEAN,
-    NO_CARRY_OVER,
-    OTHERS_MEAN,
-    OWN_PAST,
-    TIED,
-    event_gaps,
-    unit_cautions,
-    unit_notes,
-)
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
@@ -44,14 +34,14 @@ def unit_verdicts(found: Sequence[Verdict], question: Question, first: float) ->
         uniform = verdict.arguments.get("weights") == "uniform"
         rank = first + (0.0 if uniform else 1.0 + place)
         if verdict.valid and incomplete:
-            changed.append(replace(verdict, rank=rank, label="not valid", reason=INCOMPLETE))
+            changed.append(replace(verdict, rank=rank, label="not valid", reason=units.INCOMPLETE()))
             continue
         if not verdict.valid:
             changed.append(replace(verdict, rank=rank))
             continue
-        assumes = (*verdict.assumes, f"units are independent, and {NO_CARRY_OVER}")
-        warning = verdict.warning if uniform or settled else TIED
-        reason = f"{verdict.reason}; {BY_UNIT}"
+        assumes = (*verdict.assumes, f"{units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}")
+        warning = verdict.warning if uniform or settled else units.TIED()
+        reason = f"{verdict.reason}; {units.BY_UNIT()}"
         changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))
     return changed
 
@@ -120,7 +110,7 @@ def _model_note(question: Question, fit: ArmFit) -> list[str]:
         return []
     if question.profile.sums is not None or not isinstance(fit.outcome.values, str):
         return [fit.outcome.note]
-    return [OTHERS_MEAN if question.profile.log.arrays.known is None else LATE_MEAN]
+    return [units.OTHERS_MEAN() if question.profile.log.arrays.known is None else units.LATE_MEAN()]
 
 
 def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
@@ -129,4 +119,4 @@ def fit_cautions(question: Question, fit: ArmFit) -> list[str]:
     counts, uniform = (fit.by_unit.units, fit.by_unit.events), fit.choice.weights == "uniform"
     found = unit_cautions(question.profile, question.profile.n_units, fit.labels, *counts, uniform=uniform)
     own = fit.outcome is not None and not isinstance(fit.outcome.values, str) and fit.outcome.start > 0
-    return [*found, OWN_PAST] if own else found
+    return [*found, units.OWN_PAST()] if own else found

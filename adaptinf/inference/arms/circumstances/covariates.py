@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from adaptinf.claims import sentence
+from adaptinf.claims.data import covariates as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
 from adaptinf.inference.inputs.arguments import labels
@@ -54,7 +56,7 @@ def covariates_of(subject: str, log: AdaptiveLog, covariate: Any, outcome: Any =
         for name in named
         if columns.get(name, name) not in log.context
     ]
-    refuse(subject, problems + _miscounted(named))
+    refuse(subject, problems + _count_problems(named))
     if outcome is not None and log.arrays.batch is not None:
         _refuse_one_batch(subject, int(log.arrays.batch[-1]) + 1)
     return Covariates(tuple(str(columns.get(name, name)) for name in named), by_batch=outcome is not None)
@@ -64,29 +66,41 @@ def _of_sums(subject: str, sums: Sums, named: Sequence[Any]) -> Covariates:
     """Columns that the sums have products of rewards with."""
     lacking = [repr(name) for name in named if name not in sums.covariates]
     if lacking:
-        reason = f"the sums have no products of rewards with {', '.join(lacking)}"
-        ways = [f"covariate={name!r}" for name in sums.covariates]
-        ways += ["covariate= of aggregate, Sums or Sums.of_log", "an AdaptiveLog of the rows"]
-        raise InvalidForLog(f"{subject}(covariate=)", reason, ways)
-    refuse(subject, _miscounted(named))
+        raise InvalidForLog(
+            f"{subject}(covariate=)",
+            f"the sums have no products of rewards with {', '.join(lacking)}",
+            [
+                *(f"covariate={name!r}" for name in sums.covariates),
+                "covariate= of aggregate, Sums or Sums.of_log",
+                "an AdaptiveLog of the rows",
+            ],
+        )
+    refuse(subject, _count_problems(named))
     if sums.shares:
-        reason = "the sums have no propensities, and shares in their place tell errors of plain means alone"
-        raise InvalidForLog(f"{subject}(covariate=)", reason, ["propensity= of aggregate or Sums"])
+        raise InvalidForLog(
+            f"{subject}(covariate=)",
+            "the sums have no propensities, and shares in their place tell errors of plain means alone",
+            ["propensity= of aggregate or Sums"],
+        )
     _refuse_one_batch(subject, sums.n_batches)
     return Covariates(tuple(named), by_batch=True)
 
 
-def _miscounted(named: Sequence[Any]) -> list[str]:
+def _count_problems(named: Sequence[Any]) -> list[str]:
     """What is wrong with how many columns are named."""
-    found = ["covariate names no column"] * (not named)
-    return found + ["covariate names a column more than once"] * (len(set(named)) < len(named))
+    if not named:
+        return ["covariate names no column"]
+    return [] if len(set(named)) == len(named) else ["covariate names a column more than once"]
 
 
 def _refuse_one_batch(subject: str, n_batches: int) -> None:
     """Refuse slopes from earlier batches where there are none."""
     if n_batches < 2:
-        reason = "slopes come from earlier batches, and there is one batch"
-        raise InvalidForLog(f"{subject}(covariate=)", reason, ["shorter batches", "a log, by round"])
+        raise InvalidForLog(
+            f"{subject}(covariate=)",
+            "slopes come from earlier batches, and there is one batch",
+            ["shorter batches", "a log, by round"],
+        )
 
 
 def covariates_refusal(profile: LogProfile) -> str:
@@ -108,8 +122,8 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
         name=name,
         rank=rank,
         arguments=arguments,
-        reason=f"{verdict.reason}; what {', '.join(names)} explains of the rewards is taken out",
-        assumes=(*verdict.assumes, f"no arm can have moved {', '.join(names)}"),
+        reason=sentence([verdict.reason, claims.TAKEN_OUT(names=", ".join(names))]),
+        assumes=(*verdict.assumes, claims.UNMOVED(names=", ".join(names))),
         length=verdict.length * math.sqrt(1.0 - share),
     )
 
@@ -151,14 +165,11 @@ def adjusted(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Result
 
 def _note(found: Covariates, ratio: FloatArray) -> str:
     """By how much variances fall; ratio (k,)."""
-    told, known = f"Covariate adjustment by {', '.join(found.names)}", ratio[np.isfinite(ratio)]
+    names, known = ", ".join(found.names), ratio[np.isfinite(ratio)]
     if not len(known):
-        return f"{told}."
-    low, high = f"{known.min():.2f}", f"{known.max():.2f}"
-    spread = f"variances are {low} to {high} times those"
-    many = spread if low != high else f"the variance is {low} times that"
+        return claims.ADJUSTED(names=names)
     means = "means over earlier batches" if found.by_batch else "running means"
-    return (
-        f"{told}: {many} without it (by {means}, with the same weights). That no arm can have moved it "
-        "is an assumption."
-    )
+    low, high = float(known.min()), float(known.max())
+    if f"{low:.2f}" == f"{high:.2f}":
+        return claims.VARIANCE(names=names, ratio=low, means=means)
+    return claims.VARIANCES(names=names, low=low, high=high, means=means)

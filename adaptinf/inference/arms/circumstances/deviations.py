@@ -11,14 +11,18 @@ single equation in a complete system of stochastic equations".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import assumptions, said
+from adaptinf.claims.data import missing_rewards, received_arms
+from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.circumstances.facts.missing_rewards import MissingRewardsFacts, shares_of
 from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
@@ -28,7 +32,6 @@ from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
     SeenRounds,
-    observed_counts,
     past_rewards,
     seen_scores,
     strata,
@@ -43,7 +46,6 @@ from adaptinf.inference.scores.outcome_models import (
     running_regression,
 )
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.units import INCOMPLETE
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -54,16 +56,9 @@ if TYPE_CHECKING:
 _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
 """Rounds that a stratum of one arm has on average, at the least."""
-_DIFFERENT = 0.01
-"""P-value below which arms are said to differ in the share of missing rewards."""
-
 _USUAL_ALPHA = 0.05
 
 # Missing at random, and late
-
-
-_SHARE_ERROR = "the error of the share observed is only harmless beside means that run with it"
-_TOO_EARLY = "it would be fitted on rewards before they were known"
 
 
 def past_outcome(question: Question, asked: Asked) -> Outcome:
@@ -79,13 +74,15 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     regression = named == "running-ridge" or (covariates is not None and not covariates.by_batch)
     running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
     fitted = named == BATCH_MEAN or covariates is not None
-    if not running and not regression and (profile.incomplete or fitted):
-        reason = _SHARE_ERROR if profile.incomplete else _TOO_EARLY
-        raise Refused("an outcome model other than running means and regressions", reason)
+    other = "an outcome model other than running means and regressions"
+    if not running and not regression and profile.incomplete:
+        raise Refused(other, "the error of the share observed is only harmless beside means that run with it")
+    if not running and not regression and fitted:
+        raise Refused(other, "it would be fitted on rewards before they were known")
     if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if profile.incomplete and profile.repeated_units:
-        raise Refused("aipw with missing rewards", INCOMPLETE)
+        raise Refused("aipw with missing rewards", INCOMPLETE())
     if profile.repeated_units:  # rounds of units are scored by the means of others
         return RUNNING_MEAN
     arrays, observed = log.arrays, log.arrays.observed
@@ -103,65 +100,23 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         ready = (past.count > 0.0) & started
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
-    values, model = past.mean, ""
+    values, within = past.mean, f" in the stratum of {', '.join(used)}" if used else ""
+    known = "" if arrays.known is None else missing_rewards.KNOWN_BY_THEN()
+    note: str = missing_rewards.MEAN(known=known, within=within)
     if regression:
         penalty = checked_penalty(asked.subject, asked.ridge)
         found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
         assert isinstance(found.values, np.ndarray)
-        values, model = found.values, found.note.partition(";")[0]
-    note = _outcome_note(log, used, left_out, ready, model)
-    cautions = missing_cautions(question)
-    return Outcome(values, note, 0, SeenRounds(seen, probability, ready), cautions)
-
-
-def _outcome_note(
-    log: AdaptiveLog, used: Sequence[str], left_out: Sequence[str], ready: Any, model: str
-) -> str:
-    """What is assumed of missing and late rewards, after the outcome model; ready (T, k)."""
-    known = " that were known by then" if log.arrays.known is not None else ""
-    within = f" in the stratum of {', '.join(used)}" if used else ""
-    model = model or f"Outcome model: the arm's mean over earlier rewards{known}{within}"
-    if log.arrays.observed is None:
-        return f"{model}; rounds before any was known have no weight."
-    waiting = int(np.max(np.count_nonzero(~ready, axis=0)))
-    told = f"{missing_told(log)}. "
-    if log.arrays.observation is not None:
-        return (
-            f"{told}Assumes that a reward is observed with the probability that the log gives, whatever it "
-            f"is. "
-            f"{model}."
-        )
-    given = "the arm" + (f" and {', '.join(used)}" if used else "")
-    beyond = f" (not on {', '.join(left_out)}, of too many values)" if left_out else ""
-    return (
-        f"{told}Assumes that they are missing at random given {given}{beyond}, and that shares observed or "
-        f"means "
-        f"stay the same: scores are weighted by the share "
-        f"observed so far{within}. Rounds before an arm's first observed reward have no weight ({waiting} at "
-        f"most). {model}."
-    )
-
-
-def missing_cautions(question: Question) -> tuple[str, ...]:
-    """Whether arms differ in the share of missing rewards."""
-    log, observed = question.profile.log, question.profile.log.arrays.observed
-    if observed is None or log.arrays.observation is not None:
-        return ()
-    drawn, seen = observed_counts(log.arrays.action, observed, log.n_arms)
-    table = np.array([seen, drawn - seen])[:, question.codes]
-    table = table[:, table.sum(axis=0) > 0.0]
-    if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
-        return ()
-    from scipy.stats import chi2_contingency  # scipy.stats loads when needed: longer than a first table
-
-    found = chi2_contingency(table, correction=False)
-    if not found.pvalue < _DIFFERENT:
-        return ()
-    return (
-        f"arms differ in the share of missing rewards (chi-squared {found.statistic:.1f}, {found.dof} df, "
-        f"p = {found.pvalue:.2g}): if what is missing depends on the rewards themselves, estimates are "
-        f"biased, "
-        "and missing='worst' tells by how much at most",
+        values, note = found.values, found.note.partition(";")[0] + "."
+    facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
+    return Outcome(
+        values,
+        note,
+        seen=SeenRounds(seen, probability, ready),
+        notes=tuple(said(missing_rewards.FIT, facts, "note")),
+        assumes=tuple(said(missing_rewards.FIT, facts, "assumes")),
+        cautions=tuple(said(missing_rewards.FIT, facts, "caution")),
+        covariates=() if covariates is None else covariates.names,
     )
 
 
@@ -217,7 +172,7 @@ def at_both_ends(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Re
     highest = _on(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
         **{**arguments, **settled}
     )
-    return both_ends(lowest, highest, log.missing, missing_told(log))
+    return both_ends(lowest, highest, log.missing, missing_rewards.SHARES(**shares_of(log)))
 
 
 def _on(model: Any, log: AdaptiveLog) -> Any:
@@ -225,20 +180,6 @@ def _on(model: Any, log: AdaptiveLog) -> Any:
     other = copy(model)
     other.log = log
     return other
-
-
-def missing_told(log: AdaptiveLog) -> str:
-    """How many rewards are missing, by arm."""
-    observed = log.arrays.observed
-    if observed is None:
-        return "No reward is missing"
-    drawn = np.bincount(log.arrays.action, minlength=log.n_arms)
-    gone = np.bincount(log.arrays.action[~observed], minlength=log.n_arms)
-    shares = ", ".join(
-        f"{arm} {lost / rounds:.1%} ({lost} of {rounds})" if rounds else f"{arm} never chosen"
-        for arm, lost, rounds in zip(log.arms, gone.tolist(), drawn.tolist(), strict=True)
-    )
-    return f"Rewards missing: {shares}"
 
 
 # Received
@@ -260,19 +201,15 @@ def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
     weights = np.array([1.0, -ratio])
     size = math.sqrt(float(weights @ covariance @ weights)) / abs(bottom) if bottom != 0.0 else math.nan
     rows = {"influence": (influence @ weights / bottom)[:, None]} if bottom != 0.0 else {}
-    note = (
-        f"Effect of receiving {model.treatment} rather than {model.control}, among those who receive what "
-        f"they "
-        f"are assigned: the effect of assignment on rewards, {top:.4g} (standard error "
-        f"{math.sqrt(covariance[0, 0]):.2g}), over that on the share that received {model.treatment}, "
-        f"{bottom:.4g} ({math.sqrt(covariance[1, 1]):.2g}). Assumes that assignment moves rewards through "
-        f"what is "
-        "received alone (exclusion), that nobody receives the opposite of what they are assigned "
-        "(monotonicity), "
-        "and that this effect and the shares that receive stay the same. The interval inverts the "
-        "Anderson-Rubin "
-        "test, which holds however few follow their assignment."
+    told = received_arms.EFFECT(
+        treatment=model.treatment,
+        control=model.control,
+        effect=top,
+        effect_error=math.sqrt(covariance[0, 0]),
+        share=bottom,
+        share_error=math.sqrt(covariance[1, 1]),
     )
+    assumed = (received_arms.EXCLUSION(), received_arms.MONOTONE(), received_arms.STEADY())
     return replace(
         effect,
         estimands=(Estimand("received-contrast", treatment=model.treatment, control=model.control),),
@@ -281,8 +218,8 @@ def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
         covariance=None,
         reference=reference,
         details={**effect.details, "assigned_effect": np.array([top]), "received_share": np.array([bottom])},
-        notes=(note, *effect.notes),
-        cautions=(*effect.cautions, *_set_caution(reference)),
+        notes=(told, *assumptions(assumed), received_arms.ANDERSON_RUBIN(), *effect.notes),
+        cautions=(*effect.cautions, *set_cautions(reference)),
         efficiency_note="",
         scores=rows if arguments["keep_scores"] else None,
     )
@@ -290,29 +227,31 @@ def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
 
 def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
     """Refuse what the instrumental estimate cannot use."""
-    log, subject = model.log, "Contrast.fit"
+    subject = "Contrast.fit"
     if not isinstance(arguments["estimand"], str) or arguments["estimand"] != "received":
         named = arguments["estimand"]
         raise ParameterError(subject, [f"estimand must be 'assigned' or 'received', got {named!r:.60}"])
     if arguments["estimator"] not in (None, "aipw"):
         problem = "estimand='received' is a ratio of two aipw effects: leave estimator out"
         raise ParameterError(subject, [problem])
+    if problem := _received_problem(model):
+        raise InvalidForLog("estimand='received'", problem, ["estimand='assigned', the effect of assignment"])
+
+
+def _received_problem(model: Contrast) -> str:
+    """Why a log tells no effect of receiving; empty where it does."""
+    log = model.log
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
-    reason = ""
     if arrays.received is None:
-        reason = "the log does not tell received arms from assigned ones (assigned= beside action=)"
-    elif model.denominator is not None:
-        reason = "a ratio metric has no instrumental estimate"
-    elif arrays.observed is not None:
-        reason = "rewards are missing"
-    elif profile_of(log).repeated_units:
-        reason = "units have several rounds, which its standard error takes to be independent"
-    else:
-        others = np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)
-        if others.any():
-            reason = f"in {int(others.sum())} rounds one of the arms was assigned and a third one received"
-    if reason:
-        raise InvalidForLog("estimand='received'", reason, ["estimand='assigned', the effect of assignment"])
+        return "the log does not tell received arms from assigned ones (assigned= beside action=)"
+    if model.denominator is not None:
+        return "a ratio metric has no instrumental estimate"
+    if arrays.observed is not None:
+        return "rewards are missing"
+    if profile_of(log).repeated_units:
+        return "units have several rounds, which its standard error takes to be independent"
+    third = int(np.count_nonzero(np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)))
+    return f"in {third} rounds one of the arms was assigned and a third one received" if third else ""
 
 
 def _share_log(model: Contrast) -> AdaptiveLog:
@@ -328,15 +267,11 @@ def _influence(result: Results) -> Any:
     return result.scores["influence"][:, 0]
 
 
-def _set_caution(reference: AndersonRubinReference) -> list[str]:
+def set_cautions(reference: AndersonRubinReference) -> list[str]:
     """What the 95% confidence set is where it is no bounded interval."""
     found = reference.confidence_set(math.log(_USUAL_ALPHA))
     if len(found) == 1 and np.isfinite(found[0]).all():
         return []
     if len(found) == 2:
-        return [
-            f"the 95% confidence set is two rays, up to {found[0][1]:.4g} and from {found[1][0]:.4g} on: too "
-            f"few "
-            "follow their assignment for an interval with two ends"
-        ]
-    return ["the 95% confidence set has no end: too few follow their assignment"]
+        return [received_arms.TWO_RAYS(low=found[0][1], high=found[1][0])]
+    return [received_arms.NO_END()]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import outcome_models
-from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
+from adaptinf.claims import first, outcome_models, said
+from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.circumstances.facts.sums import SumsFacts, SumsWeightsFacts, read_of
 from adaptinf.inference.arms.circumstances.rounds import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
@@ -20,7 +21,6 @@ from adaptinf.inference.scores.outcome_models import (
     Outcome,
     checked_penalty,
 )
-from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.typing import FloatArray
@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Choice, Question
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.sums import Sums
-
-_BY_ROUND = "they change from round to round, and sums by batch need one weight per batch"
-_MOVING = (
-    "propensities move within batches, or may as batches are of single rounds, and sums by batch need one "
-    "weight a batch"
-)
-_BY_UNIT = "units have several rounds, and their totals are of rounds with equal weights"
-_OF_SHARES = (
-    "propensities are the shares of each batch: weights made from them would depend on which arms its rounds "
-    "happened to get"
-)
-_FEW_IN_A_CELL = 10
-"""Rounds of an arm in a batch below which its share is a poor propensity."""
 
 
 def refuse_rows() -> None:
@@ -58,8 +45,11 @@ def outcome_of(question: Question, asked: Asked) -> Outcome:
         note = outcome_models.BATCH_RIDGE(names=", ".join(names), penalty=penalty)
         return Outcome(BATCH_MEAN, note, covariates=names, penalty=penalty)
     if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
-        ways = [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"]
-        raise InvalidForLog("an outcome model other than the mean over earlier batches", NEEDS_ROWS, ways)
+        raise InvalidForLog(
+            "an outcome model other than the mean over earlier batches",
+            NEEDS_ROWS,
+            [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"],
+        )
     return Outcome(BATCH_MEAN, outcome_models.BATCH_MEAN())
 
 
@@ -70,9 +60,7 @@ def _fixed(question: Question, asked: Asked) -> Outcome:
         raise InvalidForLog("an outcome model of your own", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
     assert question.profile.sums is not None
     centre = question.profile.sums.cells.centre
-    return Outcome(
-        "centre", f"Outcome model: {centre:.6g}, the centre of the sums, for all arms in all rounds."
-    )
+    return Outcome("centre", claims.CENTRE(centre=centre))
 
 
 def _named(asked: Asked) -> bool:
@@ -84,24 +72,16 @@ def _named(asked: Asked) -> bool:
 def refuse_units(asked: Asked) -> None:
     """Refuse means over earlier batches where they would know a unit's own earlier rewards."""
     if _named(asked):
-        reason = (
-            "units have several rounds, and a prediction from a unit's own earlier rewards biases its score"
+        raise Refused(
+            f"outcome={BATCH_MEAN!r}",
+            "units have several rounds, and a prediction from a unit's own earlier rewards biases its score",
+            first=("outcome='running-mean'",),
         )
-        raise Refused(f"outcome={BATCH_MEAN!r}", reason, first=("outcome='running-mean'",))
 
 
 def weights_refusal(profile: LogProfile, weights: str) -> str:
     """Why weights other than uniform ones cannot be had from sums; empty where they can."""
-    assert profile.sums is not None
-    if profile.repeated_units:
-        return _BY_UNIT if weights != "uniform" else ""
-    if weights == "two-point":
-        return _BY_ROUND
-    if profile.sums.shares:
-        return _OF_SHARES
-    moving = isinstance(profile, SumsProfile) and bool(np.any(profile.moving_batches))
-    settled = bool(profile.fixed_before_contexts.all())
-    return _MOVING if weights == "sqrt" and (moving or not settled) else ""
+    return first(claims.WEIGHTS_NEED, SumsWeightsFacts(profile, weights))
 
 
 def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
@@ -171,34 +151,16 @@ def own_skewness(cells: Cells) -> FloatArray:
 
 def read_from(sums: Sums) -> str:
     """What was read, in a sentence."""
-    by = " and ".join(["arm", *sums.group_names])
-    return f"From sums of {sums.n_rounds:,} rounds in {sums.n_batches:,} batches, by {by}."
+    return claims.READ(**read_of(sums))
 
 
 def notes(question: Question) -> list[str]:
     """What an estimate from sums rests on, beyond what one from rows does."""
-    sums = question.profile.sums
-    assert sums is not None
-    found = [read_from(sums)]
-    if sums.shares:
-        found.append(
-            "The sums have no propensities: the arms' shares of each batch stand in for them, as for arms "
-            "that were drawn with equal probabilities for all rounds of a batch. Standard errors are given "
-            "those shares, with a variance of the arm in each batch."
-        )
-    return found
+    assert question.profile.sums is not None
+    return said(claims.FIT, SumsFacts(question, question.profile.sums), "note")
 
 
 def cautions(question: Question) -> list[str]:
     """Why numbers from sums may be worth less than their label says."""
-    profile = question.profile
-    if not isinstance(profile, SumsProfile):
-        return []
-    found: list[str] = [] if profile.knows_skewness else [SKEWNESS_UNKNOWN()]
-    least = int(profile.cells.pulls[:, question.codes].min())
-    if profile.sums.shares and least < _FEW_IN_A_CELL:
-        found.append(
-            f"a batch has {least} rounds of an arm, fewer than {_FEW_IN_A_CELL}: its share is a poor "
-            "propensity, and intervals may be short"
-        )
-    return found
+    assert question.profile.sums is not None
+    return said(claims.FIT, SumsFacts(question, question.profile.sums), "caution")

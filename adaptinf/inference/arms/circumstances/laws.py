@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims.rare_outcomes import CORRECTED
+from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.from_sums import own_skewness
 from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
@@ -57,7 +57,7 @@ def without_rare(question: Question, fit: ArmFit) -> ArmFit:
 
 def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
     """Why arms have no interval, and that intervals are corrected."""
-    notes: list[str] = [CORRECTED()] if kind == "hall" else []
+    notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" else []
     return notes + rare_notes(fit.labels, _uncommon(question, fit))
 
 
@@ -72,10 +72,7 @@ def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
     few = (fit.pulls > 0) & (events < FEW_EVENTS) & ~without_interval(uncommon)
     arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
     if arms:
-        found.append(
-            f"{', '.join(arms)}: the effective sample size is worth fewer than {FEW_EVENTS} outcomes other "
-            "than the commonest: intervals may be far too short"
-        )
+        found.append(rare_outcomes.FEW_EVENTS(arms=", ".join(arms), fewest=FEW_EVENTS))
     return found
 
 
@@ -83,12 +80,8 @@ def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
     """Cautions on arms whose rewards do not vary, which therefore tell no standard error."""
     arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
     if test not in ("exact", "few"):
-        why = "its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
-        return [f"{arm}: {why}sample means)" for arm in arms]
-    why = (
-        "its rewards do not vary: differences from it have no standard error, and their interval is by counts"
-    )
-    return [f"{arm}: {why}" for arm in arms if question.contrast]
+        return [rare_outcomes.UNVARYING(arm=arm) for arm in arms]
+    return [rare_outcomes.UNVARYING_COUNTS(arm=arm) for arm in arms if question.contrast]
 
 
 def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
@@ -126,11 +119,15 @@ def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
 def _skewness(question: Question, fit: ArmFit) -> FloatArray:
     """Skewness of the arms' estimates, by what the rounds contribute to their errors; shape (k,)."""
     if question.profile.repeated_units:
-        reason = "it takes rounds to be independent, and units have several"
-        raise InvalidForLog("Hall's interval", reason, ["test='t'"])
+        raise InvalidForLog(
+            "Hall's interval", "it takes rounds to be independent, and units have several", ["test='t'"]
+        )
     if math.isnan(compared(question).squared_skewness):
-        reason = "the sums do not tell how skewed rewards are: it needs sum_cubes="
-        raise InvalidForLog("Hall's interval", reason, ["test='t'"])
+        raise InvalidForLog(
+            "Hall's interval",
+            "the sums do not tell how skewed rewards are: it needs sum_cubes=",
+            ["test='t'"],
+        )
     if fit.skewness is not None:
         return np.nan_to_num(fit.skewness)
     if question.profile.sums is not None:

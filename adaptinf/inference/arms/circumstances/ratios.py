@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.data import ratios as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.ratios_of_sums import SummedDenominator, summed_denominator
 from adaptinf.inference.inputs.labelled import by_round
@@ -48,7 +49,6 @@ FEWEST_ERRORS = 3.0
 """Standard errors from 0 of the mean denominator below which an arm has no ratio."""
 CLOSE = 10.0
 """Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
-DIFFERENCES_ALONE = "it estimates differences alone, and a ratio takes the means of both arms"
 _ROUNDING = 1e-13
 
 
@@ -111,8 +111,11 @@ def denominator_by_round(
 ) -> RoundsDenominator:
     """The denominator by round; shapes as above."""
     if log.arrays.observed is not None:
-        ways = ["AdaptiveLog.filled, which puts a number in the place of missing rewards"]
-        raise InvalidForLog(f"{subject}(denominator=)", "rewards are missing", ways)
+        raise InvalidForLog(
+            f"{subject}(denominator=)",
+            "rewards are missing",
+            ["AdaptiveLog.filled, which puts a number in the place of missing rewards"],
+        )
     name = given if isinstance(given, str) else str(getattr(given, "name", None) or "the denominator")
     try:
         column = log.column(given) if isinstance(given, str) else given
@@ -156,7 +159,7 @@ def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
     """The verdict on a method for ratios, from that for means of linearised rewards."""
     if not contrast_only:
         return verdict
-    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, DIFFERENCES_ALONE)
+    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, claims.DIFFERENCES_ALONE())
 
 
 def ratio_fit(
@@ -177,12 +180,11 @@ def ratio_fit(
     elif fit.choice.weights is not None:
         pair = method.rows(question, fit), method.rows(under, bottom)
         found = _by_scores(found, pair, ratio, bottom.estimate)
-    reasons = _refusals(question, bottom, below)
-    hidden = np.array([np.nan if reason else 0.0 for reason in reasons])
+    refused = without_ratio(question, bottom, below)
+    hidden = np.array([np.nan if label in refused else 0.0 for label in fit.labels])
     sample = None
     if found.sample is not None:
         sample = SampleMeans(found.sample.count, ratio + hidden, found.sample.std_error + hidden)
-    refused = [f"{label}: {why}" for label, why in zip(fit.labels, reasons, strict=True) if why]
     return own, replace(
         found,
         estimate=ratio + hidden,
@@ -190,7 +192,7 @@ def ratio_fit(
         covariance=found.covariance + hidden[:, None] + hidden[None, :],
         sample=sample,
         told=(_note(question.profile, below, bottom),),
-        warned=(*refused, *_close(bottom, below, hidden)),
+        warned=(*refused.values(), *rather_near_zero(bottom, below, refused)),
     )
 
 
@@ -236,7 +238,7 @@ def _check(method: ArmMethod, asked: Asked) -> None:
     if method.contrast_only:
         raise InvalidForLog(
             f"denominator= with {method.name}",
-            DIFFERENCES_ALONE,
+            claims.DIFFERENCES_ALONE(),
             ["aipw, for a log with propensities", "alee"],
         )
     if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
@@ -244,31 +246,25 @@ def _check(method: ArmMethod, asked: Asked) -> None:
         raise ParameterError(asked.subject, [problem])
 
 
-def _refusals(question: Question, bottom: ArmFit, below: Denominator) -> list[str]:
-    """Why arms have no ratio, empty where they have one; (k,)."""
-    found = []
-    for n, mean, error in zip(below.positive(question), bottom.estimate, bottom.std_error, strict=True):
-        reason = ""
+def without_ratio(question: Question, bottom: ArmFit, below: Denominator) -> dict[str, str]:
+    """Arms that have no ratio, and why."""
+    found: dict[str, str] = {}
+    each = zip(bottom.labels, below.positive(question), bottom.estimate, bottom.std_error, strict=True)
+    for label, n, mean, error in each:
         if n < FEWEST_ROUNDS:
-            reason = f"{below.name} is above 0 in {n:.0f} rounds, fewer than {FEWEST_ROUNDS}: no ratio"
+            found[label] = claims.FEW_ROUNDS(arm=label, below=below.name, n=n, fewest=FEWEST_ROUNDS)
         elif not mean >= FEWEST_ERRORS * error and np.isfinite(error):
-            reason = (
-                f"the mean of {below.name} is {mean / error:.1f} standard errors from 0, less than "
-                f"{FEWEST_ERRORS:g}, so that a ratio to it may be anything"
-            )
-        found.append(reason)
+            how = {"errors": mean / error, "fewest": FEWEST_ERRORS}
+            found[label] = claims.NEAR_ZERO(arm=label, below=below.name, **how)
     return found
 
 
-def _close(bottom: ArmFit, below: Denominator, hidden: FloatArray) -> list[str]:
-    """Cautions on arms whose mean denominator is not far from 0; hidden (k,), NaN where there is no ratio."""
+def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, str]) -> list[str]:
+    """Cautions on arms that have a ratio, though its denominator's mean is not far from 0."""
     return [
-        f"{label}: the mean of {below.name} is {mean / error:.1f} standard errors from 0, less than "
-        f"{CLOSE:g}: the ratio is not near normal, and its interval may be too short"
-        for label, mean, error, gone in zip(
-            bottom.labels, bottom.estimate, bottom.std_error, hidden, strict=True
-        )
-        if mean < CLOSE * error and not np.isnan(gone)
+        claims.RATHER_NEAR_ZERO(arm=label, below=below.name, errors=mean / error, enough=CLOSE)
+        for label, mean, error in zip(bottom.labels, bottom.estimate, bottom.std_error, strict=True)
+        if mean < CLOSE * error and label not in refused
     ]
 
 
@@ -280,8 +276,5 @@ def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)
     )
-    return (
-        f"Ratios: the mean of {names.get('reward', 'reward')} over that of {below.name}, by one estimator "
-        "with one set of weights; errors by the delta method. "
-        f"Mean of {below.name} (standard error): {means}."
-    )
+    reward = names.get("reward", "reward")
+    return claims.ESTIMATED(reward=reward, below=below.name, means=means)

@@ -43,9 +43,11 @@ class SummedDenominator:
         known = [not np.isnan(one).any() for one in sums]
         lacking = [name for name, one in zip(covariates.names, known, strict=True) if not one]
         if lacking:
-            reason = f"the sums have no products of {self.name!r} with {', '.join(map(repr, lacking))}"
-            ways = ["aggregate or Sums.of_log, which make them", "one without the other"]
-            raise InvalidForLog("denominator= with covariate=", reason, ways)
+            raise InvalidForLog(
+                "denominator= with covariate=",
+                f"the sums have no products of {self.name!r} with {', '.join(map(repr, lacking))}",
+                ["aggregate or Sums.of_log, which make them", "one without the other"],
+            )
 
     def under(self, question: Question) -> Question:
         """The question with the denominators in the place of rewards."""
@@ -125,10 +127,15 @@ def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominato
         problem = f"denominator must name a column whose sums there are, got {type(given).__name__}"
         raise ParameterError(subject, [problem])
     if given not in sums.denominators:
-        ways = [f"denominator={name!r}" for name in sums.denominators]
-        ways += ["denominator= of aggregate, Sums or Sums.of_log", "an AdaptiveLog of the rows"]
-        reason = f"the sums have no products of rewards with {given!r}"
-        raise InvalidForLog(f"{subject}(denominator=)", reason, ways)
+        raise InvalidForLog(
+            f"{subject}(denominator=)",
+            f"the sums have no products of rewards with {given!r}",
+            [
+                *(f"denominator={name!r}" for name in sums.denominators),
+                "denominator= of aggregate, Sums or Sums.of_log",
+                "an AdaptiveLog of the rows",
+            ],
+        )
     return SummedDenominator(given)
 
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import first, said
+from adaptinf.claims.data import availability
+from adaptinf.claims.propensities import ROUND_BEFORE
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
+from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
 from adaptinf.inference.scores.joint import JOINT, movement_of, too_many
@@ -56,8 +60,8 @@ class WeightedFacts:
         return not self.profile.knows_propensities
 
     @property
-    def rounds_refusal(self) -> str:
-        return rounds.gaps_refusal(self.question)
+    def availability_refusal(self) -> str:
+        return first(availability.NEEDS, self._availability)
 
     @property
     def lacks_decay(self) -> bool:
@@ -172,16 +176,25 @@ class WeightedFacts:
     # What a fit says
 
     @cached_property
-    def _gaps(self) -> tuple[list[str], list[str]]:
-        return rounds.gaps_notes(self.question, levels=self.weights in (JOINT, COMMON))
+    def _availability(self) -> AvailabilityFacts:
+        return AvailabilityFacts(self.question, levels=self.weights in (JOINT, COMMON))
 
     @property
-    def gap_notes(self) -> list[str]:
-        return self._gaps[0]
+    def availability_assumes(self) -> list[str]:
+        return said(availability.FIT, self._availability, "assumes")
 
     @property
-    def gap_cautions(self) -> list[str]:
-        return self._gaps[1]
+    def availability_notes(self) -> list[str]:
+        return said(availability.FIT, self._availability, "note")
+
+    @property
+    def availability_cautions(self) -> list[str]:
+        return said(availability.FIT, self._availability, "caution")
+
+    @property
+    def adjusted_by(self) -> dict[str, str]:
+        names = () if self.fit.outcome is None else self.fit.outcome.covariates
+        return {"names": ", ".join(names)} if names else {}
 
     @property
     def unit_notes(self) -> list[str]:
@@ -192,9 +205,13 @@ class WeightedFacts:
         return [] if self.fit.by_unit is None else by_unit.fit_cautions(self.question, self.fit)
 
     @property
-    def outcome_note(self) -> str:
-        alone = self.fit.by_unit is None and self.fit.outcome is not None
-        return self.fit.outcome.note if alone and self.fit.outcome is not None else ""
+    def outcome_notes(self) -> tuple[str, ...]:
+        outcome = self.fit.outcome if self.fit.by_unit is None else None
+        return () if outcome is None else (*outcome.notes, outcome.note)
+
+    @property
+    def outcome_assumes(self) -> tuple[str, ...]:
+        return () if self.fit.outcome is None else self.fit.outcome.assumes
 
     @property
     def outcome_cautions(self) -> tuple[str, ...]:
@@ -246,9 +263,9 @@ class WeightedFacts:
         return self.is_uniform and self.profile.adaptive and not self.profile.context_may_move
 
     @property
-    def lagged(self) -> bool:
+    def lagged(self) -> dict[str, str]:
         """Each arm's own weight is made of the propensities of the round before."""
-        return self.is_sqrt and lags(self.question)
+        return {"by": ROUND_BEFORE()} if self.is_sqrt and lags(self.question) else {}
 
     @property
     def two_point_by_context(self) -> dict[str, str]:
@@ -287,7 +304,7 @@ class WeightedFacts:
         fit = self.fit
         many = fit.pulls > 1 if fit.by_unit is None else fit.by_unit.units >= FEW_UNITS  # fewer are told of
         return [
-            {"arm": label, "worth": n, "enough": FEW_EFFECTIVE}
+            {"term": label, "worth": n, "enough": FEW_EFFECTIVE}
             for label, n, counts in zip(fit.labels, fit.degrees + 1.0, many, strict=True)
             if n < FEW_EFFECTIVE and counts
         ]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import propensities, units
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.groups import group_codes
@@ -60,9 +61,8 @@ from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, pr
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
-from adaptinf.inference.validity.methods import UNSETTLED, MethodRecord, refusal
+from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.inference.validity.units import BY_UNIT, NO_CARRY_OVER, OTHERS_MEAN, TIED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check_alpha, refuse
@@ -257,11 +257,12 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
         assumes += "; drift common to both arms is allowed, an effect that changes is averaged"
         if weights == "two-point" or (weights == "combined" and question.combined is None):
             assumes += "; weights count contexts by their propensities, right where the formula holds"
-        caution = UNSETTLED if weights == "uniform" and question.profile.moves else ""
+        caution = propensities.UNSETTLED() if weights == "uniform" and question.profile.moves else ""
         reason = "the best linear approximation of the effect by the formula"
         if question.unit is not None:
-            reason, assumes = f"{reason}; {BY_UNIT}", f"{assumes}; units are independent, and {NO_CARRY_OVER}"
-            caution = caution if weights == "uniform" else TIED
+            reason = f"{reason}; {units.BY_UNIT()}"
+            assumes = f"{assumes}; {units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}"
+            caution = caution if weights == "uniform" else units.TIED()
         found.append(Verdict(name, "asymptotic", rank, call, reason, (assumes,), caution))
     return found
 
@@ -356,7 +357,8 @@ def _support(
     arms = [str(question.control), str(question.treatment)]
     rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
     notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
-    return [model.note if isinstance(model.values, np.ndarray) else OTHERS_MEAN, *notes], cautions, known
+    told = model.note if isinstance(model.values, np.ndarray) else units.OTHERS_MEAN()
+    return [told, *notes], cautions, known
 
 
 def _notes(

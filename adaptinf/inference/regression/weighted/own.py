@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims.stationarity import OWN_WEIGHTS
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.regression.data import LINEAR, CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.regression.weighted.support import error_notes, gaps_told
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.inference.validity.stationarity import own_weights_caution
 from adaptinf.parameters import Number, refuse
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
@@ -110,7 +110,7 @@ def fit_own(
         weights="sqrt(target / propensity)",
         notes=tuple(notes),
         last=tuple(error_notes(0 if found.perfect else found.decided, errors)),
-        cautions=(own_weights_caution("sqrt importance"),) if drifts else (),
+        cautions=(OWN_WEIGHTS(weights="sqrt importance"),) if drifts else (),
         details={"ess": np.full(data.size, found.ess)},
         df_resid=df,
         joint=CoefficientTests(found.estimate, found.covariance, np.eye(data.size), df),

@@ -1,0 +1,1 @@
+"""What the claims on values of policies ask of a log and of a fit."""
