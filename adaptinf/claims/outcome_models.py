@@ -19,7 +19,7 @@ BATCH_MEAN = Claim(
 RIDGE = Claim(
     "inference.scores.outcome_models.running_regression",
     "Outcome model: ridge regression of the arm's earlier rewards{known} on {names}{scaled}, penalty "
-    "{penalty:g} (fixed in advance); round 1 has no weight.",
+    "{penalty:g} (fixed in advance){start}.",
     "note",
 )
 STANDARDISED = Claim(

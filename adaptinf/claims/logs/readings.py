@@ -23,6 +23,12 @@ COUNTED_AS = Claim("log.validation.outcomes.numbered_outcomes", "in {column}, {l
 AS_WRITTEN = Claim(
     "log.storage.foreign.as_written", "column {name!r} is kept as text, such as {example!r:.40}", "note"
 )
+UNUSED_COLUMNS = Claim(
+    "cli.commands.with_unused",
+    "Columns of the file that were not used: {names}. Name with --context those that the choice of arms "
+    "could depend on.",
+    "note",
+)
 UNUSED = Claim("log.reading.named_log", "columns that were not used: {names}", "note")
 
 SKIPPED = Claim(

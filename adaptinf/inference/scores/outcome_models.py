@@ -161,7 +161,9 @@ def running_regression(
     )
     scaled = "" if covariates is None else claims.STANDARDISED()
     by_then = "" if arrays.known is None else " known by then"
-    note = claims.RIDGE(known=by_then, names=", ".join(names), scaled=scaled, penalty=penalty)
+    start = "; round 1 has no weight" if stratum is None else ""
+    regressors = {"names": ", ".join(names), "scaled": scaled, "penalty": penalty}
+    note = claims.RIDGE(known=by_then, **regressors, start=start)
     return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
 
 
