@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+NONE = Claim("lacks_propensities", "the log has no propensities", "needs")
 NEEDED = Claim(
     "lacks_propensities",
     "it needs propensities, and the log has none (give propensity= or propensities= if known)",
