@@ -15,6 +15,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.claims import policies as claims
+from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -316,7 +317,7 @@ class TestDefaults:
         assert given.weights == "stable-variance, non-contextual"
         asked = PolicyValue(contextual, sign).fit("stable-variance", True, snapshots=SNAPSHOTS)
         assert asked.weights == "stable-variance, contextual"
-        assert says(PolicyValue(contextual, sign).fit().notes, claims.UNIFORM_FOR_WANT_OF_POLICIES)
+        assert says(PolicyValue(contextual, sign).fit().notes, claims.POLICIES_FIRST)
         for claim in (claims.SETTLING, claims.UNSETTLED_TOO):
             assert says(asked.notes, claim)
             assert not says(given.notes, claim)
@@ -592,5 +593,5 @@ class TestLaws:
         log = make_log("two batches")
         assert PolicyValue(log, "uniform").fit().cautions == ()
         few = PolicyValue(log, "uniform", rounds=np.arange(HORIZON) < 15).fit()
-        assert few.cautions[0].startswith("uniform: worth ")
-        assert few.cautions[0].endswith("rewards of equal weight, below 20: intervals may be short")
+        assert says(few.cautions[0], FEW_EFFECTIVE, term="uniform", enough=20)
+        assert few.cautions[0].values["worth"] < 20.0

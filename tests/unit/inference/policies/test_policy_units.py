@@ -11,6 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import policies as claims
+from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
@@ -67,7 +68,7 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     np.testing.assert_array_equal(told.std_error, same.std_error)
     with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log_of(kept=True), "b").fit("stable-variance")
-    assert says(caught.value.reason, claims.ONE_DRAW_A_UNIT)
+    assert says(caught.value.reason, DRAWN_ONCE)
 
 
 def test_what_units_spoil_is_refused() -> None:

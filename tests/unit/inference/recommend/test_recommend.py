@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -217,7 +218,7 @@ ADVICE = (
     "AdaptiveLog(..., context_free=True)",
     "a log whose reward_range holds",
     "a log without one, and method='asymptotic'",
-    "floor=, a smallest propensity",
+    GUARANTEED_FLOOR(),
     "context= of the log",
     "snapshots=PolicySnapshots",
     "snapshots='context-free' if",

@@ -16,6 +16,7 @@ from adaptinf import designs
 from adaptinf.claims import Said
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import NO_PART
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import sequence_rows
@@ -399,7 +400,7 @@ def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
     for method, estimator in (("betting", "aipw"), ("normal-mixture", "ipw")):
         with pytest.raises(InvalidForLog) as caught:
             ConfidenceSequence(chosen).fit(method, estimator=estimator)
-        assert says(caught.value.reason, claims.EVERY_ONE_NEEDED)
+        assert says(caught.value.reason, EVERY_ONE_NEEDED)
         assert says(caught.value.alternatives, claims.GUARANTEED_FLOOR)
         same = ConfidenceSequence(chosen).fit(method, estimator=estimator, floor=0.5).conf_int()
         np.testing.assert_allclose(
@@ -503,7 +504,7 @@ def test_what_a_log_does_not_support() -> None:
         (
             log_of(**plain),
             {"estimator": "ipw"},
-            claims.NO_PROPENSITIES(),
+            NEEDED(),
             "^estimator='sample-mean'",
         ),
         (
