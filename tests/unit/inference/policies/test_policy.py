@@ -14,6 +14,7 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import outcome_models
 from adaptinf.claims import policies as claims
 from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
@@ -267,7 +268,7 @@ class TestPolicies:
         zero = PolicyValue(log, sign).fit(outcome=given, **options)
         ipw = PolicyValue(log, sign).fit(estimator="ipw", **options)
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
-        assert "predictions of your own" in notes(zero)
+        assert says(zero.notes, outcome_models.OWN)
         ridge = PolicyValue(log, sign).fit(outcome="running-ridge", ridge=2.0, **options)
         assert "penalty 2" in notes(ridge)
         assert ridge.std_error[0] < ipw.std_error[0]
