@@ -14,6 +14,7 @@ from scipy.stats import beta
 
 from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.sequences.methods import METHODS
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.processes.mixtures import (
@@ -216,7 +217,7 @@ def test_verdicts_order_by_the_widths_that_come_out(share: float, n: int) -> Non
     model = ConfidenceSequence(log)
     found = {
         one.arguments["method"]: one.length
-        for one in sequence_verdicts(profile_of(log), model.quantities)
+        for one in sequence_verdicts(profile_of(log), model.quantities, ORDER)
         if one.valid and one.label == "anytime" and one.arguments["estimator"] == "sample-mean"
     }
     assert set(found) == {name for name, method in METHODS.items() if method.anytime}

@@ -19,6 +19,7 @@ from adaptinf.claims.contexts import NO_PART
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.processes.sides import BettingSide
@@ -379,7 +380,9 @@ def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
         (by_context(design=designs.UCB().record()), False),
     ):
         rows = {
-            one.verdict.name: one.verdict for one in sequence_rows(log, "arm-means", {}) if one.verdict.valid
+            one.verdict.name: one.verdict
+            for one in sequence_rows(log, "arm-means", {}, ORDER)
+            if one.verdict.valid
         }
         means = [row for name, row in rows.items() if "sample means" in name]
         scores = [row for name, row in rows.items() if "sample means" not in name]
