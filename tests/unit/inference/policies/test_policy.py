@@ -80,10 +80,6 @@ ALL_WEIGHTS: list[dict[str, Any]] = [
 ]
 
 
-def notes(result: Any) -> str:
-    return " ".join(result.notes)
-
-
 class TestLimits:
     @pytest.mark.parametrize("options", ALL_WEIGHTS)
     def test_of_a_uniform_design_is_the_mean_of_the_scores(self, options: dict[str, Any]) -> None:
@@ -270,7 +266,7 @@ class TestPolicies:
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
         assert says(zero.notes, outcome_models.OWN)
         ridge = PolicyValue(log, sign).fit(outcome="running-ridge", ridge=2.0, **options)
-        assert "penalty 2" in notes(ridge)
+        assert says(ridge.notes, outcome_models.RIDGE, penalty=2.0)
         assert ridge.std_error[0] < ipw.std_error[0]
         shifted = np.full((HORIZON, 3), 0.5)
         by_hand = 0.5 + sign(log.frame)[np.arange(HORIZON), log.arrays.action] / log.arrays.propensity * (
