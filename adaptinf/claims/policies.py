@@ -159,8 +159,8 @@ BY_BATCH_BEFORE = Claim(
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities of the last {nearest} rounds, since its own may depend on contexts (context_free=True "
-    "states that they do not)",
+    "propensities of the last {nearest} rounds, since its own may depend on contexts (pass "
+    "context_free=True if they do not)",
     "note",
 )
 """What combined weights are made of."""
