@@ -10,6 +10,11 @@ NO_CARRY_OVER = Claim(
     "a unit's reward depends on the arm of its round, not on those of earlier rounds (no carry-over)",
     "assumes",
 )
+DRAWN_ONCE = Claim(
+    "profile.one_draw_a_unit",
+    "each unit's arm was drawn once, and its scores need a draw in every round",
+    "needs",
+)
 BY_UNIT = Claim("profile.repeated_units", "errors by unit", "reason")
 NOT_BY_UNIT = Claim(
     "profile.repeated_units",
