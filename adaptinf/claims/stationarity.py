@@ -32,3 +32,10 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "if assignment did not react to outcomes, say adaptive=False: then {classical}; else {caution}",
     "caution",
 )
+PAIR_SHARES_DRIFT = Claim("pair_shares_drift", "what drifts moves both arms alike", "assumes")
+AVERAGED_EQUALLY = Claim(
+    "averages_equally", "an effect that changes is averaged over the rounds, equally", "target"
+)
+AVERAGED_BY_WEIGHT = Claim(
+    "averages_by_weight", "an effect that changes is averaged over the rounds, with the weights", "target"
+)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import first, said, sentence
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import Said
-from adaptinf.claims import effects as claims
+from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.claims import Claim, said
-from adaptinf.claims import bin_means as claims
+from adaptinf.claims.released import bin_means as claims
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import assumptions, effects, first, said, sentence
-from adaptinf.claims import projections as claims
+from adaptinf.claims import assumptions, first, said, sentence
+from adaptinf.claims.effects import by_covariates as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.facts.projections import ProjectionFacts, ProjectionFit

@@ -11,8 +11,9 @@ from claims_said import says
 from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
-from adaptinf.claims import effects, propensities
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims import propensities
+from adaptinf.claims.effects import by_group as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_effects

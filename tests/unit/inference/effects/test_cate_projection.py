@@ -12,8 +12,8 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.claims import effects
-from adaptinf.claims import projections as claims
+from adaptinf.claims.effects import by_covariates as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.projections.projection import CATEProjection

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, drift, effects, propensities
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.effects import rounds_and_weights as effects
 
 # Why it does not serve, and what does
 
@@ -53,9 +54,9 @@ ASSUMES = (
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),
     WEIGHED_CONTEXTS,
-    drift.PAIR_SHARES_DRIFT,
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.PAIR_SHARES_DRIFT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
 )
 FORMULA = Claim("formula", "Projection on {formula}. Covariance {covariance}.", "note")
 SATURATED = Claim(

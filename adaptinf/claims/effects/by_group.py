@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import drift, effects, propensities, releases, stationarity
+from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.released import releases
 
 # Why groups have no number, and what was adjusted
 
@@ -63,7 +65,7 @@ CONSTANT_PROPENSITIES = Claim(
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
 DRIFT_ALLOWED = Claim("drift_allowed", "drift is allowed", "target")
-SAME_EFFECT = (DRIFT_ALLOWED, drift.AVERAGED_EQUALLY)
+SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
     Part("rounds_notes", "note"),
@@ -118,9 +120,9 @@ WEIGHTED_ASSUMES = (
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),
     NO_DRIFT,
-    drift.PAIR_SHARES_DRIFT,
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.PAIR_SHARES_DRIFT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
