@@ -8,86 +8,90 @@ EFFECT = Claim("inference.effects.record.effect", "Effect of {treatment!r} over 
 
 # Which rounds serve
 
-NO_PROPENSITIES = Claim(
-    "inference.effects.rounds.weightable_rounds",
-    "it divides by propensities, and the log has none",
-    "needs",
-)
 NEVER_BOTH = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "in none of the {n} rounds of {where} could both arms have been chosen",
+    "both arms were possible in none of the {n} rounds of {where}",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "they need both arms' propensities at every round, and the log has the chosen arm's alone",
+    "they need the propensities of both arms, and the log records only that of the chosen arm",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "it says neither which rounds were randomised nor with which propensities",
+    "the log does not say which rounds were randomised, or with what propensities",
     "needs",
 )
 ESTIMATES_SHOW_NOTHING = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities",
+    "its propensities are estimates, and estimates cannot show that assignment probabilities were fixed",
     "needs",
 )
 PROPENSITIES_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "the propensities vary within {groups}, so plain means are biased by what moved them",
+    "propensities vary within {groups}, and whatever changed them biases plain means",
     "needs",
 )
 MARK_THE_ROUNDS = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "rounds= with a column that marks the rounds whose arm was drawn at random",
+    "rounds= with a column that marks the randomised rounds",
     "advice",
 )
-CONSTANT_IN_GROUPS = Claim(
+KNOW_PROPENSITIES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Rounds: all {n} of {where}; their propensities are constant within each group.",
-    "note",
+    "aipw with errors by unit, if propensities are known",
+    "advice",
+)
+ALL_ROUNDS = Claim("inference.effects.rounds.weightable_rounds", "Rounds: all {n} of {where}.", "note")
+CONSTANT_IN_GROUPS = Claim(
+    "inference.effects.rounds.randomised_rounds", "Propensities do not vary within groups.", "note"
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "The propensities were estimated: their error is not in the standard errors.",
+    "Propensities are estimates, so it is not certain that they are constant within groups.",
     "note",
 )
 MARKED = Claim("inference.effects.rounds.randomised_rounds", "Rounds: {where}, {n} of {all}.", "note")
 MARKED_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "The logged propensities vary over these rounds within {groups}: the difference in means is valid only "
-    "if a marked round draws its arm with fixed probabilities.",
+    "In these rounds the logged propensities vary within {groups}: the difference in means is valid only "
+    "if every marked round drew its arm with fixed probabilities.",
     "note",
 )
 CHOSEN_ALONE = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Rounds: all {n} of {where}. Only the chosen arm's propensity is known: the estimate rests on the other "
-    "arms never having had propensity 0.",
+    "As the log records only the chosen arm's propensity, the estimate assumes that neither arm ever had "
+    "propensity 0.",
     "note",
 )
 WEIGHTABLE = Claim("inference.effects.rounds.weightable_rounds", "Rounds: {n} of {where}.", "note")
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Left out: {n} rounds of {where} in which one of the two arms had propensity 0 (such as those after the "
-    "randomised stretch, which all get one arm). Nothing can be weighted there.",
+    "Left out: {n} rounds of {where} in which one of the two arms had propensity 0, such as the rounds "
+    "after randomisation stopped. They cannot be weighted.",
     "note",
 )
 
 # How they are weighted
 
-LAGGED = Claim("lagged_by", "The weights are by {by}.", "note")
+LAGGED = Claim(
+    "lagged_by",
+    "Weights are made from {by}.",
+    "note",
+)
 
 # How much they tell
 
 FEW_EFFECTIVE = Claim(
     "few_effective",
-    "{terms}: an arm is worth {least:.1f} rewards of equal weight, below {enough:g}: intervals may be short",
+    "{terms}: intervals may be short, as an arm has the precision of {least:.1f} equally weighted "
+    "rewards, fewer than {enough:g}",
     "caution",
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: smallest propensity {least:.2g}, effective sample size {size:.1f}; a few rewards carry the "
-    "estimate, intervals may be far too short",
+    "{term}: with a propensity of {least:.2g} the estimate rests on a few rewards (effective number "
+    "{size:.1f}); intervals may be much too short",
     "caution",
 )

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim
+from adaptinf.claims.claim import Claim, Part
 
 NO_BIN_SUMS = Claim(
-    "inference.released.bin_sums.read_reports", "the log has no sums of reports by bin", "needs"
+    "inference.released.bin_sums.read_reports",
+    "the log releases no sums by bin",
+    "needs",
 )
 NO_STAGES = Claim(
     "inference.released.bin_sums.read_reports",
-    "the log has sums of reports by bin, but none by stage, with weights (spent, weighted_count_...)",
+    "the log has sums of reports by bin, but no weighted sums by stage (spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
     "inference.released.bin_sums.read_reports",
-    "two of its arms read the same, so that releases named after one are also the other's",
+    "two of its arms print alike, so releases named after one could be the other's",
     "needs",
 )
 SUMS_MISSING = Claim(
     "inference.released.bin_sums.read_reports",
-    "its releases have pairs of a bin and an arm without all of their sums",
+    "its releases lack some of the sums of a bin and arm",
     "needs",
 )
+NORMAL_WITH_COIN = Claim("inference.released.bin_tests.BudgetTest", "normal, budget filled by a coin", "note")
+"""The name of a law."""
 REPORTS_ALONE = Claim(
     "of_reports",
-    "From released sums of noisy reports alone. Rewards were clipped to [0, 1]: the means are those of "
-    "clipped rewards, over the law of the contexts within each bin.",
+    "From released sums of noisy reports alone. Means are over the law of the contexts within each bin.",
     "note",
 )
 COIN = Claim(
     "coin",
-    "Reports on an arm end when their own sums say so. What was left of each term's variance budget (median "
-    "{median:.0%}, largest {largest:.0%}) is filled by a normal coin, made of rng={rng} and the releases.",
+    "Reports on an arm end when their own sums say so. What remains of each term's variance budget "
+    "(median {median:.0%}, largest {largest:.0%}) is filled by a normal draw, seeded by rng={rng} and "
+    "the releases.",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are valid whenever reports on an arm end, in finite samples, and conservative.",
+    "Tests are conservative, and valid in finite samples no matter when an arm's reports end.",
     "note",
 )
 NO_ESTIMATE = Claim(
     "no_estimate",
-    "{terms}: no estimate, counts in the bin may drown in their noise; the interval stands.",
+    "{terms}: no estimate, as noise may swamp the counts in the bin; the interval stands.",
     "note",
 )
 WHOLE_RANGE = Claim(
@@ -49,9 +53,9 @@ WHOLE_RANGE = Claim(
 )
 SINGLE_POINT = Claim(
     "single_point",
-    "{terms}: no mean in [0, 1] is accepted at 5%, the interval is the one that fits best.",
+    "{terms}: no mean in [0, 1] is accepted at 5%, so the interval is the single mean that fits best.",
     "note",
 )
 _ENDS = (NO_ESTIMATE, WHOLE_RANGE, SINGLE_POINT)
-BUDGET = (REPORTS_ALONE, COIN, *_ENDS)
-ANYTIME = (REPORTS_ALONE, ANYTIME_VALID, *_ENDS)
+BUDGET = (REPORTS_ALONE, Part("clipped", "note"), COIN, *_ENDS)
+ANYTIME = (REPORTS_ALONE, Part("clipped", "note"), ANYTIME_VALID, *_ENDS)

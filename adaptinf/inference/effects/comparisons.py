@@ -236,7 +236,7 @@ class GroupResults(Results):
         if isinstance(self.reference, ReleasedReference):
             raise InvalidForLog(
                 subject,
-                claims.NO_JOINT_LAW(),
+                claims.NOT_NORMAL(),
                 ["interactions()", "heterogeneity()", "pvalues", "pvalues_simultaneous(method='bonferroni')"],
             )
         return JointInference._joint_covariance(self, subject, hypothesis)

@@ -138,6 +138,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
         details={"in_time": won + failed, "lowest": lowest, "highest": highest},
         notes=(
             claims.IN_TIME_ALONE(window=0 if log.design is None else log.design.parameters.get(WINDOW, 0)),
+            claims.CLIPPED(),
             claims.MANSKI(limits=_limits(terms, lowest, highest)),
             *_drowned(terms, reference),
         ),

@@ -105,8 +105,10 @@ def _from_epochs(
         details={"pulls_an_arm": float(pulls), "epoch": float(epoch)},
         notes=(
             claims.EPOCH_ALONE(epoch=epoch, pulls=pulls),
+            claims.CLIPPED(),
             claims.EPOCH_SHARE(share=share),
-            claims.TEST_OF_EPOCH(),
+            claims.INVERTED(),
+            claims.VARIANCE_OF_EPOCH(),
         ),
     )
 

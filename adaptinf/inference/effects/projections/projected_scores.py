@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import assumptions, first, said, sentence
+from adaptinf.claims import assumptions, first, propensities, said, sentence
 from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
@@ -131,7 +131,7 @@ class ProjectionQuestion:
         """Rounds in which both arms could be chosen."""
         log = self.profile.log
         if log.arrays.propensity is None:
-            raise InvalidForLog("aipw", effects.NO_PROPENSITIES(), [claims.GROUPS_INSTEAD()])
+            raise InvalidForLog("aipw", propensities.NEEDED(), [claims.GROUPS_INSTEAD()])
         return weightable_rounds(self.profile, self.marked, self.propensities)
 
     @property

@@ -76,7 +76,8 @@ def test_constant_propensities_make_every_round_usable():
     result = CATE(simple_log(frame), by="site").fit()
     assert_welch(result, frame)
     assert result.reference.name == "Welch t"
-    assert says(result.notes, effects.CONSTANT_IN_GROUPS, n=600, where="the log")
+    assert says(result.notes, effects.ALL_ROUNDS, n=600, where="the log")
+    assert says(result.notes, effects.CONSTANT_IN_GROUPS)
     assert result.correction is None
 
 
@@ -157,7 +158,7 @@ def test_without_propensities_or_marks_nothing_is_known():
     assert says(error.value.alternatives, effects.MARK_THE_ROUNDS)
     with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(simple_frame(), propensities=False), by="site").fit("aipw")
-    assert says(error.value.reason, effects.NO_PROPENSITIES)
+    assert says(error.value.reason, propensities.NEEDED)
 
 
 def binary_log(counts, successes):
