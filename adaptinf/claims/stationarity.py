@@ -32,3 +32,18 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "if assignment did not react to outcomes, say adaptive=False: then {classical}; otherwise {caution}",
     "caution",
 )
+PAIR_SHARES_DRIFT = Claim(
+    "pair_shares_drift",
+    "any drift moves both arms alike",
+    "assumes",
+)
+AVERAGED_EQUALLY = Claim(
+    "averages_equally",
+    "an effect that changes over time is averaged with equal weights",
+    "target",
+)
+AVERAGED_BY_WEIGHT = Claim(
+    "averages_by_weight",
+    "a changing effect is averaged by the rounds' weights",
+    "target",
+)
