@@ -81,6 +81,12 @@ ROUND_BEFORE = Claim(
     "note",
 )
 """What the weights of a round are made of, in sentences on weights."""
+TINY = Claim(
+    "tiny_propensities",
+    "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
+    "{size:.1f}); intervals may be far too short",
+    "caution",
+)
 FEW_EFFECTIVE = Claim(
     "few_effective",
     "{term}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",

@@ -189,12 +189,7 @@ FIT = (
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     propensities.FEW_EFFECTIVE,
-    Claim(
-        "tiny_propensities",
-        "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
-        "{size:.1f}); intervals may be far too short",
-        "caution",
-    ),
+    propensities.TINY,
 )
 """Of a fit, in the order in which its table has them."""
 
