@@ -237,7 +237,7 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
         slopes, errors = np.append(slopes, slope), np.append(errors, error)
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
-    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_TO_FOLLOW(),))]
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_ARM(),))]
     for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
         name = TREND if place < len(codes) else COMMON
         if not error > 0.0:

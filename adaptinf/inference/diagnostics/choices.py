@@ -175,8 +175,8 @@ def ratio_checks(
 
     Shapes: counts, total (K,), products (K, K).
     """
-    off = claims.OFF_DECLARED() if declared else claims.OFF_PROPENSITIES()
-    found: list[str] = [off, claims.LOST_ROUNDS()]
+    expected = "the declared allocation" if declared else "the propensities"
+    found: list[str] = [claims.COUNTS_OFF(expected=expected), claims.LOST_ROUNDS()]
     anytime = Check(ANYTIME, "all arms", "log wealth", wealth, -wealth, "", tuple(found))
     test = count_test(counts, total, products)
     if not test.df:

@@ -169,7 +169,5 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
     if not len(known):
         return claims.ADJUSTED(names=names)
     means = "means over earlier batches" if found.by_batch else "running means"
-    low, high = float(known.min()), float(known.max())
-    if f"{low:.2f}" == f"{high:.2f}":
-        return claims.VARIANCE(names=names, ratio=low, means=means)
-    return claims.VARIANCES(names=names, low=low, high=high, means=means)
+    low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+    return claims.VARIANCE(names=names, ratio=low if low == high else f"{low} to {high}", means=means)
