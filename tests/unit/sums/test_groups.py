@@ -22,6 +22,7 @@ from sum_rows import assert_same_cells
 
 import adaptinf as ai
 from adaptinf.claims.data.sums import MOVING
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.cli.entry import main
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 
@@ -304,7 +305,7 @@ def test_what_is_wrong_is_said() -> None:
         sums.of_group("tv")
     with pytest.raises(ParameterError, match="there is no column of groups 'country'; there are: 'device'"):
         sums.by_groups("country")
-    with pytest.raises(InvalidForLog, match="needs rows"):
+    with pytest.raises(InvalidForLog, match=NEEDS_ROWS()):
         ai.CATE(sums, by="device", rounds="batch")
     with pytest.raises(InvalidForLog, match="released"):
         ai.CATE(sums, by="device").fit("released")

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import betaln, lambertw
 
 import adaptinf as ai
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.errors import InvalidForLog, ParameterError
 
@@ -198,7 +199,7 @@ def test_merging_keeps_the_sequence():
 
 def test_refusals_name_what_runs():
     sums = ai.Sums.of_log(_log(8))
-    with pytest.raises(InvalidForLog, match=r"betting sequence .* needs rows.*method='asymptotic'"):
+    with pytest.raises(InvalidForLog, match=rf"betting sequence .* {NEEDS_ROWS()}.*method='asymptotic'"):
         ai.ConfidenceSequence(sums).fit("betting")
     with pytest.raises(InvalidForLog, match="bounds of its scores are not among the sums"):
         ai.ConfidenceSequence(sums).fit("normal-mixture", estimator="ipw")

@@ -10,6 +10,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.claims.data import sums as claims
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.cli.entry import main
 from adaptinf.errors import InvalidForLog
 
@@ -53,7 +54,7 @@ def test_recommend_lists_what_sums_allow_and_runs_the_first() -> None:
     assert by_name.loc["aipw with combined weights", "label"] == "asymptotic"
     assert by_name.loc["batched", "label"] == "asymptotic"
     two_point = claims.BY_ROUND()
-    for method, reason in {"alee": "needs rows", "aipw with two-point weights": two_point}.items():
+    for method, reason in {"alee": NEEDS_ROWS(), "aipw with two-point weights": two_point}.items():
         assert by_name.loc[method, "label"] == "not valid"
         assert reason in by_name.loc[method, "reason"]
     first = found.fit()
@@ -62,7 +63,7 @@ def test_recommend_lists_what_sums_allow_and_runs_the_first() -> None:
     assert any(note.startswith("Chosen as the first of recommend(sums)") for note in default.notes)
     assert "Batches        2" in str(found)
     assert "compar" in str(ai.compare({"one": first, "other": default})).lower()
-    with pytest.raises(InvalidForLog, match=r"recommend .*needs rows"):
+    with pytest.raises(InvalidForLog, match=rf"recommend .*{NEEDS_ROWS()}"):
         ai.recommend(sums, target="policy-value", policy="a")
 
 

@@ -107,7 +107,7 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         penalty = checked_penalty(asked.subject, asked.ridge)
         found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
         assert isinstance(found.values, np.ndarray)
-        values, note = found.values, found.note.partition(";")[0] + "."
+        values, note = found.values, found.note
     facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
     return Outcome(
         values,

@@ -11,6 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims.data import covariates
+from adaptinf.claims.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.outcome_models import running_standardised
 
@@ -191,7 +192,7 @@ def test_predictions_know_what_was_known(late: bool, missing: bool) -> None:
         first = np.array([np.any(own & (known <= t)) for t in range(len(rows))])
         np.testing.assert_array_equal(result.scores["weights"][:, place] > 0.0, first)
         np.testing.assert_allclose(result.scores["scores"][first, place], wanted[first], rtol=1e-9)
-    assert ("that were known by then on prior" in " ".join(result.notes)) is late
+    assert says(result.notes, RIDGE, names="prior", known=" known by then" if late else "")
     assert 0.1 < result.details["variance_ratio"].min() < 0.8
 
 

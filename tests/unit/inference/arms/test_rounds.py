@@ -12,6 +12,7 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims.data import availability
+from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
@@ -174,7 +175,7 @@ class TestMarked:
             found = ArmMeans(every, rounds=rounds).fit(estimator)
             np.testing.assert_array_equal(found.estimate, expected.estimate)
             np.testing.assert_array_equal(found.std_error, expected.std_error)
-            assert "Rounds: 160 of 240, marked by rounds=" in found.notes[-1]
+            assert found.notes[-1] == MARKED(kept=160, rounds=240)
             assert found.facts.n_rounds == 160
         assert every.n_rounds == ROUNDS
         assert len(every.units) == ROUNDS
