@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+COULD_BE_MISSED = "drift that could be missed"
 QUESTIONS = {
     "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
@@ -12,7 +13,7 @@ QUESTIONS = {
     "common drift": "Do the arms' means rise or fall together over the log?",
     "drift over time": "Does an arm's mean rise or fall over time?",
     "drift by batch": "Is each arm's mean the same in all groups of batches?",
-    "drift that could be missed": "How large a steady change, in sd, would be detected with 80% power?",
+    COULD_BE_MISSED: "How large a steady change, in sd, would be detected with 80% power?",
     "decay of propensities": "How small do propensities get, and how do they fall?",
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
     "overlap": "In how many rounds was an arm's propensity very low?",
@@ -25,9 +26,6 @@ QUESTIONS_OF_SHARES = {
 
 # Choices against propensities
 
-NO_PROPENSITIES = Claim(
-    "inference.diagnostics.choices.no_calibration", "the log has no propensities", "needs"
-)
 CERTAIN = Claim(
     "inference.diagnostics.choices.no_calibration",
     "every known propensity is 0 or 1: there is no random choice to check",
@@ -156,7 +154,7 @@ COMPARE_WITHIN = Claim(
     "compare arms within batches (Contrast(...).batch_test) or by period",
     "advice",
 )
-CONTEXTS_CHANGE = Claim("profile.log.context", "a change in the contexts that arrive looks the same", "note")
+CONTEXTS_CHANGE = Claim("profile.has_contexts", "a change in the contexts that arrive looks the same", "note")
 
 # Propensities that are small, and what is left after weighting
 

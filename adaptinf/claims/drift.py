@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes", check="inference.diagnostics.arms")
 PAIR_SHARES_DRIFT = Claim("pair_shares_drift", "what drifts moves both arms alike", "assumes")
 AVERAGED_EQUALLY = Claim(
     "averages_equally", "an effect that changes is averaged over the rounds, equally", "target"

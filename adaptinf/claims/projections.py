@@ -23,11 +23,6 @@ NOT_BY_UNIT = Claim(
     "units have several rounds, and errors are by unit",
     "needs",
 )
-OWN_PAST_TELLS = Claim(
-    "inference.effects.projections.projected_scores.check_by_unit",
-    "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell",
-    "needs",
-)
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
 
 # A row of `recommend`

@@ -15,6 +15,7 @@ EVERY_ONE_NEEDED = Claim(
     "needs",
 )
 """Of weights."""
+NONE = Claim("inference.diagnostics.choices.no_calibration", "the log has no propensities", "needs")
 RIGHT = Claim(
     "profile.knows_propensities",
     "the logged propensities are the design's own",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import contexts, drift
 from adaptinf.claims.claim import Claim
 
 COVERED = Claim("of_releases", "from the private releases alone, so that the guarantee covers it", "reason")
@@ -88,10 +89,9 @@ TEST_OF_MEANS = Claim(
 # Two arms
 
 NAMED_BEFORE = Claim(
-    "inference.released.pair_effects.pair_effect",
-    "It assumes that the pair was named before the trial: else named='after'.",
-    "assumes",
+    "several_pairs", "the pair was named before the trial (otherwise give named='after')", "assumes"
 )
+PAIR_ASSUMES = (drift.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",
     "The pair was named after a look at the outputs: any of {pairs} has 1/{pairs} of alpha.",
@@ -128,6 +128,11 @@ EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
     "Which epoch is the last depends on earlier releases, so this one has the share {share:.3g} of alpha, "
     "fixed before it began; shares sum to at most 1 on every path.",
+    "note",
+)
+EMPTY = Claim(
+    "inference.arms.circumstances.from_releases.published",
+    "The interval is empty: noise moved the released difference too far beyond 1.",
     "note",
 )
 TEST_OF_EPOCH = Claim(

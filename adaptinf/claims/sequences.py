@@ -27,7 +27,6 @@ NOT_AT_ENDS = Claim(
     "its rewards are not all at an end of their range, {low:g} or {high:g}",
     "needs",
 )
-NO_PROPENSITIES = Claim("inference.sequences.choice.settled", "the log has no propensities", "needs")
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
     "its propensities are estimates, and the scores need the design's own",

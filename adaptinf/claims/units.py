@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.claim import Claim
 
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
@@ -25,7 +25,7 @@ OF_LOGGED_ROUNDS = Claim(
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
-    "profile.repeated_units",
+    "incomplete_by_unit",
     "the share of rewards observed takes rounds to be independent, and units have several",
     "needs",
 )
@@ -49,6 +49,18 @@ OWN_PAST = Claim(
     "caution",
 )
 
+OWN_PAST_TELLS = Claim(
+    "inference.arms.circumstances.by_unit.unit_scores",
+    "one draw gave each unit its arm, and the unit's earlier rewards would reveal it to the model",
+    "needs",
+)
+"""Why no regression on earlier rewards serves."""
+ONE_UNIT = Claim(
+    "inference.arms.circumstances.by_unit.fit_notes",
+    "{arm}: only one unit had it, so it has no standard error.",
+    "note",
+)
+
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
     "{units} units have {rounds} rounds: rounds of one unit depend on each other, and it takes all rounds to "
@@ -65,7 +77,6 @@ NOTES = (
         "arm, minus 1, or less where few rounds carry the estimate.",
         "note",
     ),
-    Part("no_carry_over", "note"),
     Claim(
         "profile.drawn_once",
         "Each unit keeps its arm, with propensity 1 after its first round: the arm is taken to be drawn once "

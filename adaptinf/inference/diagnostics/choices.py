@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities
 from adaptinf.inference.diagnostics.propensities import (
     LEAST_VARIANCE,
     Bins,
@@ -55,7 +56,7 @@ def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
     """Why choices cannot be checked against propensities; empty where they can."""
     known = log.arrays.propensity if every is None else every
     if known is None:
-        return claims.NO_PROPENSITIES()
+        return propensities.NONE()
     if log.propensity_status == "estimated":
         return claims.CIRCULAR()
     return "" if ((known > 0.0) & (known < 1.0)).any() else claims.CERTAIN()

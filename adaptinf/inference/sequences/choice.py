@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import NO_PART
+from adaptinf.claims.propensities import NONE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.from_sums import check_sums
@@ -249,7 +250,7 @@ def _check_propensities(
 
 def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
     if not profile.knows_propensities:
-        raise InvalidForLog(subject, claims.NO_PROPENSITIES(), [])
+        raise InvalidForLog(subject, NONE(), [])
     if profile.estimated:
         raise InvalidForLog(subject, claims.ESTIMATES(), [])
     if profile.one_draw_a_unit:

@@ -54,11 +54,6 @@ class ErrorsByUnit:
         return {"units": self.n_units, "rounds": self.n_rounds}
 
     @property
-    def no_carry_over(self) -> str:
-        """What is assumed of a unit's rounds."""
-        return f"Assumes that {claims.NO_CARRY_OVER()} (no carry-over)."
-
-    @property
     def few(self) -> dict[str, int]:
         """All units are few, and no test does without large numbers."""
         return {} if self._has_exact_test else self._few

@@ -11,6 +11,7 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
 from adaptinf.inference.diagnostics.diagnosis import diagnose
@@ -206,7 +207,7 @@ def reasons(log: AdaptiveLog) -> dict[str, tuple[str, ...]]:
 def test_no_propensities() -> None:
     found = reasons(changed(gathered(), propensity=None, propensities=None))
     assert set(found) == set(claims.QUESTIONS)
-    assert set(found.values()) == {(claims.NO_PROPENSITIES(),)}
+    assert set(found.values()) == {(propensities.NONE(),)}
 
 
 def test_deterministic_design() -> None:

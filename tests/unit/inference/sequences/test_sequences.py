@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptinf import designs
-from adaptinf.claims import Said
+from adaptinf.claims import Said, propensities
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.designs import UCB, EpsilonGreedy
@@ -503,7 +503,7 @@ def test_what_a_log_does_not_support() -> None:
         (
             log_of(**plain),
             {"estimator": "ipw"},
-            claims.NO_PROPENSITIES(),
+            propensities.NONE(),
             "^estimator='sample-mean'",
         ),
         (
