@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, stationarity
+from adaptinf.claims import contexts, drift, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -90,12 +90,10 @@ ASSUMES = (
         "assumes",
         check="inference.diagnostics.arms",
     ),
-    Claim("pair_shares_drift", "what drifts moves both arms alike", "assumes"),
+    drift.PAIR_SHARES_DRIFT,
     Claim("table_shares_drift", "what drifts moves all arms alike", "assumes"),
-    Claim("averages_equally", "an effect that changes is averaged over the rounds, equally", "target"),
-    Claim(
-        "averages_by_weight", "an effect that changes is averaged over the rounds, with the weights", "target"
-    ),
+    drift.AVERAGED_EQUALLY,
+    drift.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
         "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted",

@@ -21,6 +21,7 @@ from adaptinf.inference.arms.fit import (
     independent_rounds,
 )
 from adaptinf.inference.arms.lengths import typical_arms
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
@@ -144,19 +145,19 @@ def _assess(question: Question) -> list[Verdict]:
     refusal = question.profile.context_refusal or question.profile.unit_refusal
     if refusal:
         return [
-            Verdict("alee", "not valid", 20.0, call, refusal),
-            Verdict(name, "not valid", 21.0, short, refusal),
+            Verdict("alee", "not valid", ORDER["alee"], call, refusal),
+            Verdict(name, "not valid", ORDER["alee self-normalised: refused"], short, refusal),
         ]
     stays = "an arm's mean and variance are the same whenever it is chosen (no drift)"
     assumes = f"{stays}{question.profile.mixing_assumption}"
     reason = "needs no propensities, and holds however earlier rewards moved the choice of arms"
     kept = f"{reason}; conservative standard errors"
     return [
-        Verdict("alee", "asymptotic", 20.0, call, kept, (assumes,)),
+        Verdict("alee", "asymptotic", ORDER["alee"], call, kept, (assumes,)),
         Verdict(
             name,
             "asymptotic",
-            28.0,
+            ORDER["alee self-normalised"],
             short,
             f"{reason}; shorter intervals",
             (assumes,),

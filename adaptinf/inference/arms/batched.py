@@ -18,6 +18,7 @@ from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.fit import arm_labels, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.base import PartialReference, Reference
@@ -194,7 +195,7 @@ def _assess(question: Question) -> list[Verdict]:
     try:
         usable_batches(question)
     except Refused as refused:
-        return [Verdict("batched", "not valid", 26.0, call, refused.reason)]
+        return [Verdict("batched", "not valid", ORDER["batched"], call, refused.reason)]
     reason = "within a batch nothing adapts: each has its own t statistic; exact for normal rewards"
     assumes = (
         "one difference throughout (the arms' means may drift together from batch to batch), one variance "
@@ -204,7 +205,8 @@ def _assess(question: Question) -> list[Verdict]:
     # Where nothing adapted and shares moved, plain samples are of different times.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
-    return [Verdict("batched", "asymptotic", 14.0 if first else 26.0, call, reason, (assumes,))]
+    place = ORDER["batched: shares moved" if first else "batched"]
+    return [Verdict("batched", "asymptotic", place, call, reason, (assumes,))]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

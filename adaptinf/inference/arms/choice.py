@@ -17,6 +17,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.methods import METHODS
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.weighted import WEIGHTS
@@ -94,7 +95,7 @@ def _from_some(
 ) -> list[Verdict]:
     """Verdicts of the methods that can be asked, then of the others, with the reason why not."""
     others = [one.name for one in methods if one not in able]
-    refused = [Verdict(name, "not valid", 90.0, {"estimator": name}, reason) for name in others]
+    refused = [Verdict(name, "not valid", ORDER["of no use"], {"estimator": name}, reason) for name in others]
     return [*_rated(verdicts(able, question), question), *refused]
 
 

@@ -15,12 +15,14 @@ from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.arms.circumstances import from_sums
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
+from adaptinf.inference.arms.order import ORDER, PLAIN_SAMPLES
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
 from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.order import Rank
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -52,22 +54,27 @@ def _assess(question: Question) -> list[Verdict]:
 
 def _plain(question: Question) -> Verdict:
     profile, variation = question.profile, question.variation
-    naive = partial(Verdict, "sample-mean", "not valid", 24.0, _CALL, baseline=True)
+    naive = partial(Verdict, "sample-mean", "not valid", ORDER["sample-mean"], _CALL, baseline=True)
     mixed, known = profile.mixing_assumption, profile.stability
     if profile.context_refusal:
-        return Verdict("sample-mean", "not valid", 15.0, _CALL, profile.context_refusal)
+        place = ORDER["sample-mean: contexts decide"]
+        return Verdict("sample-mean", "not valid", place, _CALL, profile.context_refusal)
     if profile.repeated_units:
         return naive(reason=profile.unit_refusal)
     if not profile.adaptive:
         reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
         warning = SHARES_MOVED() if profile.shares_move else ""
-        rank = 8.0 if _plainly_sampled(profile) else 15.0
-        return _valid(rank, reason, f"arm means stay the same{mixed}", warning)
+        case = PLAIN_SAMPLES if _plainly_sampled(profile) else "not adaptive"
+        return _valid(ORDER[f"sample-mean: {case}"], reason, f"arm means stay the same{mixed}", warning)
     if variation is not None:
         vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
         if variation > STABLE_ENOUGH:
             return naive(reason=f"{vary}, above {STABLE_ENOUGH:.0%}: sample means are not normal")
-        return _valid(18.0, f"{vary}: they have settled", f"the simulated environment is right{mixed}")
+        return _valid(
+            ORDER["sample-mean: counts settled"],
+            f"{vary}: they have settled",
+            f"the simulated environment is right{mixed}",
+        )
     if known is None:
         return naive(reason="sample means are biased by adaptivity")
     title = profile.design_title
@@ -75,10 +82,10 @@ def _plain(question: Question) -> Verdict:
         why = f"{title} is not stable: {known.condition} ({known.source})"
         return naive(reason=f"sample means are biased by adaptivity, and {why}")
     reason = f"{title} is stable, its arm counts settle ({known.source})"
-    return _valid(24.0, reason, f"{known.condition}, and a long run{mixed}", _SHORT_RUNS)
+    return _valid(ORDER["sample-mean"], reason, f"{known.condition}, and a long run{mixed}", _SHORT_RUNS)
 
 
-def _valid(rank: float, reason: str, assumes: str, warning: str = "") -> Verdict:
+def _valid(rank: Rank, reason: str, assumes: str, warning: str = "") -> Verdict:
     """Plain sample means for a reason that takes the place of what their fit says of them at large."""
     opening = f"Sample means: {reason}."
     return Verdict("sample-mean", "asymptotic", rank, _CALL, reason, (assumes,), warning, opening=opening)
@@ -95,8 +102,8 @@ def _exact(question: Question) -> Verdict:
     elif not reason and profile.adaptive:
         reason, runs = "exact for counts fixed in advance, and adaptivity moves them", True
     if reason:
-        return Verdict(name, "not valid", 16.0, call, reason, baseline=runs)
-    rank = 9.0 if _plainly_sampled(profile) else 16.0
+        return Verdict(name, "not valid", ORDER["exact tests"], call, reason, baseline=runs)
+    rank = ORDER[f"exact tests: {PLAIN_SAMPLES}" if _plainly_sampled(profile) else "exact tests"]
     assumes = f"one success rate an arm{profile.mixing_assumption}"
     warning = SHARES_MOVED() if profile.shares_move else ""
     return Verdict(
@@ -127,10 +134,10 @@ def _corrected(question: Question) -> Verdict:
     if not reason and correction is None:
         reason = profile.no_correction
     if reason or correction is None:
-        return Verdict(name, "not valid", 29.0, _CALL, reason)
+        return Verdict(name, "not valid", ORDER["corrected: refused"], _CALL, reason)
     label = "exact" if compared(question).binary else "asymptotic"
     if correction.vacuous(_USUAL_ALPHA):
-        said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", 90.0
+        said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", ORDER["of no use"]
         useless = "no interval is of any use"
         return Verdict(name, label, rank, _CALL, said, ("the stated guarantee",), useless, corrected=True)
     ratio = length_ratio(question, correction)
@@ -145,7 +152,7 @@ def _corrected(question: Question) -> Verdict:
         cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
     mixed = profile.mixing_assumption
     assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
-    rank = 19.0 if short and profile.context_free else 29.0
+    rank = ORDER["corrected: short" if short and profile.context_free else "corrected"]
     return Verdict(name, label, rank, _CALL, said, (assumes,), "; ".join(cautions), corrected=True)
 
 

@@ -25,6 +25,14 @@ from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
 from adaptinf.inference.arms.facts.weighted import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
+from adaptinf.inference.arms.order import (
+    BY_UNIT,
+    DRIFT,
+    ESTIMATED,
+    RARELY_DRAWN,
+    STATIONARY,
+    place_of_scores,
+)
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.scores.joint import (
@@ -63,13 +71,13 @@ def _kinds(question: Question) -> tuple[str, ...]:
     return (*shared, *OWN)
 
 
-def _assess(estimator: str, first_rank: float, question: Question) -> list[Verdict]:
-    """With each kind of weights, ranked from the first."""
+def _assess(estimator: str, question: Question) -> list[Verdict]:
+    """With each kind of weights."""
     profile = question.profile
     stated = profile.usable_decay if question.decay is None else question.decay
     found = []
-    for place, weights in enumerate(_kinds(question)):
-        name, rank = f"{estimator} with {weights} weights", first_rank + place
+    for weights in _kinds(question):
+        name = f"{estimator} with {weights} weights"
         call: dict[str, Any] = {"estimator": estimator, "weights": weights}
         if weights == "two-point" and stated is not None and profile.usable_decay != stated:
             call["decay"] = stated
@@ -77,29 +85,37 @@ def _assess(estimator: str, first_rank: float, question: Question) -> list[Verdi
             call |= STATED
         facts = WeightedFacts(question, weights, decay=stated, augmented=estimator == "aipw")
         if reason := first((*claims.NEEDS, *claims.WEIGHTS_NEED), facts):
+            rank = place_of_scores(estimator, weights, *_units_alone(question, weights))
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
-        rank += _later(question, weights)
+        rank = place_of_scores(estimator, weights, *_circumstances(question, weights))
         why, warning = sentence(said(claims.REASONS, facts)), sentence(said(claims.ROW_CAUTIONS, facts))
         assumed = tuple(said(claims.ASSUMES, facts))
         found.append(Verdict(name, "asymptotic", rank, call, why, assumed, warning))
-    return by_unit.unit_verdicts(found, question, first_rank) if profile.repeated_units else found
+    return by_unit.unit_verdicts(found, question) if profile.repeated_units else found
 
 
-def _later(question: Question, weights: str) -> float:
-    """What is added to the rank: without contexts, ALEE needs fewer assumptions and hopes."""
-    profile = question.profile
+def _units_alone(question: Question, weights: str) -> tuple[str, ...]:
+    """Uniform weights come first where units have several rounds, whatever they are worth."""
+    return (BY_UNIT,) if question.profile.repeated_units and weights == "uniform" else ()
+
+
+def _circumstances(question: Question, weights: str) -> tuple[str, ...]:
+    """What gives a valid variant another place than its usual one."""
+    profile, own, uniform = question.profile, weights in OWN, weights == "uniform"
+    if profile.repeated_units:
+        return _units_alone(question, weights)
+    # Where contexts have no part, ALEE needs fewer assumptions, and hopes less.
     comparable = not profile.log.context and not profile.context_refusal
-    # Estimated propensities are one more assumption, but shares that moved are of no use to plain means.
-    plain = profile.adaptive or not profile.shares_move
-    later = 11.0 if profile.estimated and comparable and plain else 0.0
-    if weights in OWN and not question.stationary:
-        return later + 16.0
-    if weights != "uniform":
-        return later if profile.context_free or weights in (COMMON, JOINT) else later + 5.0
+    # Shares that moved are of no use to plain means, and estimated propensities then still are.
+    estimated = profile.estimated and comparable and (profile.adaptive or not profile.shares_move)
     rare = profile.smallest_propensity[question.codes].min(initial=1.0) < _RARELY_DRAWN
-    unsafe = rare or compared(question).heavy_tailed
-    return later + 15.0 if profile.moves and comparable and unsafe else later
+    unsafe = uniform and profile.moves and comparable and (rare or compared(question).heavy_tailed)
+    holds = {DRIFT: own and not question.stationary, RARELY_DRAWN: unsafe, ESTIMATED: estimated}
+    if any(holds.values()):
+        return tuple(name for name, so in holds.items() if so)
+    first = (own and profile.context_free) or (uniform and not question.contrast)
+    return (STATIONARY,) if question.stationary and first else ()
 
 
 def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
@@ -246,7 +262,7 @@ def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | 
 
 IPW = ArmMethod(
     name="ipw",
-    assess=partial(_assess, "ipw", 30.0),
+    assess=partial(_assess, "ipw"),
     settle=partial(_settle, "ipw"),
     fit=_fit,
     length=weighted_length,
@@ -261,7 +277,7 @@ IPW = ArmMethod(
 )
 AIPW = ArmMethod(
     name="aipw",
-    assess=partial(_assess, "aipw", 10.0),
+    assess=partial(_assess, "aipw"),
     settle=partial(_settle, "aipw"),
     fit=_fit_augmented,
     length=weighted_length,

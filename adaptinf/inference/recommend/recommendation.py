@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims import recommendations as claims
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
 from adaptinf.inference.recommend.facts import exact_fact, facts_of
@@ -24,7 +27,9 @@ from adaptinf.inference.recommend.rows import (
     winner_rows,
 )
 from adaptinf.inference.recommend.table import Recommendation
+from adaptinf.inference.validity.order import Rank
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
 
 if TYPE_CHECKING:
@@ -41,8 +46,6 @@ _OWN = {
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
-_MEANS_ALONE = "a sequence is of means and their differences, not of ratios"
-_STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
 
 
 def recommend(
@@ -187,8 +190,10 @@ def _rows(
         question = Question(profile, codes, decay=decay, variation=variation)
         return winner_rows(question, {name: given[name] for name in _OWN["winner"]}), []
     if target == "policy-value":
+        from adaptinf.inference.policies.verdicts import VALUES
+
         policy = given["policy"]
-        always = _behind(sequence_rows(log, target, {"policy": policy}))
+        always = _placed(sequence_rows(log, target, {"policy": policy}), lambda _: VALUES["sequences"])
         return policy_rows(log, policy, given["snapshots"]), always
     if target == "arm-means":
         return _arm_rows(
@@ -207,16 +212,17 @@ def _rows(
     return projection_rows(log, own, decay), []
 
 
-def _behind(rows: Sequence[Method]) -> list[Method]:
-    """Sequences in their own order, at their place among the ways to the value of a policy."""
-    from adaptinf.inference.policies.verdicts import VALUES
+def _placed(rows: Sequence[Method], place: Callable[[Verdict], Rank]) -> list[Method]:
+    """Sequences in their own order, at their place among the other methods."""
+    ordered = enumerate(sorted(rows, key=lambda row: row.verdict.rank))
+    ranks = [(row, (*place(row.verdict), number)) for number, row in ordered]
+    return [replace(row, verdict=replace(row.verdict, rank=rank)) for row, rank in ranks]
 
-    ordered = sorted(rows, key=lambda row: row.verdict.rank)
-    ranks = ((*VALUES["sequences"], place) for place in range(len(ordered)))
-    return [
-        replace(row, verdict=replace(row.verdict, rank=rank))
-        for row, rank in zip(ordered, ranks, strict=True)
-    ]
+
+def _place(question: Question, verdict: Verdict) -> Rank:
+    """Where a sequence stands among the methods for arms."""
+    mixed = verdict.arguments["estimator"] == "sample-mean" and not question.profile.context_free
+    return ORDER["sequences: contexts" if mixed and verdict.valid else "sequences"]
 
 
 def _arm_rows(
@@ -224,9 +230,13 @@ def _arm_rows(
 ) -> tuple[list[Method], list[Method]]:
     """Rows for means of arms, or the contrast of two, or for ratios; there are no sequences of these."""
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
-    always = [] if question.profile.incomplete else sequence_rows(log, target, own)
+    always: list[Method] = []
+    if not question.profile.incomplete:
+        always = _placed(sequence_rows(log, target, own), partial(_place, question))
     if metric["denominator"] is not None:
-        always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
+        always = [
+            replace(row, verdict=refused(row.verdict, claims.NO_SEQUENCE_OF_RATIOS())) for row in always
+        ]
     return arm_rows(question, own, **metric), always
 
 
@@ -241,7 +251,9 @@ def _at_fixed_rounds(row: Method) -> Method:
     """What a method that holds at a fixed number of rounds is worth where the data chose it."""
     if not row.verdict.valid:
         return row
-    stopped = replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True, length=math.nan)
+    stopped = replace(
+        row.verdict, label="not valid", reason=claims.STOPPED_BY_DATA(), baseline=True, length=math.nan
+    )
     return replace(row, verdict=stopped)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from adaptinf.inference.arms.choice import rare_arms
+from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.held_out import later_results
@@ -23,8 +25,21 @@ from adaptinf.typing import FloatArray
 _NORMAL = "estimates of the arms that are jointly normal"
 _FEWEST = 2
 """Rounds of an arm below which it has no standard error."""
-_LATER = 40.0
-"""Added to the ranks of the ways that stand behind the hybrid interval."""
+ORDER = Order(
+    [
+        # Shorter than the projection, and never much longer than it.
+        "hybrid",
+        # It may be very long.
+        "conditional",
+        # The longest where arms are far from each other.
+        "projection",
+        # It gives up what the last rounds tell of which arm is best.
+        "held-out",
+        # With estimators that cannot be asked of such data.
+        "of no use",
+    ]
+)
+"""Ways to an interval for the winner; within each, estimators as for arm means."""
 _NAMED_BEFORE = "its correction is for means of arms that were named beforehand, not for the best of them"
 _TOO_RARE = "an arm's outcomes are too rare for an estimate that counts as normal"
 _TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is known to be the best"
@@ -71,6 +86,8 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
     found = []
     for verdict in (_of_means(question, verdict) for verdict in question.means):
         arguments = {**verdict.arguments, "method": "hybrid"}
+        way = "of no use" if verdict.rank == ARMS["of no use"] else "hybrid"
+        verdict = replace(verdict, rank=(*ORDER[way], *verdict.rank))
         if _of_counts(question, verdict):
             found.append(_projected(verdict, arguments))
             continue
@@ -96,21 +113,21 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
     )
 
 
-def _behind(question: WinnerQuestion, name: str, place: float, arguments: dict[str, Any]) -> Verdict:
+def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, Any]) -> Verdict:
     """Another way with the first estimator, less the length, which is not known beforehand."""
     every = [_of_means(question, verdict) for verdict in question.means]
     first = min(every, key=lambda verdict: verdict.order)
     return replace(
         first,
         name=f"{name}, {first.name}",
-        rank=first.rank + _LATER + place,
+        rank=(*ORDER[way], *first.rank),
         arguments={**first.arguments, **arguments},
         length=float("nan"),
     )
 
 
 def _conditional(question: WinnerQuestion) -> list[Verdict]:
-    found = _behind(question, "conditional interval", 0.0, {"method": "conditional"})
+    found = _behind(question, "conditional interval", "conditional", {"method": "conditional"})
     if _of_counts(question, found):
         return [replace(found, label="not valid", reason=_TOO_RARE, assumes=(), warning="")]
     why, warning = "; it has its level given which arm won", "very long where another arm is close"
@@ -118,7 +135,7 @@ def _conditional(question: WinnerQuestion) -> list[Verdict]:
 
 
 def _projection(question: WinnerQuestion) -> list[Verdict]:
-    found = _behind(question, "projection", 1.0, {"method": "projection"})
+    found = _behind(question, "projection", "projection", {"method": "projection"})
     if _of_counts(question, found):  # as the first one
         return []
     why = "; simultaneous for all arms, whatever rule names the winner"
@@ -126,7 +143,7 @@ def _projection(question: WinnerQuestion) -> list[Verdict]:
 
 
 def _held_out(question: WinnerQuestion) -> list[Verdict]:
-    found = _behind(question, "held-out last batch", 2.0, {"held_out": 1})
+    found = _behind(question, "held-out last batch", "held-out", {"held_out": 1})
     if not found.valid:
         return [found]
     if reason := _held_out_refusal(question.arms):

@@ -5,11 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy.optimize import brentq
 from scipy.special import betaln, lambertw
 
 import adaptinf as ai
 from adaptinf.claims.logs.rows import NEEDS_ROWS
+from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.errors import InvalidForLog, ParameterError
 
 ALPHA, T_OPT, START = 0.05, 1000, 100
@@ -248,7 +250,7 @@ def test_unknown_skewness_is_cautioned():
     table = ai.Sums(
         frame.assign(p=0.5), batch="b", arm="arm", n="n", sum="s", sum_squares="q", propensity="p"
     )
-    assert any("do not tell how skewed" in one for one in ai.ConfidenceSequence(table).fit().cautions)
+    assert says(ai.ConfidenceSequence(table).fit().cautions, SKEWNESS_UNKNOWN)
 
 
 def test_recommend_offers_them_where_the_data_chose_the_rounds():

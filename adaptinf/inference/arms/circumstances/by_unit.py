@@ -26,23 +26,22 @@ Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 """Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
 
 
-def unit_verdicts(found: Sequence[Verdict], question: Question, first: float) -> list[Verdict]:
-    """Verdicts on kinds of weights for errors by unit: first uniform ones, which tie no units together."""
+def unit_verdicts(found: Sequence[Verdict], question: Question) -> list[Verdict]:
+    """Verdicts on kinds of weights for errors by unit."""
     settled, incomplete = not question.profile.moves, question.profile.incomplete
     changed = []
-    for place, verdict in enumerate(found):
+    for verdict in found:
         uniform = verdict.arguments.get("weights") == "uniform"
-        rank = first + (0.0 if uniform else 1.0 + place)
         if verdict.valid and incomplete:
-            changed.append(replace(verdict, rank=rank, label="not valid", reason=units.INCOMPLETE()))
+            changed.append(replace(verdict, label="not valid", reason=units.INCOMPLETE()))
             continue
         if not verdict.valid:
-            changed.append(replace(verdict, rank=rank))
+            changed.append(verdict)
             continue
         assumes = (*verdict.assumes, f"{units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}")
         warning = verdict.warning if uniform or settled else units.TIED()
         reason = f"{verdict.reason}; {units.BY_UNIT()}"
-        changed.append(replace(verdict, rank=rank, reason=reason, assumes=assumes, warning=warning))
+        changed.append(replace(verdict, reason=reason, assumes=assumes, warning=warning))
     return changed
 
 

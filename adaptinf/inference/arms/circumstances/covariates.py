@@ -26,6 +26,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, context_matrix
+from adaptinf.inference.validity.order import just_before
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
@@ -113,7 +114,7 @@ def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share:
 
     The expected length falls with the share of the variance of all rewards together that they `explained`.
     """
-    name, rank = f"{verdict.name}, adjusted", verdict.rank - 0.5
+    name, rank = f"{verdict.name}, adjusted", just_before(verdict.rank)
     arguments = {**verdict.arguments, "covariate": given}
     if not verdict.valid:
         return replace(verdict, name=name, rank=rank, arguments=arguments)

@@ -8,6 +8,7 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.differences import Difference
+from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod, always
 from adaptinf.inference.inputs.published import answered_by
@@ -40,10 +41,10 @@ def _assess(question: Question) -> list[Verdict]:
     call = {"estimator": _NAME}
     why = refusal(_found, question)
     if why:
-        return [Verdict(_NAME, "not valid", 27.0, call, why)]
+        return [Verdict(_NAME, "not valid", ORDER["released"], call, why)]
     reason = "from the private releases alone, so that the guarantee covers it"
     assumes = f"arm means stay the same{question.profile.mixing_assumption}; the pair was named beforehand"
-    return [Verdict(_NAME, "asymptotic", 27.0, call, reason, (assumes,))]
+    return [Verdict(_NAME, "asymptotic", ORDER["released"], call, reason, (assumes,))]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:

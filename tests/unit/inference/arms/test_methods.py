@@ -150,7 +150,7 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
     own = replace(
         mean,
         name="own",
-        assess=lambda question: [Verdict("own", "asymptotic", 1.0, {"estimator": "own"}, "why", "what")],
+        assess=lambda question: [Verdict("own", "asymptotic", (-1,), {"estimator": "own"}, "why", "what")],
         settle=lambda question, asked: choice.Choice("own"),
         notes=lambda question, fit, test, correction: ["Own: a note."],
         implied_by=(),
