@@ -57,7 +57,7 @@ PARAGRAPH = (
     Claim("asymptotic", "They are asymptotically valid under this adaptive collection.", "reason"),
     Claim("not_valid", "Without a correction they are not valid under adaptive collection.", "caution"),
     CORRECTED,
-    Claim("several_terms", "P-values and intervals are not adjusted for the number of terms.", "caution"),
+    Claim("several_terms", "P-values and intervals are unadjusted for multiple terms.", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""
