@@ -6,11 +6,10 @@ from adaptinf.claims.claim import Claim, Part
 
 # What regressions assume
 
-CONTEXTS_FIXED = Claim("always", "contexts do not depend on earlier rewards or actions", "assumes")
 LINEAR = Claim("always", "the mean reward is linear in the columns", "assumes")
 CONSTANT = Claim(
     "always",
-    "the coefficients are the same in all rounds",
+    "the coefficients do not change over time",
     "assumes",
     check="inference.diagnostics.arms",
 )
@@ -106,7 +105,7 @@ NO_SUCH_COVARIANCE = Claim(
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm by its label, if it was fixed before the data; or all arms, with arm dummies",
+    "the arm by its label, if that was settled in advance; or all arms, with arm dummies",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
@@ -132,7 +131,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "AdaptiveLog(..., context_free=True) if they played no part",
+    "stating context_free=True, if they played no part",
     "advice",
 )
 BY_PROPENSITIES = Claim(
