@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import propensities
 from adaptinf.claims.claim import Claim
 
 QUESTIONS = {
@@ -25,9 +26,7 @@ QUESTIONS_OF_SHARES = {
 
 # Choices against propensities
 
-NO_PROPENSITIES = Claim(
-    "inference.diagnostics.choices.no_calibration", "the log has no propensities", "needs"
-)
+NO_PROPENSITIES = propensities.NONE
 CERTAIN = Claim(
     "inference.diagnostics.choices.no_calibration",
     "every known propensity is 0 or 1: the design makes no random choice that could be checked",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, drift, propensities, stationarity
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -90,10 +90,10 @@ ASSUMES = (
         "assumes",
         check="inference.diagnostics.arms",
     ),
-    drift.PAIR_SHARES_DRIFT,
+    stationarity.PAIR_SHARES_DRIFT,
     Claim("table_shares_drift", "what drifts moves all arms alike", "assumes"),
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
         "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import Said
-from adaptinf.claims import releases as claims
+from adaptinf.claims.released import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
@@ -105,8 +105,10 @@ def _from_epochs(
         details={"pulls_an_arm": float(pulls), "epoch": float(epoch)},
         notes=(
             claims.EPOCH_ALONE(epoch=epoch, pulls=pulls),
+            claims.CLIPPED(),
             claims.EPOCH_SHARE(share=share),
-            claims.TEST_OF_EPOCH(),
+            claims.INVERTED(),
+            claims.VARIANCE_OF_EPOCH(),
         ),
     )
 

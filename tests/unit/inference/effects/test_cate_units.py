@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from claims_said import says
 
-from adaptinf.claims import group_effects, projections, units
+from adaptinf.claims import units
+from adaptinf.claims.effects import by_covariates as projections
+from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects

@@ -14,6 +14,7 @@ import pytest
 from adaptinf import designs
 from adaptinf.claims import contexts as context_claims
 from adaptinf.claims import propensities, recommendations
+from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -220,7 +221,7 @@ ADVICE = (
     "AdaptiveLog(..., context_free=True)",
     "a log whose reward_range holds",
     "a log without one, and method='asymptotic'",
-    "floor=, a smallest propensity",
+    GUARANTEED_FLOOR(),
     "context= of the log",
     "snapshots=PolicySnapshots",
     "snapshots='context-free' if",

@@ -12,8 +12,8 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import releases
 from adaptinf.claims.logs.rows import NO_ROUNDS
+from adaptinf.claims.released import releases
 from adaptinf.designs import DPConSE, LDPBandit, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.simulation.environments.smooth import SmoothArms
