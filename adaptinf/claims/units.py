@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.claim import Claim
 
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
@@ -30,7 +30,7 @@ OF_LOGGED_ROUNDS = Claim(
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
-    "profile.repeated_units",
+    "incomplete_by_unit",
     "the model of which rewards are observed needs independent rounds, and units have several",
     "needs",
 )
@@ -54,6 +54,18 @@ OWN_PAST = Claim(
     "caution",
 )
 
+OWN_PAST_TELLS = Claim(
+    "inference.arms.circumstances.by_unit.unit_scores",
+    "one draw gave each unit its arm, and the unit's earlier rewards would reveal it to the model",
+    "needs",
+)
+"""Why no regression on earlier rewards serves."""
+ONE_UNIT = Claim(
+    "inference.arms.circumstances.by_unit.fit_notes",
+    "{arm}: only one unit had it, so it has no standard error.",
+    "note",
+)
+
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
     "{units} units have {rounds} rounds: those of one unit depend on each other, and it needs independent "
@@ -70,7 +82,6 @@ NOTES = (
         "fewer where few rounds carry the estimate.",
         "note",
     ),
-    Part("no_carry_over", "note"),
     Claim(
         "profile.drawn_once",
         "Each unit keeps its arm, with propensity 1 after its first round: the arm counts as drawn once per "

@@ -24,11 +24,6 @@ NOT_BY_UNIT = Claim(
     "errors are by unit, as units have several rounds",
     "needs",
 )
-OWN_PAST_TELLS = Claim(
-    "inference.effects.projections.projected_scores.check_by_unit",
-    "each unit's arm was drawn once, and its earlier rewards tell the model which arm that was",
-    "needs",
-)
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
 
 # A row of `recommend`

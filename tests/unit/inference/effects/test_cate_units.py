@@ -162,7 +162,7 @@ def test_projections_refuse_what_errors_by_unit_do_not_allow_for() -> None:
     kept = log_of(frame_of(kept=True))
     for options, claim in (
         ({"covariance": "HC3"}, projections.NOT_BY_UNIT),
-        ({"outcome": "running-ridge"}, projections.OWN_PAST_TELLS),
+        ({"outcome": "running-ridge"}, units.OWN_PAST_TELLS),
     ):
         with pytest.raises(InvalidForLog) as error:
             CATE.from_formula("~ day", kept).fit(**options)  # type: ignore[arg-type]

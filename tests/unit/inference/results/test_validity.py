@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 from statsmodels.iolib.summary import Summary
 
 import adaptinf as ai
@@ -26,7 +27,6 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 from adaptinf.simulation.environments.smooth import SmoothArms
 from adaptinf.typing import VALIDITY_LABELS
-from tests.claims_said import says
 
 PAIR = {"treatment": 1, "control": 0}
 ARMS = BernoulliArms([0.3, 0.6])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import adaptivity, contexts, propensities
@@ -23,7 +23,6 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
-from tests.claims_said import says, wording
 
 
 def followed(
