@@ -55,7 +55,7 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "if coefficients change over time, intervals may be far off (stationary=True states that they do not)",
+    "coefficients that change over time can bias intervals badly (stationary=True rules such changes out)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
@@ -131,7 +131,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "stating context_free=True, if they played no part",
+    "context_free=True for the log, if it assigned arms without contexts",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -184,7 +184,7 @@ NO_JOINT_TEST = Claim(
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "too few outcomes differ from the commonest one to test {terms}: see the notes",
+    "too few uncommon outcomes to test {terms}: see the notes",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(

@@ -43,7 +43,7 @@ REASONS = (
 TOO_SMALL = Claim(
     "too_small",
     "weighted needs propensities of at least {floor:g}, or {enough:g} equally weighted rewards of each arm: "
-    "the smallest propensity is {least:.2g}, and one arm is worth {size:.1f} rewards",
+    "the smallest is {least:.2g}, and one arm is worth {size:.1f} rewards",
     "reason",
 )
 PASSED_OVER = (
