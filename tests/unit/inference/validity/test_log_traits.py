@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims import adaptivity, contexts, propensities
