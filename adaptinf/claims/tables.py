@@ -139,6 +139,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "{results}: only the corrected columns are valid under adaptivity, {label} by the log's guarantee.",
+    "{results}: valid under adaptivity in the corrected columns alone, which are {label} by the log's "
+    "guarantee.",
     "note",
 )

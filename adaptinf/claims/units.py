@@ -32,8 +32,8 @@ INCOMPLETE = Claim(
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: the mean of other units' earlier rewards of the arm, or while there are none of all "
-    "their rewards; rounds before any of these have no weight.",
+    "Outcome model: other units' mean earlier reward with the arm, or while there is none with any arm; "
+    "rounds before any of these have no weight.",
     "note",
 )
 LATE_MEAN = Claim(
