@@ -72,15 +72,21 @@ OTHER_CONTEXTS_UNKNOWN = Claim(
     "needs",
 )
 BATCH_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by", "the propensities of the batch before", "note"
+    "inference.arms.circumstances.rounds.fixed_by", "the previous batch's propensities", "note"
 )
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
-    "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
-    "they had no part)",
+    "the previous round's propensities, because contexts may have influenced the current ones "
+    "(context_free=True states that they did not)",
     "note",
 )
 """What the weights of a round are made of, in sentences on weights."""
+TINY = Claim(
+    "tiny_propensities",
+    "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
+    "{size:.1f}); intervals may be far too short",
+    "caution",
+)
 FEW_EFFECTIVE = Claim(
     "few_effective",
     "{term}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",

@@ -42,19 +42,18 @@ SKEWED_UNCORRECTED = Claim(
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "{arms}: the effective sample size is worth fewer than {fewest} outcomes other than the commonest: "
-    "intervals may be far too short",
+    "{arms}: after weighting, fewer than {fewest} effective outcomes differ from the commonest, which "
+    "can make intervals far too short",
     "caution",
 )
 UNVARYING = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
-    "sample means)",
+    "{arm}: its rewards do not vary, so there is no test or interval for it, nor for differences from "
+    "it (exact ones require sample means)",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: its rewards do not vary: differences from it have no standard error, and their interval is by "
-    "counts",
+    "{arm}: constant rewards give differences from it no standard error; their interval is based on counts",
     "caution",
 )

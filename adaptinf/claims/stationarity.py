@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes", check="inference.diagnostics.arms")
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "the arms' shares of the rounds moved: a drift common to all arms biases differences of plain means",
@@ -31,4 +32,19 @@ UNLESS_NOTHING_ADAPTED = Claim(
     "inference.validity.stationarity.moving_mean_cautions",
     "if assignment did not react to outcomes, say adaptive=False: then {classical}; otherwise {caution}",
     "caution",
+)
+PAIR_SHARES_DRIFT = Claim(
+    "pair_shares_drift",
+    "any drift moves both arms alike",
+    "assumes",
+)
+AVERAGED_EQUALLY = Claim(
+    "averages_equally",
+    "an effect that changes over time is averaged with equal weights",
+    "target",
+)
+AVERAGED_BY_WEIGHT = Claim(
+    "averages_by_weight",
+    "a changing effect is averaged by the rounds' weights",
+    "target",
 )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.claim import Claim
 
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
     "profile.repeated_units",
     "a unit's reward depends on the arm of its round, not on those of earlier rounds (no carry-over)",
     "assumes",
+)
+DRAWN_ONCE = Claim(
+    "profile.one_draw_a_unit",
+    "each unit's arm was drawn once, and its scores need a draw in every round",
+    "needs",
 )
 BY_UNIT = Claim("profile.repeated_units", "errors by unit", "reason")
 NOT_BY_UNIT = Claim(
@@ -25,7 +30,7 @@ OF_LOGGED_ROUNDS = Claim(
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
-    "profile.repeated_units",
+    "incomplete_by_unit",
     "the model of which rewards are observed needs independent rounds, and units have several",
     "needs",
 )
@@ -49,6 +54,18 @@ OWN_PAST = Claim(
     "caution",
 )
 
+OWN_PAST_TELLS = Claim(
+    "inference.arms.circumstances.by_unit.unit_scores",
+    "one draw gave each unit its arm, and the unit's earlier rewards would reveal it to the model",
+    "needs",
+)
+"""Why no regression on earlier rewards serves."""
+ONE_UNIT = Claim(
+    "inference.arms.circumstances.by_unit.fit_notes",
+    "{arm}: only one unit had it, so it has no standard error.",
+    "note",
+)
+
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
     "{units} units have {rounds} rounds: those of one unit are dependent, and it needs independent ones",
@@ -64,7 +81,6 @@ NOTES = (
         "the arm, minus 1, or fewer where few rounds carry the estimate.",
         "note",
     ),
-    Part("no_carry_over", "note"),
     Claim(
         "profile.drawn_once",
         "Each unit keeps its arm, with propensity 1 after its first round: the arm counts as drawn once per "

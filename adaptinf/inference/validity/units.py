@@ -54,11 +54,6 @@ class ErrorsByUnit:
         return {"units": self.n_units, "rounds": self.n_rounds}
 
     @property
-    def no_carry_over(self) -> str:
-        """What is assumed of a unit's rounds."""
-        return f"Assumes: {claims.NO_CARRY_OVER()}."
-
-    @property
     def few(self) -> dict[str, int]:
         """All units are few."""
         return {"units": self.n_units, "enough": FEW_UNITS} if self.n_units < FEW_UNITS else {}

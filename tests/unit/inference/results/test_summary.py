@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf.claims import guarantees, tables
 from adaptinf.guarantee import PrivacyGuarantee
@@ -24,7 +25,6 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
-from tests.claims_said import says
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)
