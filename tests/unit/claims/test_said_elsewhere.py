@@ -27,24 +27,6 @@ NOT_MOVED: frozenset[str] = frozenset(
         "inference/contrasts/lifts.py",
         "inference/contrasts/methods.py",
         "inference/contrasts/model.py",
-        "inference/corrections/domain.py",
-        "inference/corrections/prediction_bias.py",
-        "inference/diagnostics/arms.py",
-        "inference/effects/from_sums.py",
-        "inference/effects/rounds.py",
-        "inference/inputs/arguments.py",
-        "inference/inputs/expressions.py",
-        "inference/inputs/formulas.py",
-        "inference/inputs/functions.py",
-        "inference/inputs/labelled.py",
-        "inference/policies/inputs.py",
-        "inference/policies/methods.py",
-        "inference/policies/question.py",
-        "inference/released/bin_means.py",
-        "inference/released/comparisons.py",
-        "inference/scores/least_squares.py",
-        "inference/scores/outcome_models.py",
-        "inference/scores/projection.py",
         "inference/winners/exact.py",
         "inference/winners/intervals.py",
         "inference/winners/law.py",
@@ -54,6 +36,22 @@ NOT_MOVED: frozenset[str] = frozenset(
     }
 )
 """Files whose sentences still stand in them; none comes to the list."""
+PARTS_OF_ERRORS = {
+    "inference/corrections/domain.py": 3,
+    "inference/corrections/prediction_bias.py": 2,
+    "inference/inputs/arguments.py": 4,
+    "inference/inputs/expressions.py": 2,
+    "inference/inputs/formulas.py": 1,
+    "inference/inputs/functions.py": 6,  # names of functions that formulas may use
+    "inference/inputs/labelled.py": 2,
+    "inference/policies/inputs.py": 4,
+    "inference/policies/methods.py": 2,
+    "inference/policies/question.py": 1,
+    "inference/scores/least_squares.py": 1,
+    "inference/scores/outcome_models.py": 5,
+    "inference/scores/projection.py": 2,
+}
+"""Texts that are made apart from the errors that they end in, which a reader of lines cannot tell."""
 
 RAISES = re.compile(r"Error$|InvalidForLog|^Refused$|^refuse$|^check|^warn")
 """Names of what is called with the text of an error."""
@@ -149,4 +147,9 @@ def test_it_says_nothing_of_a_log(path: Path) -> None:
     if named(path) in NOT_MOVED:
         assert found, "its sentences have moved: take it off the list"
     else:
-        assert not found, f"lines {found}: say it by a claim, in adaptinf/claims"
+        expected = PARTS_OF_ERRORS.get(named(path), 0)
+        assert len(found) == expected, f"lines {found}: say it by a claim, in adaptinf/claims"
+
+
+def test_the_lists_are_of_files_that_are_there() -> None:
+    assert NOT_MOVED | set(PARTS_OF_ERRORS) <= set(map(named, FILES))
