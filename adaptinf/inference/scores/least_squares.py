@@ -68,7 +68,8 @@ class LeastSquares:
     @property
     def rss(self) -> float:
         """Residual sum of squares."""
-        return float(self.residual @ self.residual)
+        with np.errstate(under="ignore"):
+            return float(self.residual @ self.residual)
 
     @property
     def perfect(self) -> bool:
