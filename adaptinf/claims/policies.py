@@ -33,6 +33,13 @@ NEEDS = (
 )
 """Of one way to weight."""
 
+MEANS_OF_ARMS = Claim(
+    "inference.policies.question.PolicyQuestion.check_propensities",
+    "ArmMeans or Contrast, for means of single arms",
+    "advice",
+)
+"""In the place of a value that needs propensities."""
+
 # Why it is valid
 
 EQUAL_ROUNDS = Claim("is_uniform", "all rounds count equally, so that any drift is allowed", "reason")

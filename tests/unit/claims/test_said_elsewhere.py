@@ -30,8 +30,6 @@ NOT_MOVED: frozenset[str] = frozenset(
         "inference/contrasts/lifts.py",
         "inference/contrasts/methods.py",
         "inference/contrasts/model.py",
-        "inference/corrections/domain.py",
-        "inference/corrections/prediction_bias.py",
         "inference/diagnostics/arms.py",
         "inference/diagnostics/choices.py",
         "inference/diagnostics/diagnosis.py",
@@ -52,9 +50,6 @@ NOT_MOVED: frozenset[str] = frozenset(
         "inference/inputs/formulas.py",
         "inference/inputs/functions.py",
         "inference/inputs/labelled.py",
-        "inference/policies/inputs.py",
-        "inference/policies/methods.py",
-        "inference/policies/question.py",
         "inference/regression/adjustments.py",
         "inference/regression/anytime.py",
         "inference/regression/batched.py",
@@ -81,12 +76,6 @@ NOT_MOVED: frozenset[str] = frozenset(
         "inference/scores/least_squares.py",
         "inference/scores/outcome_models.py",
         "inference/scores/projection.py",
-        "inference/sequences/choice.py",
-        "inference/sequences/from_sums.py",
-        "inference/sequences/methods.py",
-        "inference/sequences/models.py",
-        "inference/sequences/results.py",
-        "inference/sequences/verdicts.py",
         "inference/validity/units.py",
         "inference/winners/exact.py",
         "inference/winners/intervals.py",
@@ -98,7 +87,7 @@ NOT_MOVED: frozenset[str] = frozenset(
 )
 """Files whose sentences still stand in them; none comes to the list."""
 
-RAISES = re.compile(r"Error$|InvalidForLog|^Refused$|^refuse$|^check|^warn")
+RAISES = re.compile(r"Error$|InvalidForLog|^Refused$|^refuse$|^check|^warn|^Is$")
 """Names of what is called with the text of an error."""
 FINDS_FAULTS = re.compile(r"problem|fault")
 """Names of functions that return what is wrong with an argument."""
