@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import contexts as context_claims
@@ -38,7 +39,6 @@ from adaptinf.simulation.environments import (
     NormalArms,
 )
 from adaptinf.typing import VALIDITY_LABELS
-from tests.claims_said import says, wording
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 TWO = BernoulliArms([0.4, 0.6])
