@@ -196,7 +196,7 @@ BURNT_IN = Claim(
 )
 FIRST_WITHOUT = Claim(
     "first_without",
-    "The first round counts for nothing, as there are no earlier contexts to average over.",
+    "There are no contexts before round 1 to average over, so that its weight is 0.",
     "note",
 )
 
@@ -253,7 +253,7 @@ FEW_EVENTS = Claim(
     "few_events",
     "An effective sample size of {size:.1f} holds about {worth:.1f} uncommon outcomes (a share of "
     "{rate:.2g}), fewer than {enough}: heavily weighted rounds rarely have one, and without "
-    "them both estimate and standard error are too small, and the interval may be much too short",
+    "them both estimate and standard error are too small, and intervals can be misleadingly short",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)

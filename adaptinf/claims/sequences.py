@@ -156,7 +156,7 @@ EXACT = Claim(
 )
 APPROXIMATE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "Approximate p-values and intervals for long logs, valid at any time: {law}.",
+    "Approximate p-values and intervals, for long logs, at any time: {law}.",
     "note",
 )
 OUTSIDE = Claim(
