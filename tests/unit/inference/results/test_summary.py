@@ -140,9 +140,9 @@ def test_privacy_notes() -> None:
 
 def test_corrected_columns_of_units_that_came_back_say_what_they_take_for_granted() -> None:
     facts = LogFacts(1000, "PrivateUCB", GUARANTEE, "simulation", person=GUARANTEE.group(3))
-    assert says(plain(corrected(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
-    assert not says(plain(corrected().summary().as_text()), tables.CORRECTS_PERSONS)
-    assert not says(plain(make(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
+    assert says(plain(corrected(facts=facts).summary().as_text()), tables.CORRECTS_ROUNDS)
+    assert not says(plain(corrected().summary().as_text()), tables.CORRECTS_ROUNDS)
+    assert not says(plain(make(facts=facts).summary().as_text()), tables.CORRECTS_ROUNDS)
 
 
 @pytest.mark.parametrize("private", [False, True])

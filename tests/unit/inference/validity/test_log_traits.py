@@ -135,7 +135,7 @@ def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
     log = followed(designs.LDPLinear(epsilon=8.0).record(), propensities=False)
     assert profile_of(log).decides_by_context
     for fit in (ArmMeans(log).fit, lambda: ArmMeans(log).fit("alee")):
-        with pytest.raises(InvalidForLog, match=wording(contexts.CONTEXT_REGRESSION)):
+        with pytest.raises(InvalidForLog, match=wording(contexts.REGRESSION, covariates="contexts")):
             fit()
     assert not any(one.verdict.valid for one in recommend(log).methods)
 
