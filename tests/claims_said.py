@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from string import Formatter
 from typing import Any
 
 from adaptinf.claims import Claim, Said
@@ -10,11 +12,32 @@ from adaptinf.claims import Claim, Said
 
 def says(texts: Iterable[str] | str, claim: Claim, **values: Any) -> bool:
     """Whether a claim is among the texts with these values, or stands within one of them."""
-    listed = [texts] if isinstance(texts, str) else list(texts)
-    for text in listed:
-        if isinstance(text, Said) and text.claim == claim:
-            if all(text.values.get(name) == value for name, value in values.items()):
-                return True
-        elif "{" not in claim.sentence and claim.sentence in text:
-            return True
-    return False
+    return any(one_says(text, claim, values) for text in ([texts] if isinstance(texts, str) else texts))
+
+
+def one_says(text: str, claim: Claim, values: dict[str, Any]) -> bool:
+    told = [one for one in within(text) if one.claim is claim]
+    if told:
+        return any(all(one.values.get(name) == value for name, value in values.items()) for one in told)
+    return re.search(wording(claim, **values), str(text)) is not None
+
+
+def within(text: object) -> Iterator[Said]:
+    """What a text was said as, and what its values were."""
+    if isinstance(text, Said):
+        yield text
+        for value in text.values.values():
+            yield from within(value)
+
+
+def wording(claim: Claim, **values: Any) -> str:
+    """A pattern of a claim's sentence: with some of its values, whatever the others."""
+    parts = []
+    for words, name, form, conversion in Formatter().parse(claim.sentence):
+        parts.append(re.escape(words))
+        if name in values:
+            shown = Formatter().convert_field(values[name], conversion)
+            parts.append(re.escape(format(shown, form or "")))
+        elif name is not None:
+            parts.append(r"(?:.|\n)*?")
+    return "".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim
+from adaptinf.claims.claim import Claim, Part
 
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
@@ -48,10 +48,79 @@ OWN_PAST = Claim(
     "outcome='running-mean' leaves them out",
     "caution",
 )
+
+DEPENDENT = Claim(
+    "inference.validity.unit_facts.UnitFacts.unit_refusal",
+    "{units} units have {rounds} rounds: rounds of one unit depend on each other, and it takes all rounds to "
+    "be independent",
+    "needs",
+)
+"""Why a method that takes rounds to be independent does not serve."""
+
+NOTES = (
+    Claim(
+        "counts",
+        "Errors by unit: {units} units in {rounds} rounds. Rounds of one unit may depend on each other, "
+        "units are taken to be independent. Degrees of freedom: the effective number of units that had the "
+        "arm, minus 1, or less where few rounds carry the estimate.",
+        "note",
+    ),
+    Part("no_carry_over", "note"),
+    Claim(
+        "profile.drawn_once",
+        "Each unit keeps its arm, with propensity 1 after its first round: the arm is taken to be drawn once "
+        "a unit, and its propensity is that of the first round.",
+        "note",
+    ),
+)
+"""What errors by unit rest on."""
+NO_INTERVAL = Claim(
+    "inference.validity.units.event_gaps",
+    "{terms}: no interval, as fewer than {fewest} units have an event (an outcome other than the usual one; "
+    "of two outcomes, the rarer).",
+    "note",
+)
+
+FEW = Claim(
+    "few",
+    "{units} units are few: below about {enough} intervals by unit cover less than they promise",
+    "caution",
+)
+FEW_BUT_EXACT = Claim(
+    "few_but_exact",
+    "{units} units are few: below about {enough} intervals by unit cover less than they promise; "
+    "audit.randomization_test needs no large numbers",
+    "caution",
+)
+COUNT_CAUTIONS = (FEW, FEW_BUT_EXACT)
+"""Of the number of all units."""
+FEW_WITH_ARM = Claim(
+    "few_with_arm",
+    "few units count for {terms}: intervals by unit cover less than they promise",
+    "caution",
+)
+FEW_WITH_EVENTS = Claim(
+    "few_with_events",
+    "fewer than {enough} units have an event for {terms}: estimate and standard error are too small together",
+    "caution",
+)
+SKEWED = Claim(
+    "skewed",
+    "{terms}: the units' mean rewards are skewed, and few units count: intervals by unit may be too short",
+    "caution",
+)
+SELDOM_DRAWN = Claim(
+    "seldom_drawn",
+    "one draw gives each of {units} units its arm, and at their smallest propensity fewer than {fewest} "
+    "units are expected to get {arms}: intervals by unit may be too short",
+    "caution",
+)
 TIED = Claim(
-    "inference.validity.units.unit_cautions",
+    "tied",
     "weights made from propensities tie units together through later weights: where units differ, errors "
     "by unit are too small (simulated variances are .65 to .85 of the true ones); uniform weights do not do "
     "that",
     "caution",
 )
+CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)
+"""Why errors by unit may be too small."""

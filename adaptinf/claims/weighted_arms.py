@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, stationarity
+from adaptinf.claims import contexts, drift, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -32,6 +32,11 @@ WEIGHTS_NEED = (
 )
 """Of weights that are made of propensities."""
 
+FOR_CONTEXTS = Claim(
+    "uniform_for_contexts",
+    "propensities are known; uniform weights, because {contexts} may move them",
+    "reason",
+)
 REASONS = (
     Claim(
         "is_combined",
@@ -55,11 +60,7 @@ REASONS = (
     ),
     Claim("uniform_without_adaptation", "propensities are known and do not move with the data", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
-    Claim(
-        "uniform_for_contexts",
-        "propensities are known; uniform weights, because {contexts} may move them",
-        "reason",
-    ),
+    FOR_CONTEXTS,
     Claim("unaugmented", "without an outcome model, hence with longer intervals than aipw", "reason"),
 )
 """Why a row of `recommend` is valid."""
@@ -90,12 +91,10 @@ ASSUMES = (
         "assumes",
         check="inference.diagnostics.arms",
     ),
-    Claim("pair_shares_drift", "what drifts moves both arms alike", "assumes"),
+    drift.PAIR_SHARES_DRIFT,
     Claim("table_shares_drift", "what drifts moves all arms alike", "assumes"),
-    Claim("averages_equally", "an effect that changes is averaged over the rounds, equally", "target"),
-    Claim(
-        "averages_by_weight", "an effect that changes is averaged over the rounds, with the weights", "target"
-    ),
+    drift.AVERAGED_EQUALLY,
+    drift.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
         "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted",
@@ -106,6 +105,24 @@ ASSUMES = (
     contexts.UNTOLD,
 )
 
+CHOSEN_ALONE = Claim(
+    "chosen_alone",
+    "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed.",
+    "note",
+)
+UNIFORM_FOR_CONTEXTS = Claim(
+    "uniform_for_contexts",
+    "Uniform weights, because {contexts} may move the propensities: weights made from these would count "
+    "contexts unequally. Not normal in general when propensities move with the data.",
+    "note",
+)
+UNIFORM_OF_ADAPTIVE = Claim(
+    "uniform_of_adaptive",
+    "Uniform weights: not normal in general when propensities move with the data; others guard against "
+    "that and need every arm's propensity.",
+    "note",
+)
+TWO_POINT_DECAY = Claim("two_point_decay", "Two-point weights: propensity floor of decay {decay:g}.", "note")
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -115,11 +132,7 @@ FIT = (
     Part("unit_notes", "note"),
     Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
-    Claim(
-        "chosen_alone",
-        "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed.",
-        "note",
-    ),
+    CHOSEN_ALONE,
     Claim(
         "chosen_alone_in_batches",
         "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as "
@@ -148,18 +161,8 @@ FIT = (
         "weights estimate the mean over the period.",
         "note",
     ),
-    Claim(
-        "uniform_for_contexts",
-        "Uniform weights, because {contexts} may move the propensities: weights made from these would count "
-        "contexts unequally. Not normal in general when propensities move with the data.",
-        "note",
-    ),
-    Claim(
-        "uniform_of_adaptive",
-        "Uniform weights: not normal in general when propensities move with the data; others guard against "
-        "that and need every arm's propensity.",
-        "note",
-    ),
+    UNIFORM_FOR_CONTEXTS,
+    UNIFORM_OF_ADAPTIVE,
     Claim(
         "lagged",
         "Sqrt weights, each arm's own, by {by}.",
@@ -171,7 +174,7 @@ FIT = (
         "would count contexts unequally, which biases the means.",
         "note",
     ),
-    Claim("two_point_decay", "Two-point weights: propensity floor of decay {decay:g}.", "note"),
+    TWO_POINT_DECAY,
     Claim(
         "own_weights_unstated",
         "each arm has {weights} weights of its own, which assume that means stay: a drift that arms share "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.errors import ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
@@ -108,11 +109,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
     if not unused:
         return results
     shown = ", ".join(unused[:_SHOWN]) + (f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else "")
-    note = (
-        f"Columns of the file that were not used: {shown}. Name with --context those that the choice of arms "
-        "could depend on."
-    )
-    return replace(results, notes=(*results.notes, note))
+    return replace(results, notes=(*results.notes, UNUSED_COLUMNS(names=shown)))
 
 
 def describe(log: AdaptiveLog) -> str:

@@ -149,7 +149,7 @@ def _claims_of(log: AdaptiveLog, name: str) -> Sequence[Claim]:
     if name in log.context:
         return claims.CONTEXT
     if name in log.outcomes:
-        return claims.OUTCOME
+        return (claims.OUTCOME,)
     if name == "propensity" or name.startswith("propensity_"):
         return claims.PROPENSITY
     return claims.COLUMNS[name]

@@ -12,6 +12,7 @@ import pandas as pd
 from adaptinf.audit.bias.arms import SimulatedBias, conditional_bias
 from adaptinf.audit.planning.calibration import Coverage
 from adaptinf.audit.studies.results import Study
+from adaptinf.claims.reports import pictures as claims
 from adaptinf.designs.replications import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
@@ -209,13 +210,13 @@ def _bias_table(runs: Replications | SimulatedBias) -> pd.DataFrame:
 def _bias_series(name: str, table: pd.DataFrame, factor: float, place: int) -> Series:
     error, spread = table["bias"].to_numpy(), table["bias_se"].to_numpy()
     remarks = tuple(
-        "never pulled in any run" if share == 0.0 else "one run: no interval" if np.isnan(size) else ""
+        claims.NEVER_PULLED() if share == 0.0 else "one run: no interval" if np.isnan(size) else ""
         for share, size in zip(table["pulled"], spread, strict=True)
     )
     missed = table["pulled"].min()
     label = name or "mean error, with Monte-Carlo interval"
     if missed < 1.0:
-        label = f"{label} (some arm unpulled in {1.0 - missed:.1%} of runs)"
+        label = claims.UNPULLED(name=label, share=1.0 - missed)
     return Series(
         label,
         error,
@@ -279,10 +280,10 @@ def wilson(share: FloatArray, runs: FloatArray, alpha: float) -> tuple[FloatArra
 
 def _missing(row: Mapping[Any, Any], measure: str) -> str:
     if row["runs"] == 0:
-        return row["note"] or "no run has an interval"
+        return row["note"] or claims.NO_INTERVALS()
     if math.isnan(row[measure]):
         return "nothing is tested"
-    return f"{row['missing_share']:.1%} of runs have no interval" if row["missing"] > 0 else ""
+    return claims.SOME_WITHOUT(share=row["missing_share"]) if row["missing"] > 0 else ""
 
 
 def _cell_labels(frame: pd.DataFrame) -> list[str]:

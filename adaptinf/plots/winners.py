@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.inference.winners.law import WinnerLaw
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _ROWS = ("naive", "conditional", "projection", "hybrid")
 _LONG = 1.6
 """The axis is at most so many times as long to show a conditional interval whole."""
-_TIED = "tied: the projection alone is valid"
 
 
 def winner(
@@ -127,7 +127,7 @@ def _series(one: WinnerResults, name: str, alpha: float, place: int) -> Series:
     remarks = [""] * len(_ROWS)
     for row, method in enumerate(_ROWS[1:], start=1):
         if law.tied and method != "projection":
-            remarks[row] = _TIED
+            remarks[row] = TIED()
             continue
         own = replace(law, method=method)
         estimate[row], limits[row] = own.median, own.interval(math.log(alpha))[0]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.reports import answers as claims
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
@@ -83,7 +84,7 @@ def _updates(known: Known) -> str:
         return "" if log is None else f"sums in {log.n_batches:,} batches"
     if log.arrays.batch is None:
         return ""
-    return f"{int(log.arrays.batch[-1]) + 1:,} batches; whether criteria were binding is {FOR_YOU}"
+    return claims.UPDATES(batches=int(log.arrays.batch[-1]) + 1, yours=FOR_YOU)
 
 
 def _allocation(known: Known) -> str:
@@ -93,7 +94,7 @@ def _allocation(known: Known) -> str:
     if not profile.knows_propensities:
         return ""
     moved = "moved over the rounds" if profile.moves else "stayed the same"
-    return f"assignment probabilities are logged ({known.log.propensity_status}) and {moved}"
+    return claims.ALLOCATION(status=known.log.propensity_status, moved=moved)
 
 
 def _randomised(known: Known) -> str:
@@ -106,7 +107,7 @@ def _missing(known: Known) -> str:
     if not isinstance(log, AdaptiveLog):
         return ""
     if log.arrays.observed is None:
-        return "no reward of the log is missing"
+        return claims.NONE_MISSING()
     return f"{int((~log.arrays.observed).sum()):,} rewards missing, taken as {log.missing!r}"
 
 
@@ -114,7 +115,7 @@ def _estimates(known: Known) -> str:
     if known.results is None:
         return ""
     if known.results.validity == "not valid" and known.results.correction is None:
-        return f"no valid intervals; effect sizes and precision are {FOR_YOU}"
+        return claims.NO_INTERVALS(yours=FOR_YOU)
     limits = shown_limits(known.results, known.alpha)
     level = f"{100.0 * (1.0 - known.alpha):g}%"
     rows = zip(known.results.terms, known.results.estimate, limits["low"], limits["high"], strict=True)
@@ -138,7 +139,7 @@ def _analysed(known: Known) -> str:
 
 
 def _methods(known: Known) -> str:
-    return "the paragraph on methods above" if known.methods else ""
+    return claims.METHODS() if known.methods else ""
 
 
 def _limits(known: Known) -> str:
@@ -149,13 +150,13 @@ def _limits(known: Known) -> str:
 
 def _interim(known: Known) -> str:
     whole = isinstance(known.log, AdaptiveLog)
-    return f"allocation over the rounds is drawn above; the rest is {FOR_YOU}" if whole else ""
+    return claims.INTERIM(yours=FOR_YOU) if whole else ""
 
 
 def _planned(known: Known) -> str:
     if known.plan is None:
         return ""
-    return f"operating characteristics by simulation, in the appendix below; the sample size is {FOR_YOU}"
+    return claims.PLANNED(yours=FOR_YOU)
 
 
 def nothing(known: Known) -> str:

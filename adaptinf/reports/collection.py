@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from adaptinf.claims import sentence
+from adaptinf.claims.reports import collection as claims
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.coverage import noise_told
 from adaptinf.log.promises import source_note
@@ -15,15 +17,6 @@ from adaptinf.sums import Sums
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.facts import LogFacts
-
-_USES = {
-    "no": "contexts do not move the choice",
-    "groups": "the choice depends on a group",
-    "vectors": "the choice depends on a context vector of each arm",
-    "position": "the choice depends on the position of the context",
-    "yes": "the choice depends on the context",
-    "unknown": "contexts may move the choice",
-}
 
 
 def arms_seen(log: AdaptiveLog) -> pd.DataFrame:
@@ -77,7 +70,7 @@ def design_told(log: AdaptiveLog | Sums) -> str:
     """Name and parameters of the design; what is not known of it."""
     record = log.design
     if record is None:
-        return "not named in the log"
+        return claims.UNNAMED_DESIGN()
     given = ", ".join(f"{name} = {value}" for name, value in record.parameters.items() if value is not None)
     return f"{record.name} ({given})" if given else record.name
 
@@ -86,19 +79,18 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
     if traits is None and log.adaptive is not None:
-        did = "reacted" if log.adaptive else "did not react"
-        return f"assignment {did} to outcomes, as stated; contexts are taken to have moved the choice"
+        return claims.STATED(reacted="reacted" if log.adaptive else "did not react")
     if traits is None:
-        return "not stated: rewards and contexts are taken to have moved the choice"
-    adapts = "rewards move later choices" if traits.adapts else "rewards do not move later choices"
-    return f"{adapts}; {_USES[traits.uses_context]}"
+        return claims.UNSTATED()
+    adapts = claims.ADAPTS if traits.adapts else claims.DOES_NOT_ADAPT
+    return sentence([adapts(), claims.CONTEXTS[traits.uses_context]()])
 
 
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
     """What the log says of the design, its traits, and how it was read."""
     facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
     if isinstance(log, Sums):
-        return [*facts, ("Data", f"sums by batch and arm, {log.n_batches:,} batches")]
+        return [*facts, ("Data", claims.SUMS(batches=log.n_batches))]
     report = log.report
     facts += [("Data", f"read from {report.source}"), ("Outcome", report.outcome)]
     facts += [(f"Reading, {reading.kind}", reading.text) for reading in report.readings]
@@ -118,13 +110,9 @@ def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, release
     private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
     if not private or (released and log is None):
         return ""
-    promise = "no guarantee of privacy covers it"
     if promised is not None and math.isfinite(promised.epsilon):
-        promise = f"the guarantee ({promised}) does not cover it"
-    return (
-        f"Not covered: this report shows raw numbers of a private trial, and {promise}. It is for whoever "
-        "may see the data. What may be published is log.public(), whose report is report(log.public(), path)."
-    )
+        return claims.NOT_COVERED(promise=claims.BEYOND_GUARANTEE(guarantee=promised))
+    return claims.NOT_COVERED(promise=claims.UNCOVERED())
 
 
 def guarantee_facts(
@@ -133,12 +121,11 @@ def guarantee_facts(
     """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
-        why = "; ".join(facts.unpromised) or "the design promises no privacy"
+        why = "; ".join(facts.unpromised) or claims.NO_PRIVACY()
         return [("Guarantee", f"none: {why}")]
     pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
-    covered = "covered: it shows the private releases alone"
-    raw = "not covered: it shows figures of the raw log; log.public() is the part that may be published"
-    pairs += [("This report", covered if released and log is None else raw)]
+    shows = claims.SHOWS_RELEASES if released and log is None else claims.SHOWS_RAW
+    pairs += [("This report", shows())]
     pairs += [("Noise", noise_told(facts.noise).strip("; ,()") or "unknown")]
     if facts.person is not None and facts.person.rounds > 1:
         pairs.append(("With all rounds of a unit", str(facts.person)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims import said
+from adaptinf.claims.reports import methods as claims
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.reports.collection import design_told
@@ -16,28 +18,9 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
 
-_TARGETS = {
-    "arm-mean": "Mean outcomes of arms",
-    "contrast": "Differences of mean outcomes between arms",
-    "lift": "Relative lifts of mean outcomes over the control",
-    "ratio": "Ratios of mean outcomes of arms",
-    "ratio-contrast": "Differences between arms of ratios of mean outcomes",
-    "ratio-lift": "Relative lifts over the control of ratios of mean outcomes",
-    "cate": "Effects within groups",
-    "interaction": "Differences of effects between groups",
-    "projection": "Projections of the effect on covariates",
-    "policy-value": "Policy values",
-    "policy-contrast": "Differences of policy values",
-    "bin-mean": "Mean outcomes by bin of the context",
-    "coefficient": "Coefficients of the regression",
-}
-_VALIDITY = {
-    "exact": "They are exact for data collected in this way.",
-    "anytime": "They hold at all rounds together, so that they are valid however the log was stopped.",
-    "asymptotic": "They are asymptotically valid under this adaptive collection.",
-    "not valid": "Without a correction they are not valid under adaptive collection.",
-}
 _PACKAGES = ("numpy", "scipy", "pandas")
+_SHOWN = 8
+"""Arms that are named."""
 
 
 def versions() -> str:
@@ -50,52 +33,101 @@ def versions() -> str:
 
 def methods_told(results: Results, log: AdaptiveLog | Sums | None, alpha: float) -> tuple[str, list[str]]:
     """A paragraph on collection, estimation and software, and the references that it cites."""
-    estimator, law, correction = cited(results)
-    sentences = [*_collection(results, log), *_estimation(results, estimator, law, alpha)]
-    if results.correction is not None:
-        sentences.append(
-            "P-values and intervals of the corrected columns allow for adaptive collection by the "
-            f"max-information under the guarantee{_cite(correction)}: {results.correction.describe(alpha)}."
-        )
-    if len(results.terms) > 1:
-        sentences.append("P-values and intervals are not adjusted for the number of terms.")
-    sentences.append(f"Computations used {versions()}.")
-    keys = dict.fromkeys([*estimator, *law, *correction])
-    return " ".join(sentences), [REFERENCES[key] for key in sorted(keys)]
+    facts = _Facts(results, log, alpha)
+    keys = {key for part in facts.cited for key in part}
+    return " ".join(said(claims.PARAGRAPH, facts)), [REFERENCES[key] for key in sorted(keys)]
 
 
-def _collection(results: Results, log: AdaptiveLog | Sums | None) -> list[str]:
-    if log is None:
-        design = results.facts.design
-        rule = "a rule that is not named" if design is None else design
-        return [f"Outcomes of {results.facts.n_rounds:,} rounds were collected by {rule}."]
-    rule = "a rule that the log does not name" if log.design is None else design_told(log)
-    arms = ", ".join(map(str, log.arms[:8])) + (", ..." if log.n_arms > 8 else "")
-    told = [f"{log.n_rounds:,} rounds were allocated among {log.n_arms} arms ({arms}) by {rule}."]
-    if log.propensity_status == "exact":
-        told.append("The probabilities of assignment are the design's own, logged in every round.")
-    elif log.propensity_status == "estimated":
-        told.append("The probabilities of assignment were estimated.")
-    return told
+class _Facts:
+    """What the paragraph's claims ask of a result, and of its log where it is there."""
 
+    def __init__(self, results: Results, log: AdaptiveLog | Sums | None, alpha: float) -> None:
+        self.results, self.log, self.alpha = results, log, alpha
+        self.cited = cited(results)
 
-def _estimation(
-    results: Results, estimator: tuple[str, ...], law: tuple[str, ...], alpha: float
-) -> list[str]:
-    kinds = list(dict.fromkeys(one.kind for one in results.estimands))
-    target = " and ".join(_TARGETS.get(kind, kind) for kind in kinds)
-    name = ESTIMATORS.get(results.estimator, (results.estimator, ()))[0]
-    weights = f" with {results.weights} weights" if results.weights else ""
-    told = [f"{target} were estimated by {name}{weights}{_cite(estimator)}."]
-    level, reference = f"{100.0 * (1.0 - alpha):g}%", results.reference
-    kind = "confidence sequences" if isinstance(reference, SequenceReference) else "confidence intervals"
-    told.append(
-        f"Two-sided p-values, against {results.null:g}, and {level} {kind} are from one law: "
-        f"{reference.name}{_cite(law)}."
-    )
-    if isinstance(results, WinnerResults):
-        told.append("They allow for the choice of the arm by its estimate.")
-    return [*told, _VALIDITY[results.validity]]
+    @property
+    def collected(self) -> dict[str, Any]:
+        if self.log is not None:
+            return {}
+        facts = self.results.facts
+        return {"rounds": facts.n_rounds, "rule": facts.design or claims.UNNAMED_RULE()}
+
+    @property
+    def allocated(self) -> dict[str, Any]:
+        log = self.log
+        if log is None:
+            return {}
+        labels = [*map(str, log.arms[:_SHOWN]), *(["..."] if log.n_arms > _SHOWN else [])]
+        rule = claims.UNNAMED_BY_LOG() if log.design is None else design_told(log)
+        return {"rounds": log.n_rounds, "arms": log.n_arms, "labels": ", ".join(labels), "rule": rule}
+
+    @property
+    def exact_propensities(self) -> bool:
+        return self.log is not None and self.log.propensity_status == "exact"
+
+    @property
+    def estimated_propensities(self) -> bool:
+        return self.log is not None and self.log.propensity_status == "estimated"
+
+    @property
+    def estimated(self) -> dict[str, str]:
+        results = self.results
+        kinds = dict.fromkeys(one.kind for one in results.estimands)
+        return {
+            "target": " and ".join(
+                claims.TARGETS[kind]() if kind in claims.TARGETS else kind for kind in kinds
+            ),
+            "estimator": ESTIMATORS.get(results.estimator, (results.estimator, ()))[0],
+            "weights": f" with {results.weights} weights" if results.weights else "",
+            "cited": _cite(self.cited[0]),
+        }
+
+    @property
+    def law(self) -> dict[str, Any]:
+        reference = self.results.reference
+        sequence = isinstance(reference, SequenceReference)
+        return {
+            "null": self.results.null,
+            "level": f"{100.0 * (1.0 - self.alpha):g}%",
+            "intervals": "confidence sequences" if sequence else "confidence intervals",
+            "name": reference.name,
+            "cited": _cite(self.cited[1]),
+        }
+
+    @property
+    def selected(self) -> bool:
+        return isinstance(self.results, WinnerResults)
+
+    @property
+    def exact(self) -> bool:
+        return self.results.validity == "exact"
+
+    @property
+    def anytime(self) -> bool:
+        return self.results.validity == "anytime"
+
+    @property
+    def asymptotic(self) -> bool:
+        return self.results.validity == "asymptotic"
+
+    @property
+    def not_valid(self) -> bool:
+        return self.results.validity == "not valid"
+
+    @property
+    def corrected(self) -> dict[str, str]:
+        correction = self.results.correction
+        if correction is None:
+            return {}
+        return {"cited": _cite(self.cited[2]), "correction": correction.describe(self.alpha)}
+
+    @property
+    def several_terms(self) -> bool:
+        return len(self.results.terms) > 1
+
+    @property
+    def software(self) -> dict[str, str]:
+        return {"versions": versions()}
 
 
 def _cite(keys: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf import plots
+from adaptinf.claims.reports import page as claims
 from adaptinf.log import AdaptiveLog
 from adaptinf.plots.drawing.files import drawn
 from adaptinf.plots.drawing.style import pyplot
@@ -29,13 +30,12 @@ def pictures(results: Results | None, log: AdaptiveLog | Sums | None, alpha: flo
         shares = ", ".join(
             f"{arm} {share:.1%}" for arm, share in zip(log.arms, counts / log.n_rounds, strict=True)
         )
-        alt = f"Share of rounds that each arm has had so far; at the end {shares}"
-        parts.append(_shown(plots.allocation(log), alt, "Share of the rounds that each arm has had so far."))
+        alt = claims.SHARES_TEXT(shares=shares)
+        parts.append(_shown(plots.allocation(log), alt, claims.SHARES()))
         if log.arrays.propensity is not None:
             smallest = float(log.arrays.propensity.min())
-            alt = f"Propensities of the arms over the rounds; the smallest of a chosen arm is {smallest:.3g}"
-            caption = "Probability with which each arm was chosen, over the rounds."
-            parts.append(_shown(plots.propensities(log), alt, caption))
+            alt = claims.PROPENSITIES_TEXT(smallest=smallest)
+            parts.append(_shown(plots.propensities(log), alt, claims.PROPENSITIES()))
     if results is not None and len(results.terms) <= _MOST:
         level = f"{100.0 * (1.0 - alpha):g}%"
         limits = shown_limits(results, alpha)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims.reports import page as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.effects import CATE
@@ -22,14 +23,13 @@ def answer_of(public: PublicLog) -> tuple[Results | None, str]:
     """The table that the releases answer without a further choice; None, and why, where there is none."""
     ways = answered_by(public)
     if not ways:
-        return None, "No model reads these releases."
+        return None, claims.UNREAD()
     treatment, control = public.arms[-1], public.arms[0]
     try:
         if ways[0].startswith("BinMeans"):
             return BinMeans(public).fit(), ""
         if public.n_arms > 2:
-            pair = "ai.report(ai.Contrast(public, treatment=, control=).fit(), path)"
-            return None, f"Its {public.n_arms} arms make several pairs: name one in {pair}."
+            return None, claims.SEVERAL_PAIRS(arms=public.n_arms)
         if public.facts["contexts"]:
             return CATE(public, by=public.facts["contexts"][0]).fit(), ""
         return Contrast(public, treatment=treatment, control=control).fit(), ""
@@ -41,9 +41,8 @@ def published_page(public: PublicLog, alpha: float, title: str, call: str | None
     """The whole page."""
     results, why = answer_of(public)
     facts = LogFacts.released(public)
-    lead = (
-        f"{public.n_rounds:,} rounds, design {facts.design or 'not named'}; from the private releases alone, "
-        f"with {versions().partition(' (')[0]}."
+    lead = claims.PUBLISHED(
+        rounds=public.n_rounds, design=facts.design or "not named", version=versions().partition(" (")[0]
     )
     answer = paragraph(why) if results is None else summary_parts(results.summary(alpha), "term")
     sections = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from adaptinf.claims.reports import answers as claims
 from adaptinf.markup import escaped, framed
 from adaptinf.reports.checklist import FOR_YOU, Answer, Known, adaptation, nothing
 from adaptinf.reports.page import paragraph
@@ -59,9 +60,12 @@ def _bias(known: Known) -> str:
     if not rows:
         return ""
     row = max(rows, key=lambda one: abs(float(one["value"])))
-    return (
-        f"largest {row['value']:.3g} (standard error of the simulation {row['mc_error']:.2g}; {row['term']}; "
-        f"{row['scenario']}, {row['horizon']:,} rounds)"
+    return claims.LARGEST_BIAS(
+        bias=row["value"],
+        error=row["mc_error"],
+        term=row["term"],
+        scenario=row["scenario"],
+        rounds=row["horizon"],
     )
 
 
@@ -81,28 +85,26 @@ def _weights(known: Known) -> str:
     if results is None or results.weights is None:
         return ""
     if results.weights == "uniform":
-        return "uniform weights: all arms' estimates are of the same times"
-    return (
-        f"weights {results.weights!r}: of means that drift they give an average of their own; an analysis "
-        f"with uniform weights beside it is {FOR_YOU}"
-    )
+        return claims.UNIFORM()
+    return claims.WEIGHTED(weights=results.weights, yours=FOR_YOU)
 
 
 def _simulation(known: Known) -> str:
     if known.plan is None:
         return ""
-    frame, plan = known.plan.frame, known.plan
-    scenarios, horizons = frame["scenario"].nunique(), frame["horizon"].nunique()
-    return (
-        f"the table of the plan: {scenarios} scenarios, {horizons} sizes, {plan.replications:,} trials each, "
-        f"with Monte-Carlo errors; the seed and why these scenarios are {FOR_YOU}"
+    frame = known.plan.frame
+    return claims.SIMULATED(
+        scenarios=frame["scenario"].nunique(),
+        sizes=frame["horizon"].nunique(),
+        trials=known.plan.replications,
+        yours=FOR_YOU,
     )
 
 
 def _estimation(known: Known) -> str:
     if known.results is None:
         return ""
-    return f"{known.results.estimator}, intervals {known.results.validity}; the paragraph on methods has more"
+    return claims.ESTIMATED(estimator=known.results.estimator, validity=known.results.validity)
 
 
 TOPICS: tuple[tuple[str, Answer], ...] = (

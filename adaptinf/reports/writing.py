@@ -6,6 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics
+from adaptinf.claims.reports import page as claims
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.inference.diagnostics import diagnose
@@ -29,13 +30,6 @@ if TYPE_CHECKING:
 _SUBJECT = "report"
 _ENDINGS = (".html", ".htm")
 _FACTS = ("n_rounds", "design", "guarantee", "noise")
-_VALID = {
-    "exact": "exact: they hold at any sample size under the assumptions in the notes",
-    "anytime": "anytime-valid: they hold at all rounds together, however the log was stopped",
-    "asymptotic": "asymptotic: an approximation for long logs, under the assumptions in the notes",
-    "not valid": "not valid under this adaptive collection: a baseline",
-}
-_NEEDS_LOG = "The result was reported without its log: report(result, path, log=log) adds this part."
 
 
 def report(
@@ -170,8 +164,7 @@ def _recommended(log: AdaptiveLog | Sums, results: Results | None) -> tuple[Reco
         return recommend(log), ""
     if first.kind in ("contrast", "lift") and first.treatment in log.arms and first.control in log.arms:
         return recommend(log, "contrast", treatment=first.treatment, control=first.control), ""
-    told = "Methods for this target were not listed: give methods=ai.recommend(log, ...), with its arguments."
-    return None, told
+    return None, claims.NEEDS_METHODS()
 
 
 def _written(
@@ -223,14 +216,14 @@ def _released(results: Results | None) -> bool:
 
 def _collected(log: AdaptiveLog | Sums | None) -> str:
     if log is None:
-        return paragraph(_NEEDS_LOG)
+        return paragraph(claims.NEEDS_LOG())
     headers, rows = arm_rows(log)
     return f"{defined(log_facts(log))}\n{table(headers, rows, 'Arms')}"
 
 
 def _planned(plan: OperatingCharacteristics, alpha: float, title: str, call: str | None) -> str:
     """The page of a plan alone."""
-    lead = f"{plan.design}; {plan.replications:,} simulated trials for every scenario and size."
+    lead = claims.PLAN(design=plan.design, trials=plan.replications)
     sections = [
         ("plan", "Operating characteristics", _characteristics(plan)),
         ("regulatory", "Topics of the ICH E20 draft", regulatory(Known(None, None, "", alpha, None, plan))),
@@ -243,15 +236,15 @@ def _characteristics(plan: OperatingCharacteristics) -> str:
     """The table of a protocol, with its notes."""
     shown = plan.table()
     rows = [[str(cell) for cell in row] for row in shown.itertuples(index=False, name=None)]
-    caption = f"{plan.replications:,} trials for every scenario and size, tests at {plan.alpha:g}"
-    notes = listed(["Simulation errors stand in brackets.", *plan.notes], "ol")
+    caption = claims.PLAN_CAPTION(trials=plan.replications, alpha=plan.alpha)
+    notes = listed([claims.PLAN_ERRORS(), *plan.notes], "ol")
     return f"{paragraph(f'Design: {plan.design}')}\n{table(list(shown.columns), rows, caption)}\n{notes}"
 
 
 def _diagnosis(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosis | None, str]:
     """The checks of a log, or why there are none."""
     if log is None:
-        return None, paragraph(_NEEDS_LOG)
+        return None, paragraph(claims.NEEDS_LOG())
     try:
         return diagnose(log, alpha=alpha), ""
     except InvalidForLog as error:
@@ -260,17 +253,17 @@ def _diagnosis(log: AdaptiveLog | Sums | None, alpha: float) -> tuple[Diagnosis 
 
 def _diagnosed(diagnosis: Diagnosis) -> str:
     concerns = dict.fromkeys(f"{one.name} ({one.term}): {one.verdict}" for one in diagnosis.concerns)
-    told = "No check raised a concern." if not concerns else "These checks raised a concern:"
+    told = claims.CONCERNS() if concerns else claims.NO_CONCERN()
     return "\n".join([paragraph(told), listed(concerns), summary_parts(diagnosis.summary(), "check")])
 
 
 def _valid(results: Results | None, found: Recommendation | None, why: str) -> str:
     parts = []
     if results is not None:
-        rest = "" if results.correction is None else "; the corrected columns are valid under the guarantee"
-        parts.append(paragraph(f"The numbers below are {_VALID[results.validity]}{rest}."))
+        more = "" if results.correction is None else claims.CORRECTED_VALID()
+        parts.append(paragraph(claims.VALID[results.validity](more=more)))
     if found is None:
-        return "\n".join([*parts, paragraph(why or _NEEDS_LOG)])
+        return "\n".join([*parts, paragraph(why or claims.NEEDS_LOG())])
     return "\n".join([*parts, summary_parts(found.summary(), "rank")])
 
 

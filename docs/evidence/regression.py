@@ -32,7 +32,7 @@ from adaptinf.inference.regression.anytime import anytime_coefficients
 from adaptinf.inference.regression.batched import batch_regressions, batched_coefficients, drifting_wald
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, LinearArms, NormalArms

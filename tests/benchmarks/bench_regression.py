@@ -16,7 +16,7 @@ import pytest
 from adaptinf.inference.regression.batched import batch_regressions, batched_coefficients
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import confidence_ellipsoid
-from adaptinf.inference.regression.weighted import weighted_least_squares
+from adaptinf.inference.regression.weighted.own import weighted_least_squares
 
 pytestmark = pytest.mark.benchmark
 

@@ -38,9 +38,6 @@ FIT = (
 )
 """Of a fit that weighs by the probability to observe a reward, or waits for late ones."""
 
-KNOWN_BY_THEN = Claim(
-    "inference.arms.circumstances.deviations.past_outcome", " that were known by then", "note"
-)
 MEAN = Claim(
     "inference.arms.circumstances.deviations.past_outcome",
     "Outcome model: the arm's mean over earlier rewards{known}{within}.",

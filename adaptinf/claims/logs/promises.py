@@ -6,11 +6,11 @@ from adaptinf.claims.claim import Claim
 
 MOST_ROUNDS = Claim(
     "log.promises.Promises.person_guarantee",
-    "{most} is the most rounds that a unit of this log has, a fact about the data; rounds_per_unit= "
-    "declares a cap that is fixed beforehand",
+    "{most} is the largest number of rounds of a unit in this log, which the data determine; "
+    "rounds_per_unit= declares a cap fixed in advance",
     "caution",
 )
-PERSON = Claim("log.promises.Promises.promises", "with all rounds of a unit: {guarantee}", "note")
+PERSON = Claim("log.promises.Promises.promises", "for all rounds of a unit: {guarantee}", "note")
 ADAPTIVE = Claim(
     "log.promises.Promises.adaptive_told", "assignment {reacted} to outcomes, as stated", "assumes"
 )

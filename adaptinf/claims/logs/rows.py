@@ -8,13 +8,13 @@ NEEDS_ROWS = Claim("sums.Sums", "it needs rows, and these are sums by batch and 
 """Why a method that reads rounds one by one refuses sums."""
 NO_ROUNDS = Claim(
     "inference.inputs.published.refuse_rounds",
-    "the public part of a log has releases alone, and no outcomes by round",
+    "the public part of a log has only releases, and no outcomes by round",
     "needs",
 )
 MARKED = Claim(
     "inference.inputs.rounds.marked_log",
-    "Rounds: {kept} of {rounds}, marked by rounds=: that no reward decided which is an assumption, and the "
-    "results are of these rounds.",
+    "Rounds: {kept} of {rounds}, marked by rounds=. Results are for these rounds, and assume that no "
+    "reward decided which they are.",
     "assumes",
 )
 SUMS = Claim("sums.Sums", "Sums: {rounds:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from adaptinf.claims import Claim
+from adaptinf.claims import diagnosis as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
@@ -40,16 +42,6 @@ _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
 """Share of the rounds that may have a propensity below each limit."""
-_DIFFER = (
-    "weighting changes the estimates: use valid ones (ArmMeans), and see audit.simulate_bias for how far "
-    "adaptivity alone moves the sample mean; drift and contexts do it too"
-)
-_DRIFT = (
-    "an arm's mean changed while it was sampled: estimates are averages over the rounds with their weights, "
-    "and methods that assume means that stay the same do not apply; compare arms within batches "
-    "(Contrast(...).batch_test) or by period"
-)
-_CONTEXTS = "; contexts that arrive differently later look the same"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +67,7 @@ def score_checks(
     """Sample means against AIPW, and drift; `others` are the table's p-values beside these."""
     checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
     for name in checks:
-        checks[name] += [Check(name, term, advice=reason) for term, reason in scored.refused.items()]
+        checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
     if scored.codes.size:
         checks[MEAN] += _mean_checks(log, scored, tables)
         for check in _trend_checks(log, scored, tables):
@@ -94,7 +86,7 @@ def score_checks(
 def scored_rows(log: AdaptiveLog) -> Scored:
     """Scores of a log's rounds."""
     if log.arrays.propensity is None:
-        return nothing_scored({"all arms": "the log has no propensities"})
+        return nothing_scored({"all arms": claims.NO_PROPENSITIES()})
     action, reward = log.arrays.action, log.arrays.reward
     low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
     np.minimum.at(low, action, reward)
@@ -159,14 +151,15 @@ def usable(
 
     Shapes: never, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
     """
-    refused, kept = {}, []
+    refused: dict[str, str] = {}
+    kept = []
     for code, arm in enumerate(map(str, log.arms)):
         if never[code]:
-            refused[arm] = "an arm has propensity 0 in some rounds, where there is nothing to weight"
+            refused[arm] = claims.NEVER_POSSIBLE()
         elif pulls[code] < _LEAST_PULLS:
-            refused[arm] = f"an arm has fewer than {_LEAST_PULLS} rewards"
+            refused[arm] = claims.FEW_REWARDS(fewest=_LEAST_PULLS)
         elif same[code]:
-            refused[arm] = "an arm's rewards are all the same"
+            refused[arm] = claims.ONE_REWARD()
         else:
             kept.append(code)
     return np.array(kept, dtype=np.int64), refused
@@ -187,16 +180,11 @@ def _mean_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.D
         }
     )
     if scored.settled:
-        reason = (
-            "propensities do not change: both estimates are the same but for terms of order 1 / rounds, and "
-            "their difference is not normal"
-        )
-        return [Check(MEAN, "all arms", advice=reason)]
-    more = (
-        "; the design chooses by context, so that they estimate different means"
-        * profile_of(log).decides_by_context
-    )
-    return _difference_checks(MEAN, log, codes, found, _DIFFER + more)
+        return [Check(MEAN, "all arms", claims=(claims.SETTLED(),))]
+    differ = [claims.ESTIMATES_CHANGE(), claims.USE_VALID_ONES(), claims.DRIFT_TOO()]
+    if profile_of(log).decides_by_context:
+        differ.append(claims.DIFFERENT_MEANS())
+    return _difference_checks(MEAN, log, codes, found, tuple(differ))
 
 
 def _hardly_varying(log: AdaptiveLog) -> bool:
@@ -214,28 +202,34 @@ def _hardly_varying(log: AdaptiveLog) -> bool:
 
 
 def _difference_checks(
-    name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, advice: str
+    name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, differ: tuple[str, ...]
 ) -> list[Check]:
     """One row per arm, and one for all together."""
     checks = []
     for place, code in enumerate(codes):
         z = float(found.z[place])
         if math.isnan(z):
-            checks.append(Check(name, str(log.arms[code]), advice="what is compared does not vary"))
+            checks.append(Check(name, str(log.arms[code]), claims=(claims.UNVARYING(),)))
             continue
         log_p = math.log(2.0) + float(stats.norm.logsf(abs(z)))
-        checks.append(Check(name, str(log.arms[code]), "z", z, min(0.0, log_p), "", advice))
+        checks.append(Check(name, str(log.arms[code]), "z", z, min(0.0, log_p), "", differ))
     joint = found.joint
     if joint.df > 1:
         measure = f"chi2({joint.df})"
-        checks.append(Check(name, "all arms", measure, joint.statistic, joint.log_pvalue, "", advice))
+        checks.append(Check(name, "all arms", measure, joint.statistic, joint.log_pvalue, "", differ))
     return checks
+
+
+def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+    """What a mean that changes does to estimates, and how arms may be compared all the same."""
+    found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
+    return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
 
 
 def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
     """One row per arm, and one for a slope that all share."""
     sums, codes = scored.sums, scored.codes
-    found, advice = drifts(sums), _DRIFT + _CONTEXTS * bool(log.context)
+    found, changed = drifts(sums), _changed(log)
     slopes, errors = found.difference, found.std_error
     terms, freedom = [str(log.arms[code]) for code in codes], sums.pulls - 2.0
     if len(codes) > 1:
@@ -243,15 +237,15 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
         slopes, errors = np.append(slopes, slope), np.append(errors, error)
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
-    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", advice="there is one arm to follow")]
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_TO_FOLLOW(),))]
     for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
         name = TREND if place < len(codes) else COMMON
         if not error > 0.0:
-            checks.append(Check(name, term, advice="what is compared does not vary"))
+            checks.append(Check(name, term, claims=(claims.UNVARYING(),)))
             continue
         t = float(slope / error)
         log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
-        checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", advice))
+        checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", changed))
     tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
     return checks
 
@@ -270,7 +264,7 @@ def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Ch
         if math.isfinite(least):
             checks.append(Check(MISSED, term, "sd, power 80%", float(least), math.nan, FINE))
         else:
-            checks.append(Check(MISSED, term, advice="what is compared does not vary"))
+            checks.append(Check(MISSED, term, claims=(claims.UNVARYING(),)))
     return checks
 
 
@@ -282,38 +276,21 @@ def _means(log: AdaptiveLog) -> FloatArray:
     return np.asarray(total / np.maximum(count, 1), dtype=np.float64)
 
 
-def missed_note(tables: dict[str, pd.DataFrame]) -> list[str]:
-    """What the tests of drift would not have found, in a sentence; none where there are no such tests."""
-    frame = tables.get("drift")
-    if frame is None or not np.isfinite(frame["could_be_missed"]).any():
-        return []
-    least = frame["could_be_missed"].to_numpy()
-    common = f"of {least[-1]:.2g} sd" if len(frame) > 1 else f"of {least[0]:.2g} sd"
-    one = f", and of one arm alone from {np.nanmin(least[:-1]):.2g} sd on" if len(frame) > 1 else ""
-    what = "Drift common to the arms" if len(frame) > 1 else "Drift"
-    return [
-        f"{what} {common} of their rewards from the first round to the last would have been found with "
-        f"probability 80%{one}: less may have been missed."
-    ]
-
-
 def _batch_checks(log: AdaptiveLog | Sums, scored: Scored) -> list[Check]:
     if len(scored.counts) == 1:
-        return [Check(BATCHES, "all arms", advice="the log has no batches, or one")]
-    advice = _DRIFT + _CONTEXTS * bool(log.context)
-    sums, checks = scored.sums, []
+        return [Check(BATCHES, "all arms", claims=(claims.NO_BATCHES(),))]
+    sums, checks, changed = scored.sums, [], _changed(log)
     for place, code in enumerate(scored.codes):
         term = str(log.arms[code])
         if scored.counts[:, place].min() < _LEAST_PULLS:
-            reason = f"an arm has fewer than {_LEAST_PULLS} rewards in a stretch of batches"
-            checks.append(Check(BATCHES, term, advice=reason))
+            checks.append(Check(BATCHES, term, claims=(claims.FEW_IN_STRETCH(fewest=_LEAST_PULLS),)))
             continue
         test = homogeneity(sums.group_mean[:, place], sums.group_variance[:, place])
         if test.df == 0:
-            checks.append(Check(BATCHES, term, advice="what is compared does not vary"))
+            checks.append(Check(BATCHES, term, claims=(claims.UNVARYING(),)))
             continue
         measure = f"chi2({test.df})"
-        checks.append(Check(BATCHES, term, measure, test.statistic, test.log_pvalue, "", advice))
+        checks.append(Check(BATCHES, term, measure, test.statistic, test.log_pvalue, "", changed))
     return checks
 
 
@@ -321,8 +298,8 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
     """Effective sample sizes and overlap; every (T, K)."""
     own = log.arrays.propensity
     if own is None:
-        reason = "the log has no propensities"
-        return [Check(name, "all arms", advice=reason) for name in ("effective sample size", "overlap")]
+        reason = claims.NO_PROPENSITIES()
+        return [Check(name, "all arms", claims=(reason,)) for name in ("effective sample size", "overlap")]
     action = log.arrays.action
     gain, squares, pulls = (
         np.bincount(action, weights=own**-power, minlength=log.n_arms).astype(np.float64)
@@ -338,7 +315,7 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
         else low_rounds(every, limit)
         for limit in LIMITS
     }
-    scope = "rounds below {:g}" + ("" if every is not None else " where chosen")
+    scope = claims.BELOW if every is not None else claims.BELOW_WHERE_CHOSEN
     return [*size_checks(log, size, pulls), *overlap_checks(log, counts, scope)]
 
 
@@ -347,39 +324,20 @@ def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) ->
     checks = []
     for code, arm in enumerate(log.arms):
         small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
-        advice = (
-            "few rewards, or a few of many, carry an arm's weighted estimate: take weights that stabilise it "
-            "(sqrt, two-point), and trust no normal interval of so small a sample"
-        )
-        verdict = CAUTION if small else FINE
-        row = Check(
-            "effective sample size",
-            str(arm),
-            "1/propensity weights",
-            float(size[code]),
-            math.nan,
-            verdict,
-            advice if small else "",
-        )
-        checks.append(row)
+        figures = "1/propensity weights", float(size[code]), math.nan
+        why = (claims.FEW_CARRY(), claims.STABILISE()) if small else ()
+        checks.append(Check("effective sample size", str(arm), *figures, CAUTION if small else FINE, why))
     return checks
 
 
-def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: str) -> list[Check]:
+def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim) -> list[Check]:
     """Rounds with a propensity below each limit; counts (K,) each."""
     checks = []
     for limit, share in LIMITS.items():
         rounds = counts[limit]
         for code, arm in enumerate(log.arms):
             low = rounds[code] > share * log.n_rounds
-            advice = (
-                "an arm can hardly be chosen in some rounds: its weighted estimate leans on the assumption "
-                "that those rounds are like the others"
-            )
-            measure = scope.format(limit)
-            verdict = CAUTION if low else FINE
-            row = Check(
-                "overlap", str(arm), measure, float(rounds[code]), math.nan, verdict, advice if low else ""
-            )
-            checks.append(row)
+            figures = scope(limit=limit), float(rounds[code]), math.nan
+            why = (claims.HARDLY_CHOSEN(),) if low else ()
+            checks.append(Check("overlap", str(arm), *figures, CAUTION if low else FINE, why))
     return checks

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.diagnostics.propensities import (
+    LEAST_VARIANCE,
     Bins,
     ChiSquare,
     calibration_bins,
@@ -24,18 +26,9 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
 
+_LEAST_SPREAD = 5.0
+"""Variance of an arm's count below which chi-squared is no good law of it."""
 CALIBRATION, RATIO, ANYTIME = "propensity calibration", "sample ratio", "sample ratio, anytime"
-NO_PROPENSITIES = "the log has no propensities"
-_FIX_PROPENSITIES = (
-    "estimates that weight by these propensities are not to be trusted; look for propensities that were "
-    "logged after the choice, rounds that were lost or filtered, or overrides of the design"
-)
-CERTAIN = "every known propensity is 0 or 1: the design makes no random choice that could be checked"
-_FEW = "too few random choices: the variance of the count is below 10"
-CIRCULAR = (
-    "the propensities are estimated from the choices themselves, and agree with them by construction: a "
-    "check would be circular"
-)
 
 
 def choice_checks(
@@ -58,20 +51,20 @@ def every_propensity(log: AdaptiveLog) -> FloatArray | None:
     return np.stack([first, 1.0 - first], axis=1)
 
 
-def _no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
+def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
     """Why choices cannot be checked against propensities; empty where they can."""
     known = log.arrays.propensity if every is None else every
     if known is None:
-        return NO_PROPENSITIES
+        return claims.NO_PROPENSITIES()
     if log.propensity_status == "estimated":
-        return CIRCULAR
-    return "" if ((known > 0.0) & (known < 1.0)).any() else CERTAIN
+        return claims.CIRCULAR()
+    return "" if ((known > 0.0) & (known < 1.0)).any() else claims.CERTAIN()
 
 
 def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
-    reason = _no_calibration(log, every)
+    reason = no_calibration(log, every)
     if reason:
-        return [Check(CALIBRATION, "all arms", advice=reason)]
+        return [Check(CALIBRATION, "all arms", claims=(reason,))]
     if every is None:
         own, known = log.arrays.propensity, profile_of(log).partial_propensities
         if own is None:
@@ -93,23 +86,33 @@ def bin_checks(
     for code, own in enumerate(bins):
         arm = str(log.arms[code])
         if own is None:
-            checks.append(Check(CALIBRATION, arm, advice=_FEW))
+            checks.append(Check(CALIBRATION, arm, claims=(few_choices(),)))
             continue
         found.append(own)
         codes.append(code)
         test = chi_square(own.observed - own.expected, np.diag(own.variance))
         measure = f"chi2({test.df}), bins"
-        row = Check(CALIBRATION, arm, measure, test.statistic, test.log_pvalue, "", _FIX_PROPENSITIES)
+        row = Check(CALIBRATION, arm, measure, test.statistic, test.log_pvalue, "", _not_trusted())
         checks.append(row)
     if found:
         tables["calibration"] = _bin_table(log, found, codes)
     if len(found) > 1:
         together = joint(found, np.array(codes))
         if isinstance(together, str):
-            return [*checks, Check(CALIBRATION, "all arms", advice=together)]
+            return [*checks, Check(CALIBRATION, "all arms", claims=(together,))]
         figures = f"chi2({together.df}), bins", together.statistic, together.log_pvalue
-        checks.append(Check(CALIBRATION, "all arms", *figures, "", _FIX_PROPENSITIES))
+        checks.append(Check(CALIBRATION, "all arms", *figures, "", _not_trusted()))
     return checks
+
+
+def few_choices() -> str:
+    """That there are too few random choices for a test of counts."""
+    return claims.FEW_CHOICES(least=LEAST_VARIANCE)
+
+
+def _not_trusted() -> tuple[str, ...]:
+    """What propensities mean that choices contradict, and where to look."""
+    return claims.NOT_TRUSTED(), claims.HOW_LOGGED()
 
 
 def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> pd.DataFrame:
@@ -135,27 +138,24 @@ def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: Float
 
     Shapes: total (K,), covariance (K, K).
     """
-    advice = (
-        f"{_FIX_PROPENSITIES} (from the chosen arms' propensities alone: it also takes arms that could be "
-        "chosen in every round)"
-    )
+    found = (*_not_trusted(), claims.EVERY_ARM_POSSIBLE())
     checks = []
     for code, arm in enumerate(log.arms):
         test = chi_square(total[[code]], covariance[[code]][:, [code]])
         z = float(total[code]) / math.sqrt(float(covariance[code, code])) if test.df else math.nan
-        checks.append(Check(CALIBRATION, str(arm), "z, inverse", z, test.log_pvalue, "", advice))
+        checks.append(Check(CALIBRATION, str(arm), "z, inverse", z, test.log_pvalue, "", found))
     test = chi_square(total, covariance)
     measure = f"chi2({test.df}), inverse"
-    return [*checks, Check(CALIBRATION, "all arms", measure, test.statistic, test.log_pvalue, "", advice)]
+    return [*checks, Check(CALIBRATION, "all arms", measure, test.statistic, test.log_pvalue, "", found)]
 
 
 def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None) -> list[Check]:
     whole = every if shares is None else shares[None, :]
-    reason = "" if shares is not None else _no_calibration(log, every)
+    reason = "" if shares is not None else no_calibration(log, every)
     if not reason and whole is None:
-        reason = "it needs every arm's propensity at every round, or expected= for a fixed allocation"
+        reason = claims.NEEDS_EVERY()
     if not reason and log.n_arms == 1:
-        reason = "there is one arm"
+        reason = claims.ONE_ARM()
     if reason or whole is None:
         return no_ratio(reason)
     counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
@@ -165,7 +165,7 @@ def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray
 
 def no_ratio(reason: str) -> list[Check]:
     """Why counts cannot be checked."""
-    return [Check(name, "all arms", advice=reason) for name in (RATIO, ANYTIME)]
+    return [Check(name, "all arms", claims=(reason,)) for name in (RATIO, ANYTIME)]
 
 
 def ratio_checks(
@@ -175,18 +175,16 @@ def ratio_checks(
 
     Shapes: counts, total (K,), products (K, K).
     """
-    due = "of the declared allocation" if declared else "that the propensities lead to"
-    advice = f"the counts are not those {due}: look for rounds that were lost or filtered"
+    off = claims.OFF_DECLARED() if declared else claims.OFF_PROPENSITIES()
+    found: list[str] = [off, claims.LOST_ROUNDS()]
+    anytime = Check(ANYTIME, "all arms", "log wealth", wealth, -wealth, "", tuple(found))
     test = count_test(counts, total, products)
-    least = float(np.min((total - np.diag(products))[counts < counts.sum()], initial=np.inf))
-    few = "" if least >= 5.0 else "; an arm has few random choices: see the anytime row, which is exact"
+    if not test.df:
+        return [Check(RATIO, "all arms", claims=(few_choices(),)), anytime]
+    if np.min((total - np.diag(products))[counts < counts.sum()], initial=np.inf) < _LEAST_SPREAD:
+        found.append(claims.SEE_ANYTIME())
     figures = f"chi2({test.df})", test.statistic, test.log_pvalue
-    return [
-        Check(RATIO, "all arms", *figures, "", advice + few)
-        if test.df
-        else Check(RATIO, "all arms", advice=_FEW),
-        Check(ANYTIME, "all arms", "log wealth", wealth, -wealth, "", advice),
-    ]
+    return [Check(RATIO, "all arms", *figures, "", tuple(found)), anytime]
 
 
 def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:

@@ -12,39 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import said
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics import from_sums
-from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, missed_note, score_checks, scored_rows
-from adaptinf.inference.diagnostics.choices import NO_PROPENSITIES, choice_checks, every_propensity
+from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks, scored_rows
+from adaptinf.inference.diagnostics.choices import choice_checks, every_propensity
+from adaptinf.inference.diagnostics.facts.notes import NotesFacts
 from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import check_alpha, number_array, refuse
 from adaptinf.sums import Sums
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
-QUESTIONS = {
-    "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
-    "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
-    "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
-    "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
-    "common drift": "Do the arms' means rise or fall together from the first round to the last?",
-    "drift over time": "Does an arm's mean rise or fall from the first round to the last?",
-    "drift by batch": "Is an arm's mean the same in all stretches of batches?",
-    "drift that could be missed": "Which steady change, in sd, would have been found 4 times out of 5?",
-    "decay of propensities": "How small do propensities get, and how do they fall?",
-    "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
-    "overlap": "In how many rounds could an arm hardly be chosen?",
-}
-MOVED = {from_sums.MOVEMENT: "Do the arms' shares, which stand in for propensities, stay put within batches?"}
-"""What is asked too where sums of shares were made of rows at times."""
 _TINY = 1e-3
 
 
@@ -126,17 +116,9 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
             checks = _checks_of_sums(log, shares, alpha, tables)
         else:
             checks = _checks_of_rows(log, shares, alpha, tables)
-    tested = tests_among(checks)
-    notes = []
-    if log.propensity_status == "estimated":
-        notes.append("The propensities are estimates, whose error the tests of means and drift ignore.")
-    if tested:
-        notes.append(
-            f"Holm: adjusted for the number of p-values in the table, {tested}; all verdicts together are at "
-            f"{alpha:g}. A test that does not reject is no proof."
-        )
-    notes += missed_note(tables)
-    questions = QUESTIONS | (MOVED if any(check.name in MOVED for check in checks) else {})
+    notes = said(claims.NOTES, NotesFacts(profile_of(log), checks, tables, float(alpha)))
+    of_shares = any(check.name in claims.QUESTIONS_OF_SHARES for check in checks)
+    questions = claims.QUESTIONS | (claims.QUESTIONS_OF_SHARES if of_shares else {})
     return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
 
 
@@ -148,7 +130,7 @@ def _checks_of_rows(
     return [
         *choices,
         *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),
-        *_decay(log, _decay_of_rows(log, every), tables),
+        *decay_checks(log, _decay_of_rows(log, every), tables),
         *arm_checks(log, every, tables),
     ]
 
@@ -160,7 +142,7 @@ def _checks_of_sums(
     return [
         *choices,
         *score_checks(sums, from_sums.scored_sums(sums), tables, alpha, tests_among(choices)),
-        *_decay(sums, from_sums.fitted_batch_decay(sums.cells), tables),
+        *decay_checks(sums, from_sums.fitted_batch_decay(sums.cells), tables),
         *from_sums.arm_checks(sums, tables),
     ]
 
@@ -197,28 +179,24 @@ def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
     return fitted_decay(every)
 
 
-def _decay(log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+def decay_checks(
+    log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    """How small propensities get, and how they fall."""
     name = "decay of propensities"
     if decay is None:
-        return [Check(name, "all arms", advice=NO_PROPENSITIES)]
+        return [Check(name, "all arms", claims=(claims.NO_PROPENSITIES(),))]
     frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
     for code, arm in enumerate(log.arms):
         frame[f"smallest_{arm}"] = decay.smallest[:, code]
     tables["decay"] = frame
     smallest = float(np.nanmin(decay.smallest))
-    small = smallest < _TINY
-    low = Check(
-        name, "all arms", "smallest above 0", smallest, math.nan, CAUTION if small else FINE,
-        "a reward at the smallest propensity weighs a thousand times one that was sure; see the effective "
-        "sample sizes" if small else "",
-    )  # fmt: skip
+    low = Check(name, "all arms", "smallest above 0", smallest, verdict=FINE)
+    if smallest < _TINY:
+        low = replace(low, verdict=CAUTION, claims=(claims.SMALL_PROPENSITY(), claims.SEE_SIZES()))
     if math.isnan(decay.exponent):
-        return [low, Check(name, "all arms", "fitted exponent", advice=f"fewer than {MIN_ROUNDS} rounds")]
-    note = (
-        "the exponent is for a look: two-point weights need one that was fixed before the data, never fitted"
-    )
-    fast = decay.exponent >= 1.0
-    return [
-        low,
-        Check(name, "all arms", "fitted exponent", decay.exponent, math.nan, CAUTION if fast else FINE, note),
-    ]
+        few = claims.FEW_ROUNDS(fewest=MIN_ROUNDS)
+        return [low, Check(name, "all arms", "fitted exponent", claims=(few,))]
+    verdict = CAUTION if decay.exponent >= 1.0 else FINE
+    figures = "fitted exponent", decay.exponent, math.nan
+    return [low, Check(name, "all arms", *figures, verdict, (claims.EXPONENT_TO_LOOK_AT(),))]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights, cell_means
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.diagnostics.agreement import stretches
@@ -22,8 +23,6 @@ from adaptinf.inference.diagnostics.arms import (
 from adaptinf.inference.diagnostics.batch_passes import batch_score_sums, largest_batch_wealth
 from adaptinf.inference.diagnostics.choices import (
     CALIBRATION,
-    CERTAIN,
-    CIRCULAR,
     bin_checks,
     inverse_checks,
     no_ratio,
@@ -49,10 +48,6 @@ MOVEMENT = "shares within batches"
 _TINIEST = 5e-324
 _SAME = 1e-9
 """Propensities closer than this are the same."""
-_VARYING = (
-    "propensities vary within batches, and sums do not hold the products of two arms' propensities; the rows "
-    "of the log tell (diagnose of an AdaptiveLog)"
-)
 
 
 def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
@@ -60,10 +55,10 @@ def choice_checks(sums: Sums, shares: FloatArray | None, tables: dict[str, pd.Da
     cells = sums.cells
     reason = ""
     if sums.propensity_status == "estimated" or sums.shares:
-        reason = CIRCULAR
+        reason = claims.CIRCULAR()
     elif cells.knows_every and not np.any((cells.smallest < 1.0) & (cells.expected > 0.0)):
-        reason = CERTAIN
-    calibration = [Check(CALIBRATION, "all arms", advice=reason)] if reason else _calibration(sums, tables)
+        reason = claims.CERTAIN()
+    calibration = [Check(CALIBRATION, "all arms", claims=(reason,))] if reason else _calibration(sums, tables)
     return [*calibration, *_ratio(cells, shares, reason), *_movement(sums)]
 
 
@@ -72,11 +67,8 @@ def _movement(sums: Sums) -> list[Check]:
     if sums.share_movement is None:
         return []
     log_pvalue = math.log(max(sums.share_movement, _TINIEST))
-    advice = (
-        "shares stand in for propensities: give these, or shorter batches (every='hour'); several rows of "
-        "one person that come together move shares, too"
-    )
-    return [Check(MOVEMENT, "all arms", "Pearson, by time", log_pvalue=log_pvalue, advice=advice)]
+    found = claims.SHARES_MOVE(), claims.GIVE_PROPENSITIES(), claims.ROWS_TOGETHER()
+    return [Check(MOVEMENT, "all arms", "Pearson, by time", log_pvalue=log_pvalue, claims=found)]
 
 
 def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
@@ -89,7 +81,7 @@ def _calibration(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
     bins = _bins(cells, mean)
 
     def joint(found: list[Bins], codes: IntArray) -> ChiSquare | str:
-        return _joint(cells, mean[:, codes], found) if cells.constant.all() else _VARYING
+        return _joint(cells, mean[:, codes], found) if cells.constant.all() else claims.VARY_IN_BATCHES()
 
     return bin_checks(sums, bins, joint, tables)
 
@@ -132,11 +124,11 @@ def _ratio(cells: Cells, shares: FloatArray | None, reason: str) -> list[Check]:
     if shares is not None:
         reason = ""
     elif not reason and not cells.knows_every:
-        reason = "it needs every arm's propensity at every round, or expected= for a fixed allocation"
+        reason = claims.NEEDS_EVERY()
     elif not reason and not cells.constant.all():
-        reason = _VARYING
+        reason = claims.VARY_IN_BATCHES()
     if not reason and cells.pulls.shape[1] == 1:
-        reason = "there is one arm"
+        reason = claims.ONE_ARM()
     if reason:
         return no_ratio(reason)
     every = _of_batches(cells)
@@ -187,5 +179,5 @@ def arm_checks(sums: Sums, tables: dict[str, pd.DataFrame]) -> list[Check]:
         tables["arms"]["ess"] = size[[sums.arms.index(arm) for arm in tables["arms"]["arm"]]]
     counts = {limit: cells.rounds @ (cells.smallest < limit) for limit in LIMITS}
     exact = cells.knows_every and bool(cells.constant.all())
-    scope = "rounds below {:g}" if exact else "rounds of batches with some below {:g}"
+    scope = claims.BELOW if exact else claims.BATCHES_BELOW
     return [*size_checks(sums, size, pulls), *overlap_checks(sums, counts, scope)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import sentence
 from adaptinf.inference.results.formatting import format_number, format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.parameters import OneOf, refuse
@@ -23,7 +24,10 @@ FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row of a diagnosis."""
+    """One row of a diagnosis.
+
+    Its claims say what was found and what to do about it, or why the check does not apply.
+    """
 
     name: str
     term: str
@@ -31,8 +35,13 @@ class Check:
     statistic: float = math.nan
     log_pvalue: float = math.nan
     verdict: str = NOT_APPLICABLE
-    advice: str = ""
+    claims: tuple[str, ...] = ()
     log_adjusted: float = math.nan
+
+    @property
+    def advice(self) -> str:
+        """Its claims in one line."""
+        return sentence(self.claims)
 
 
 def tests_among(checks: Sequence[Check]) -> int:
@@ -50,7 +59,7 @@ def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
         elif log_p <= math.log(alpha):
             found.append(replace(check, log_adjusted=log_p, verdict=AGAINST))
         else:
-            found.append(replace(check, log_adjusted=log_p, verdict=NO_EVIDENCE, advice=""))
+            found.append(replace(check, log_adjusted=log_p, verdict=NO_EVIDENCE, claims=()))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from adaptinf.claims.laws import HALL
 from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray, IntArray
 
@@ -124,7 +125,7 @@ class SkewedSumReference:
     skewness: FloatArray
     df: FloatArray
     correlation: FloatArray | None = None
-    name: str = field(default="t, corrected for skewness (Hall, MOVER)", init=False)
+    name: str = field(default=HALL(), init=False)
     exact: bool = field(default=False, init=False)
     statistic, normal, uses_std_error = "t", False, True
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
+from adaptinf.claims.laws import BY_BATCH
 from adaptinf.inference.distributions.tails import LOG_2, log_normal_tail, normal_quantile
 from adaptinf.typing import FloatArray
 
@@ -114,7 +115,7 @@ class BatchedReference:
     @property
     def name(self) -> str:
         """Name of the distribution."""
-        return "normal" if self.normal else "mean of Student's t by batch"
+        return "normal" if self.normal else BY_BATCH()
 
     @property
     def statistic(self) -> str:

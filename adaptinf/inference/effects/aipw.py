@@ -8,114 +8,66 @@ experiments".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import propensities, rare_outcomes, stationarity, units
+from adaptinf.claims import first, said, sentence
+from adaptinf.claims import group_effects as claims
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
+from adaptinf.inference.effects.facts.groups import Rarity, WeightedFacts, WeightedFit
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
-from adaptinf.inference.effects.notes import (
-    BOTH_PROPENSITIES,
-    estimated_propensities,
-    few_effective,
-    gap_notes,
-    tiny_cautions,
-    warn_of_tiny,
-    weight_notes,
-)
-from adaptinf.inference.effects.question import GroupQuestion, group_results
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, UnitErrors, unit_group_effects
+from adaptinf.inference.effects.order import GROUPS
+from adaptinf.inference.effects.question import GroupQuestion
+from adaptinf.inference.effects.record import EffectMethod, GroupFit
+from adaptinf.inference.scores.by_unit.units import UnitErrors, unit_group_effects
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
-from adaptinf.inference.validity.methods import MethodRecord, refusal
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.units import (
-    FEW_UNITS,
-    event_gaps,
-    unit_cautions,
-    unit_notes,
-)
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from adaptinf.inference.effects.comparisons import GroupResults
-
 _NAME = "aipw"
-_MODEL = (
-    "Outcome model: the arm's mean reward over the earlier rounds of its group among these, before its first "
-    "one the mean of all; the first round has no weight. Student's t with an arm's effective number of "
-    "rewards minus 1 degrees of freedom, the smaller arm's.",
-)
-_OWN = "the logged propensities are the design's own"
-_COMMON_DRIFT = f"{_OWN}; drift common to both arms is allowed, an effect that changes is averaged"
-_NO_DRIFT = f"{_OWN}; no drift: each arm's mean within a group stays the same"
+_KINDS = ("combined", "uniform", "sqrt")
 
 
 def _assess(question: GroupQuestion) -> list[Verdict]:
-    why = refusal(lambda: question.weightable)
-    combined = why or refusal(lambda: question.combined)
-    sqrt = why or ("" if question.propensities is not None else BOTH_PROPENSITIES)
-    even = "inverse propensities, with one weight for both arms that keeps the variance even"
-    own = "inverse propensities, with weights of each arm's own that keep the variance even"
-    every = "inverse propensities over all rounds in which both arms could be chosen"
-    caution = propensities.UNSETTLED() if question.profile.moves else ""
-    if not why and question.by_unit is not None:
-        return _assess_by_unit(combined, sqrt, every, caution)
-    return [
-        _verdict("combined", 14.0, combined, even, _COMMON_DRIFT, ""),
-        _verdict("uniform", 15.0, why, every, _COMMON_DRIFT, caution),
-        _verdict("sqrt", 16.0, sqrt, own, _NO_DRIFT, ""),
-    ]
+    return [_verdict(question, weights) for weights in _KINDS]
 
 
-def _assess_by_unit(combined: str, sqrt: str, every: str, caution: str) -> list[Verdict]:
-    """Uniform weights first, which do not tie units together."""
-    independent = f"{units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}"
-    reason, assumes = f"{every}; {units.BY_UNIT()}", f"{_OWN}; {independent}"
-    return [
-        _verdict("uniform", 14.0, "", reason, assumes, caution),
-        _verdict("combined", 15.0, combined, reason, assumes, units.TIED()),
-        _verdict("sqrt", 16.0, sqrt, reason, f"{assumes}; no drift", units.TIED()),
-    ]
-
-
-def _verdict(weights: str, rank: float, why: str, reason: str, assumes: str, warning: str) -> Verdict:
-    name = f"{_NAME} with {weights} weights"
+def _verdict(question: GroupQuestion, weights: str) -> Verdict:
+    facts, name = WeightedFacts(question, weights), f"{_NAME} with {weights} weights"
+    rank = GROUPS[f"{name}, by unit" if facts.by_unit else name]
     call: dict[str, Any] = {"estimator": _NAME, "weights": weights}
     call |= STATED if weights == "sqrt" else {}
-    if why:
+    if why := first(claims.WEIGHTED_NEEDS, facts):
         return Verdict(name, "not valid", rank, call, why)
-    return Verdict(name, "asymptotic", rank, call, reason, (assumes,), warning)
+    reason = sentence(said(claims.WEIGHTED_REASONS, facts))
+    warning = sentence(said(claims.WEIGHTED_CAUTIONS, facts))
+    assumed = tuple(said(claims.WEIGHTED_ASSUMES, facts))
+    return Verdict(name, "asymptotic", rank, call, reason, assumed, warning)
 
 
-def _fit(
-    question: GroupQuestion, null: float, weights: str | None = None, stationary: bool = False
-) -> GroupResults:
-    rounds = question.weightable
+def _fit(question: GroupQuestion, weights: str | None = None, stationary: bool = False) -> GroupFit:
     kind = weights or _default_weights(question, stationary)
     weight, fixed = _weights(question, kind)
     found, errors = _effects(question, weight)
-    tiny = tiny_cautions(question.terms, found.min_propensity, found.ess)
-    warn_of_tiny("CATE.fit", tiny)
     control, treatment = found.count.T
-    asked = weights is not None or question.propensities is None
     uncommon = _uncommon(question)
     std_error = np.where(rare.without_interval(uncommon), np.nan, found.std_error)
     skewness = question.profile.squared_skewness * found.unevenness.max(axis=1)
     corrected = errors is None and bool(np.any(skewness > rare.SKEWED))
-    law = _law(found, std_error, corrected=corrected)
-    return group_results(
-        question,
-        _NAME,
-        found.estimate,
-        std_error,
-        law,
-        null=null,
+    rarity = Rarity(uncommon, skewness, corrected)
+    asked = weights is not None or question.propensities is None
+    fit = WeightedFit(found, errors, fixed, std_error, rarity, asked, stationary)
+    return GroupFit(
+        estimate=found.estimate,
+        std_error=std_error,
+        reference=_law(found, std_error, corrected=corrected),
         weights=kind,
         details={
             "pulls_treatment": treatment,
@@ -123,54 +75,9 @@ def _fit(
             "ess": found.ess,
             "min_propensity": found.min_propensity,
         },
-        notes=(
-            *rounds.notes,
-            *(_MODEL if errors is None else _unit_notes(question, errors)),
-            *weight_notes(question.movers, kind, fixed=fixed, asked=asked),
-            *estimated_propensities(question.profile),
-            *([rare_outcomes.CORRECTED()] if corrected else []),
-            *gap_notes(question.terms, found.used, _told(found.std_error, errors)),
-            *rare.rare_notes(question.terms, uncommon),
-        ),
-        cautions=(
-            *question.profile.propensity_cautions,
-            *([stationarity.OWN_WEIGHTS(weights=kind)] if kind == "sqrt" and not stationary else []),
-            *_unit_cautions(question, errors, kind),
-            *few_effective(question.terms, found.df, _uncautioned(std_error, errors)),
-            *rare.rare_cautions(question.terms, uncommon, skewness),
-            *tiny,
-        ),
+        facts=WeightedFacts(question, kind, fit),
         covariance=None if errors is None else errors.covariance,
     )
-
-
-def _unit_notes(question: GroupQuestion, errors: UnitErrors) -> list[str]:
-    assert question.by_unit is not None
-    n_units = len(np.unique(question.by_unit))
-    return [
-        "Outcome model: the arm's mean reward over the earlier rounds of other units in its group, before "
-        "there are any the mean of all of other units' rewards; rounds before these have no weight.",
-        *unit_notes(question.profile, n_units, len(question.by_unit)),
-        *event_gaps(question.terms, errors.events, FEWEST_EVENTS),
-    ]
-
-
-def _unit_cautions(question: GroupQuestion, errors: UnitErrors | None, kind: str) -> list[str]:
-    if errors is None or question.by_unit is None:
-        return []
-    n_units, uniform = len(np.unique(question.by_unit)), kind == "uniform"
-    counts = errors.units, errors.events
-    return unit_cautions(question.profile, n_units, question.terms, *counts, uniform=uniform)
-
-
-def _uncautioned(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray:
-    """Standard errors, NaN where the units themselves are few, which is said."""
-    return std_error if errors is None else np.where(errors.units < FEW_UNITS, np.nan, std_error)
-
-
-def _told(std_error: FloatArray, errors: UnitErrors | None) -> FloatArray:
-    """Standard errors, with something in the place of those whose absence is explained by few events."""
-    return std_error if errors is None else np.where(errors.events < FEWEST_EVENTS, 1.0, std_error)
 
 
 def _uncommon(question: GroupQuestion) -> FloatArray:
@@ -277,5 +184,5 @@ def _combined_errors(weight: FloatArray, group: IntArray, size: int, std: float)
         return np.where(total > 0.0, std * np.sqrt(count) / total, np.inf)
 
 
-AIPW: MethodRecord[GroupQuestion] = MethodRecord(_NAME, _assess, _fit, length=aipw_length)
+AIPW: EffectMethod[GroupQuestion] = EffectMethod(_NAME, _assess, _fit, claims.WEIGHTED, length=aipw_length)
 """Over all rounds in which both arms could be chosen."""

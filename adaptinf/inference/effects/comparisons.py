@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import group_effects as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import JoinedReference
@@ -132,18 +133,13 @@ class GroupResults(Results):
         if isinstance(self.reference, ReleasedReference):
             law = ReleasedDifferenceReference(self.reference.effect, rows, columns)
             std_error, covariance = np.hypot(self.std_error[rows], self.std_error[columns]), None
-            notes = (
-                *notes,
-                "Differences of effects: the interval combines two intervals at alpha/2 each (Bonferroni), "
-                "which holds whatever the law of the noise.",
-            )
+            notes = (*notes, claims.BONFERRONI())
         else:
-            law, std_error, covariance, how = self._differences(pairs)
-            notes = (*notes, f"Differences of effects: Student's t with {how}.")
+            law, std_error, covariance = self._differences(pairs)
+            notes = (*notes, claims.SATTERTHWAITE() if self._shared is None else claims.SHARED_UNITS())
         missing = [term for term, size in zip(terms, std_error, strict=True) if not size > 0.0]
         if missing:
-            reason = "one of the two groups has no standard error"
-            notes = (*notes, f"No test for {', '.join(missing)}: {reason}.")
+            notes = (*notes, claims.NO_TEST(terms=", ".join(missing)))
         return Results(
             model="CATE interactions",
             estimands=tuple(
@@ -208,28 +204,26 @@ class GroupResults(Results):
         usable = np.isfinite(self.estimate) & (self.std_error > 0.0)
         kept = tuple(term for term, flag in zip(self.terms, usable, strict=True) if flag)
         if len(kept) < 2:
-            reason = (
-                f"{len(kept)} of {len(self.terms)} groups has a standard error, and it compares at least two"
-            )
+            reason = claims.TOO_FEW_GROUPS(n=len(kept), all=len(self.terms))
             raise InvalidForLog("a test of no heterogeneity", reason, ["groups with more rounds"])
         left_out = [term for term, flag in zip(self.terms, usable, strict=True) if not flag]
-        notes = (f"Left out, without a standard error: {', '.join(left_out)}.",) if left_out else ()
+        notes: tuple[str, ...] = (claims.GROUPS_LEFT_OUT(terms=", ".join(left_out)),) if left_out else ()
         if isinstance(self.reference, ReleasedReference):
             if test != "auto":
-                reason = "errors of private releases are normal plus Laplace, not normal"
-                raise InvalidForLog(f"a {test} test of no heterogeneity", reason, ["heterogeneity()"])
+                named = f"a {test} test of no heterogeneity"
+                raise InvalidForLog(named, claims.NOT_NORMAL(), ["heterogeneity()"])
             log_p = log_common_pvalue(self.reference.effect, np.flatnonzero(usable))
-            notes = (*notes, "By intervals of all groups at alpha/G each that have no effect in common.")
+            notes = (*notes, claims.BY_INTERVALS())
             return HeterogeneityTest("intervals", math.nan, len(kept) - 1, math.nan, log_p, kept, notes)
         center, variance, df = (part[usable] for part in self._moments())
         if self._shared is not None:
             matrix = self._shared[np.ix_(usable, usable)]
             statistic, log_p, rest = equal_dependent_effects(center, matrix, float(df.min()), test)
             law = "F" if math.isfinite(rest) else "chi2"
-            notes = (*notes, "Groups share units: Hotelling's test, with the covariance by unit.")
+            notes = (*notes, claims.HOTELLING())
             return HeterogeneityTest(law, statistic, len(kept) - 1, rest, log_p, kept, notes)
         if isinstance(self.reference, DifferenceReference) and np.any(self.reference.difference.adjusted):
-            notes = (*notes, "Groups with the Agresti-Caffo adjustment enter with their adjusted difference.")
+            notes = (*notes, claims.ADJUSTED_ENTER())
         statistic, numerator, denominator = equal_effects(center, variance, df)
         if test == "chi2" or (test == "auto" and math.isinf(denominator)):
             q = numerator * (len(kept) - 1)
@@ -242,7 +236,7 @@ class GroupResults(Results):
         if isinstance(self.reference, ReleasedReference):
             raise InvalidForLog(
                 subject,
-                "errors of private releases are normal plus Laplace: no chi-squared or normal law",
+                claims.NO_JOINT_LAW(),
                 ["interactions()", "heterogeneity()", "pvalues", "pvalues_simultaneous(method='bonferroni')"],
             )
         return JointInference._joint_covariance(self, subject, hypothesis)
@@ -255,8 +249,8 @@ class GroupResults(Results):
             return None
         return matrix
 
-    def _differences(self, pairs: IntArray) -> tuple[Reference, FloatArray, FloatArray, str]:
-        """Law, standard errors, covariance and degrees of freedom in words of differences; pairs (p, 2)."""
+    def _differences(self, pairs: IntArray) -> tuple[Reference, FloatArray, FloatArray]:
+        """Law, standard errors and covariance of differences; pairs (p, 2)."""
         rows, columns = pairs.T
         center, variance, df = self._moments()
         contrast = np.zeros((len(pairs), len(self.terms)))
@@ -265,14 +259,12 @@ class GroupResults(Results):
         covariance = _sandwich(contrast, np.diag(variance) if shared is None else shared)
         if shared is None:
             std_error, freedom = satterthwaite(variance[pairs], df[pairs])
-            how = "Satterthwaite's degrees of freedom"
         else:
             std_error, freedom = np.sqrt(np.maximum(np.diag(covariance), 0.0)), df[pairs].min(axis=1)
-            how = "the smaller degrees of freedom of the two; groups share units, whose errors covary"
         law: Reference = StudentReference(center[rows] - center[columns], std_error, freedom)
         if isinstance(self.reference, SkewedSumReference):
             law = self.reference.differences(rows, columns, freedom)
-        return law, std_error, covariance, how
+        return law, std_error, covariance
 
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Centers of the groups' laws, their variances and degrees of freedom."""
@@ -355,14 +347,14 @@ def equal_dependent_effects(
     contrast = np.column_stack([-np.ones(size), np.eye(size)])
     difference, spread = contrast @ estimate, contrast @ covariance @ contrast.T
     if np.linalg.matrix_rank(spread) < size:
-        reason = f"there are too few units to compare {size + 1} groups"
+        reason = claims.TOO_FEW_UNITS(groups=size + 1)
         raise InvalidForLog("a test of no heterogeneity", reason, ["fewer groups", "interactions()"])
     distance = float(difference @ np.linalg.solve(spread, difference))
     if test == "chi2":
         return distance, log_chi2_tail(distance, size), math.inf
     rest = df - size + 1.0
     if rest <= 0.0:
-        reason = f"{df:.1f} degrees of freedom by unit are too few to compare {size + 1} groups"
+        reason = claims.TOO_LITTLE_FREEDOM(freedom=df, groups=size + 1)
         raise InvalidForLog("a test of no heterogeneity", reason, ["fewer groups", "interactions()"])
     statistic = distance * rest / (size * df)
     return statistic, log_f_tail(statistic, size, rest), rest

@@ -9,13 +9,13 @@ of proportions result from adding two successes and two failures".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from adaptinf.claims import rare_outcomes
+from adaptinf.claims import group_effects as claims
+from adaptinf.claims import said, sentence
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -27,44 +27,34 @@ from adaptinf.inference.distributions.two_samples import (
     few_events,
     welch,
 )
+from adaptinf.inference.effects.facts.groups import DifferenceFacts, DifferenceFit, Rarity
 from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
-from adaptinf.inference.effects.notes import SAME_EFFECT, adjustment_notes, gap_notes
-from adaptinf.inference.effects.question import GroupQuestion, group_results
+from adaptinf.inference.effects.order import GROUPS
+from adaptinf.inference.effects.question import GroupQuestion
+from adaptinf.inference.effects.record import EffectMethod, GroupFit
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical
-from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from adaptinf.inference.effects.comparisons import GroupResults
-    from adaptinf.inference.effects.rounds import Rounds
-
 _NAME = "difference-in-means"
+_POOLED = f"{_NAME}, pooled"
 
 
-def _assess(question: GroupQuestion) -> list[Verdict]:
-    call = {"estimator": _NAME}
-    why = refusal(lambda: question.randomised)
-    if why:
-        return [Verdict(_NAME, "not valid", 10.0, call, why)]
-    reason = "arms were drawn with fixed probabilities in these rounds: plain means are unbiased"
-    return [Verdict(_NAME, "asymptotic", 10.0, call, reason, (SAME_EFFECT,))]
-
-
-def _assess_pooled(question: GroupQuestion) -> list[Verdict]:
-    if question.marked is not None:
+def _assess(question: GroupQuestion, *, pooled: bool = False) -> list[Verdict]:
+    if pooled and question.marked is not None:
         return []
-    name, call = f"{_NAME}, pooled", {"estimator": _NAME, "pooled": True}
-    why = refusal(lambda: question.pooled)
-    if why:
-        return [Verdict(name, "not valid", 12.0, call, why)]
-    reason = "propensities are constant within each group: every round of the phase counts"
-    return [Verdict(name, "asymptotic", 12.0, call, reason, (SAME_EFFECT,))]
+    name, call = (_POOLED, {"estimator": _NAME, "pooled": True}) if pooled else (_NAME, {"estimator": _NAME})
+    facts, rank = DifferenceFacts(question, pooled=pooled), GROUPS[name]
+    if why := facts.rounds_refusal:
+        return [Verdict(name, "not valid", rank, call, why)]
+    reason = sentence(said(claims.DIFFERENCE_REASONS, facts))
+    return [Verdict(name, "asymptotic", rank, call, reason, tuple(said(claims.SAME_EFFECT, facts)))]
 
 
-def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
+def _fit(question: GroupQuestion, *, pooled: bool = False) -> GroupFit:
     arrays, terms = question.profile.log.arrays, question.terms
+    rounds = question.pooled if pooled else question.randomised
     rows = np.flatnonzero(rounds.keep & np.isin(arrays.action, question.pair))
     treated = (arrays.action[rows] == question.pair[1]).astype(np.int64)
     rewards = _Rewards(question.group[rows], treated, arrays.reward[rows])
@@ -78,23 +68,15 @@ def _fit(question: GroupQuestion, rounds: Rounds, null: float) -> GroupResults:
         step = high - low
         arms = (n1, np.rint(n1 * ((m1 - low) / step)), n0, np.rint(n0 * ((m0 - low) / step)))
         difference = choose_difference(difference, agresti_caffo(*arms, step), few_events(*arms))
-        cautions = _few_cautions(terms, arms, difference)
-        law = _Law(DifferenceReference(difference), difference.std_error, cautions=cautions)
-    return group_results(
-        question,
-        _NAME,
-        difference.estimate,
-        law.std_error,
-        law.reference,
-        null=null,
+        rarity = _few_events(arms, difference)
+        law = _Law(DifferenceReference(difference), difference.std_error, rarity)
+    found = DifferenceFit(rounds, difference, moments.count, law.rarity)
+    return GroupFit(
+        estimate=difference.estimate,
+        std_error=law.std_error,
+        reference=law.reference,
         details={"pulls_treatment": n1, "pulls_control": n0, "ess": np.minimum(n1, n0)},
-        notes=(
-            *rounds.notes,
-            *adjustment_notes(terms, difference),
-            *gap_notes(terms, moments.count, difference.std_error),
-            *law.notes,
-        ),
-        cautions=law.cautions,
+        facts=DifferenceFacts(question, pooled=pooled, fit=found),
     )
 
 
@@ -109,22 +91,19 @@ class _Rewards:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Law:
-    """The law of the differences, and what it has to say; std_error (G,)."""
+    """The law of the differences, and how rare outcomes are; std_error (G,)."""
 
     reference: Reference
     std_error: FloatArray
-    notes: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
+    rarity: Rarity
 
 
-def _few_cautions(
-    terms: Sequence[str], arms: tuple[FloatArray, ...], difference: Difference
-) -> tuple[str, ...]:
-    """Cautions for groups that are not adjusted for few events; arms (G,), counts and successes in turn."""
+def _few_events(arms: tuple[FloatArray, ...], difference: Difference) -> Rarity:
+    """Of groups that are not adjusted for few events; arms (G,), counts and successes in turn."""
     n1, s1, n0, s0 = arms
     fewest = np.minimum(np.minimum(s1, n1 - s1), np.minimum(s0, n0 - s0))
     uncommon = np.where(difference.adjusted | ~(difference.std_error > 0.0), np.inf, fewest)
-    return rare.rare_cautions(terms, uncommon, np.zeros(len(terms)))
+    return Rarity(uncommon, np.zeros(len(uncommon)))
 
 
 def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, difference: Difference) -> _Law:
@@ -136,17 +115,15 @@ def _skewed(question: GroupQuestion, rewards: _Rewards, moments: ArmMoments, dif
     hidden = rare.without_interval(uncommon)
     std_error = np.where(hidden, np.nan, difference.std_error)
     skewness = question.profile.squared_skewness / np.maximum(moments.count.min(axis=1), 1.0)
-    notes = tuple(rare.rare_notes(terms, uncommon))
-    cautions = rare.rare_cautions(terms, uncommon, skewness)
     if not np.any(skewness > rare.SKEWED):
         reference = DifferenceReference(replace(difference, std_error=std_error))
-        return _Law(reference, std_error, notes, cautions)
+        return _Law(reference, std_error, Rarity(uncommon, skewness))
     parts = np.sqrt(moments.variance / np.maximum(moments.count, 1.0))
     parts[hidden] = np.nan
     shape = arm_skewness(rewards.group, rewards.treated, rewards.reward, moments)
     unrelated = np.zeros(len(terms))
     law = skewed_difference(difference.estimate, parts, shape, difference.df, unrelated)
-    return _Law(law, std_error, (rare_outcomes.CORRECTED(), *notes), cautions)
+    return _Law(law, std_error, Rarity(uncommon, skewness, corrected=True))
 
 
 def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
@@ -161,14 +138,15 @@ def difference_length(question: GroupQuestion, verdict: Verdict) -> float:
     return typical(student_length(error, np.minimum(control, treated) - 1.0))
 
 
-DIFFERENCE_IN_MEANS: MethodRecord[GroupQuestion] = MethodRecord(
-    _NAME, _assess, lambda question, null: _fit(question, question.randomised, null), length=difference_length
+DIFFERENCE_IN_MEANS: EffectMethod[GroupQuestion] = EffectMethod(
+    _NAME, _assess, _fit, claims.DIFFERENCE, length=difference_length
 )
 """Over the rounds whose arm was drawn at random."""
-POOLED: MethodRecord[GroupQuestion] = MethodRecord(
-    f"{_NAME}, pooled",
-    _assess_pooled,
-    lambda question, null: _fit(question, question.pooled, null),
+POOLED: EffectMethod[GroupQuestion] = EffectMethod(
+    _POOLED,
+    partial(_assess, pooled=True),
+    partial(_fit, pooled=True),
+    claims.DIFFERENCE,
     length=difference_length,
 )
 """Over every round of the phase, where propensities are constant within each group."""

@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import group_effects as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.circumstances.from_sums import read_from
-from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.effects.comparisons import GroupResults
-from adaptinf.inference.effects.notes import tiny_cautions, warn_of_tiny
+from adaptinf.inference.effects.facts.terms import tiny_propensities
+from adaptinf.inference.effects.order import GROUPS
 from adaptinf.inference.effects.question import arm_pair, group_terms
+from adaptinf.inference.effects.record import effect, warn_of_tiny
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_data
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results import Results
@@ -39,13 +41,8 @@ _PLAIN = "difference-in-means"
 _CONTRASTS = {_PLAIN: "sample-mean", "aipw": "aipw"}
 """The estimator of `Contrast` behind each of a group's."""
 _KINDS = ("combined", "uniform", "sqrt")
-_ALONE = (
-    "Groups: each effect is the contrast of the group's own sums, whose weights and predictions come from "
-    "the group alone."
-)
-_MOVES = "propensities move within some group, or are estimates"
 _DETAILS = ("pulls_treatment", "pulls_control", "ess", "min_propensity")
-_ROWS = ["an AdaptiveLog of the rows"]
+_ROWS = ["an AdaptiveLog of rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +71,11 @@ class SumsQuestion:
         """Whether both arms could be chosen in some batch of each group."""
         return [bool(part.cells.possible[:, self.pair].all(axis=1).any()) for part in self.parts]
 
+    @cached_property
+    def settled(self) -> bool:
+        """Whether each group's propensities are known and constant."""
+        return all(one.profile.constant_propensities for one in self.questions())
+
     def questions(self, *, stationary: bool = False) -> list[Question]:
         """The contrast of each group that can have one."""
         return [
@@ -92,7 +94,7 @@ def sums_question(
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
     refuse("CATE", problems)
     treatment, control, problems = arm_pair(require_data("CATE", sums), treatment, control)
-    known = ", ".join(sums.group_names) or "none (group= of Sums, by= of aggregate)"
+    known = ", ".join(sums.group_names) or "none (group= of Sums, aggregate's by=)"
     problems += [] if names else ["by must name at least one column of groups"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
@@ -111,17 +113,17 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
     """Plain means where every group's propensities are constant, else AIPW; nothing else can be had."""
     found = question.questions()
     if not found:
-        reason = f"no batch of a group could choose both {question.treatment!r} and {question.control!r}"
-        place = ORDER["of no use"]
-        return [Verdict(name, "not valid", place, {"estimator": name}, reason) for name in _CONTRASTS]
-    settled = all(one.profile.constant_propensities for one in found)
+        reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
+        ranks = {_PLAIN: GROUPS[_PLAIN], "aipw": GROUPS["aipw with combined weights"]}
+        return [Verdict(name, "not valid", ranks[name], {"estimator": name}, reason) for name in _CONTRASTS]
     by_group = [_by_method(one) for one in found]
     verdicts = [_in_all([one["aipw", kind] for one in by_group], kind) for kind in _KINDS]
     plain = _in_all([one["sample-mean", None] for one in by_group])
-    if not settled:
-        plain = replace(plain, label="not valid", reason=_MOVES, assumes=(), warning="")
-    call = {"estimator": "released"}
-    return [plain, *verdicts, Verdict("released", "not valid", ORDER["of no use"], call, NEEDS_ROWS)]
+    if not question.settled:
+        refused = claims.MOVING_PROPENSITIES()
+        plain = replace(plain, label="not valid", reason=refused, assumes=(), warning="")
+    released = Verdict("released", "not valid", GROUPS["released"], {"estimator": "released"}, NEEDS_ROWS)
+    return [plain, *verdicts, released]
 
 
 def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
@@ -136,7 +138,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
     """What a variant is worth that is used in every group: what it is in the worst."""
     refused = next((one for one in verdicts if not one.valid), None)
-    rank = max(one.rank for one in verdicts)
+    rank = (*GROUPS["contrasts of sums"], max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name
     call = {"estimator": _PLAIN} if weights is None else dict(verdicts[0].arguments)
     if refused is not None:
@@ -174,7 +176,10 @@ def _fit(
                 one if one is None or _corrected(one) else _contrast(question, part, how | {"test": "hall"})
                 for part, one in zip(question.parts, found, strict=True)
             ]
-    return _results(question, estimator, weights, null, found)
+    result = _results(question, estimator, weights, null, found)
+    lowest, ess = result.details["min_propensity"], result.details["ess"]
+    warn_of_tiny("CATE.fit", tiny_propensities(question.terms, lowest, ess))
+    return result
 
 
 def _corrected(result: Results | None) -> bool:
@@ -219,8 +224,6 @@ def _results(
     }
     told = [(term, one) for term, one in zip(question.terms, found, strict=True) if one is not None]
     terms, results = [term for term, _ in told], [one for _, one in told]
-    tiny = tiny_cautions(question.terms, details["min_propensity"], details["ess"])
-    warn_of_tiny("CATE.fit", tiny)
     own = {read_from(part) for part in question.parts}
     absent = [term for term, one in zip(question.terms, found, strict=True) if one is None]
     return GroupResults(
@@ -241,11 +244,11 @@ def _results(
         null=null,
         details=details,
         notes=(
-            f"Effect of {question.treatment!r} over {question.control!r}.",
+            effect(question),
             read_from(question.sums),
-            _ALONE,
+            claims.GROUPS_ALONE(),
             *said_of(terms, results, lambda one: [note for note in one.notes if note not in own]),
-            *([f"{', '.join(absent)}: no batch could choose both arms."] if absent else []),
+            *([claims.GROUPS_WITHOUT_BATCH(terms=", ".join(absent))] if absent else []),
         ),
         cautions=said_of(terms, results, lambda one: one.cautions),
     )

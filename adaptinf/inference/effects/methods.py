@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adaptinf.claims import effects, group_effects
 from adaptinf.inference.effects.aipw import AIPW
 from adaptinf.inference.effects.difference_in_means import DIFFERENCE_IN_MEANS, POOLED
 from adaptinf.inference.effects.from_releases import RELEASED
 from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.rounds import MARKED_ROUNDS
-from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.effects.record import EffectMethod
 from adaptinf.inference.validity.verdicts import Verdict
 
-Record = MethodRecord[GroupQuestion]
+Record = EffectMethod[GroupQuestion]
 METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
 ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
 """Methods by the name of their estimator; pooling is an option of the first."""
@@ -35,10 +35,10 @@ def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:
     """What errors offer in place of a refused method."""
     ways = [one.name for one in (DIFFERENCE_IN_MEANS, AIPW) if one is not refused and _valid(one, question)]
     if refused is POOLED:
-        ways = ["difference-in-means with pooled=False" if way == METHODS[0].name else way for way in ways]
+        ways = [f"{way} with pooled=False" if way == METHODS[0].name else way for way in ways]
     if refused is RELEASED:
         return ways
-    return [*ways, MARKED_ROUNDS, *([RELEASED.name] if _valid(RELEASED, question) else [])]
+    return [*ways, effects.MARK_THE_ROUNDS(), *([RELEASED.name] if _valid(RELEASED, question) else [])]
 
 
 def _valid(record: Record, question: GroupQuestion) -> bool:
@@ -48,5 +48,4 @@ def _valid(record: Record, question: GroupQuestion) -> bool:
 def _note(refused: list[Verdict]) -> str:
     if not refused:
         return ""
-    why = f"{refused[0].name} is not valid for this log, as {refused[0].reason}"
-    return f"Chosen as the first of recommend(log, 'cate', ...): {why}."
+    return group_effects.CHOSEN(name=refused[0].name, reason=refused[0].reason)

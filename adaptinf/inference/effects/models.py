@@ -26,6 +26,7 @@ from adaptinf.inference.effects.from_sums import FROM_SUMS, SumsQuestion, sums_q
 from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid_alternatives
 from adaptinf.inference.effects.projections.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
+from adaptinf.inference.effects.record import group_results
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.inputs.published import answered_by, from_releases
 from adaptinf.log import AdaptiveLog, PublicLog
@@ -209,8 +210,8 @@ class CATE:
         if isinstance(self.question, SumsQuestion):
             how = {"estimator": estimator, "weights": weights, "stationary": stationary}
             with np.errstate(under="ignore"):
-                found: GroupResults = FROM_SUMS.fit(self.question, float(null), **how)
-            return found
+                of_sums: GroupResults = FROM_SUMS.fit(self.question, float(null), **how)
+            return of_sums
         note = ""
         options: dict[str, Any] = {} if weights is None else {"weights": weights}
         if estimator is None:
@@ -221,7 +222,8 @@ class CATE:
             options["stationary"] = stationary
         try:
             with np.errstate(under="ignore"):
-                result: GroupResults = record.fit(self.question, float(null), **options)
+                found = record.fit(self.question, **options)
+                result = group_results(self.question, record, found, float(null))
         except InvalidForLog as error:
             if isinstance(self.log, PublicLog):
                 raise InvalidForLog(error.method, error.reason, answered_by(self.log)) from None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
+from adaptinf.claims import effects, group_effects
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import Reference
-from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.notes import BOTH_PROPENSITIES
 from adaptinf.inference.effects.projections.weighted_projection import combined_weights
 from adaptinf.inference.effects.rounds import (
     Past,
@@ -26,8 +24,6 @@ from adaptinf.inference.effects.rounds import (
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.published import refuse_rounds
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
-from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog, PublicLog
@@ -87,7 +83,8 @@ class GroupQuestion:
         """Propensities of each arm that make its own weight in the rounds used, and whose; shape (n, 2)."""
         both, past = self.propensities, self.past
         if both is None:
-            raise InvalidForLog("aipw with sqrt weights", BOTH_PROPENSITIES, ["aipw with uniform weights"])
+            reason = effects.LACKS_BOTH_PROPENSITIES()
+            raise InvalidForLog("aipw with sqrt weights", reason, ["aipw with uniform weights"])
         used = both[self.weightable.keep]
         if past.free or stays_in_cells(used, past.cell, past.batch):
             return used, "round"
@@ -99,16 +96,11 @@ class GroupQuestion:
         """One weight for both arms in each of the rounds used, and whose propensities fix it; shape (n,)."""
         rounds, both = self.weightable, self.propensities
         if both is None:
-            raise InvalidForLog(
-                "aipw with combined weights", BOTH_PROPENSITIES, ["aipw with uniform weights"]
-            )
+            reason = effects.LACKS_BOTH_PROPENSITIES()
+            raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
         found = combined_weights(both[rounds.keep], self.past, movers=bool(self.movers))
         if found is None:
-            reason = (
-                f"{', '.join(self.movers)} may move the propensities within a group, and without batches no "
-                "weight is known before the round's context (context_free=True of the log says that they had "
-                "no part)"
-            )
+            reason = group_effects.UNFIXED_WEIGHTS(contexts=", ".join(self.movers))
             raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
         return found
 
@@ -171,49 +163,6 @@ def _of_public(
     pair, nothing = np.array([log.arms.index(control), log.arms.index(treatment)]), np.zeros(0, np.int64)
     profile = LogProfile(cast(AdaptiveLog, log))
     return GroupQuestion(profile, names, treatment, control, None, pair, nothing, [], ())
-
-
-def group_results(
-    question: GroupQuestion,
-    estimator: str,
-    estimate: FloatArray,
-    std_error: FloatArray,
-    reference: Reference,
-    *,
-    null: float,
-    details: Mapping[str, FloatArray],
-    notes: Sequence[str],
-    cautions: tuple[str, ...] = (),
-    weights: str | None = None,
-    terms: tuple[str, ...] | None = None,
-    groups: Sequence[Any] | None = None,
-    private: bool = False,
-    covariance: FloatArray | None = None,
-) -> GroupResults:
-    """Effects of the groups as a table; estimate, std_error (G,), covariance (G, G) where it is by unit."""
-    treatment, control = question.treatment, question.control
-    if groups is None:
-        groups = [label[0] if len(label) == 1 else label for label in question.labels]
-    return GroupResults(
-        model="CATE",
-        estimands=tuple(
-            Estimand("cate", treatment=treatment, control=control, group=group) for group in groups
-        ),
-        terms=question.terms if terms is None else terms,
-        estimate=estimate,
-        std_error=std_error,
-        covariance=None if private else np.diag(std_error**2) if covariance is None else covariance,
-        reference=reference,
-        estimator=estimator,
-        facts=LogFacts.of(question.profile.log, by_unit=covariance is not None, private=private),
-        validity="asymptotic",
-        weights=weights,
-        null=null,
-        details=details,
-        notes=(f"Effect of {treatment!r} over {control!r}.", *notes),
-        cautions=cautions,
-        private=private,
-    )
 
 
 def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims import Said
+from adaptinf.claims import effects as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.effects.notes import estimated_propensities
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-MARKED_ROUNDS = "rounds= with a column that marks the rounds whose arm was drawn at random"
-"""What would make a log serve."""
 _PHASE = "estimation"
 _SAME = 1e-9
 
@@ -28,7 +27,9 @@ class Rounds:
     """Rounds that an estimate uses; keep (T,)."""
 
     keep: BoolArray
-    notes: tuple[str, ...]
+    notes: tuple[Said, ...]
+    left_out: int = 0
+    """Rounds in which one of the two arms was impossible."""
 
 
 def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
@@ -76,7 +77,7 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
     if marked is None and not pooled and log.arrays.randomised is not None:
         marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
     elif marked is not None:
-        where = "the rounds marked by rounds="
+        where = "the marked rounds"
     candidates = in_phase if marked is None else marked
     _check_units(profile, candidates & np.isin(log.arrays.action, question.pair))
     varying = _varying_groups(question, candidates)
@@ -84,14 +85,12 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
         method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
         _check_constant(method, profile, varying, terms)
         used = int(in_phase.sum())
-        note = f"Rounds: all {used} of {where}; their propensities are constant within each group."
-        return Rounds(in_phase, (note, *estimated_propensities(profile)))
-    notes = [f"Rounds: {where}, {int(marked.sum())} of {log.n_rounds}."]
+        notes = [claims.CONSTANT_IN_GROUPS(n=used, where=where)]
+        notes += [claims.CONSTANT_BY_ESTIMATES()] if profile.estimated else []
+        return Rounds(in_phase, tuple(notes))
+    notes = [claims.MARKED(where=where, n=int(marked.sum()), all=log.n_rounds)]
     if varying is not None and np.any(varying):
-        notes.append(
-            f"The logged propensities vary over these rounds within {_some(terms, varying)}: the difference "
-            "in means is valid only if a marked round draws its arm with fixed probabilities."
-        )
+        notes.append(claims.MARKED_VARY(groups=_some(terms, varying)))
     return Rounds(marked, tuple(notes))
 
 
@@ -99,30 +98,21 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
     """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
     log = profile.log
     if log.arrays.propensity is None:
-        raise InvalidForLog("aipw", "it divides by propensities, and the log has none", ())
+        raise InvalidForLog("aipw", claims.NO_PROPENSITIES(), ())
     if profile.contradicted_draws:
         raise InvalidForLog("aipw", profile.contradicted_draws, ())
     candidates, where = _phase_rounds(log)
     if marked is not None:
-        candidates, where = marked, "the rounds marked by rounds="
+        candidates, where = marked, "the marked rounds"
     if both is None:
-        note = (
-            f"Rounds: all {int(candidates.sum())} of {where}. Only the chosen arm's propensity is known: the "
-            "estimate rests on the other arms never having had propensity 0."
-        )
-        return Rounds(candidates, (note,))
+        return Rounds(candidates, (claims.CHOSEN_ALONE(n=int(candidates.sum()), where=where),))
     keep = candidates & (both > 0.0).all(axis=1)
     dropped = int(candidates.sum() - keep.sum())
     if not keep.any():
-        reason = f"in none of the {dropped} rounds of {where} could both arms have been chosen"
-        raise InvalidForLog("aipw", reason, ())
-    notes = [f"Rounds: {int(keep.sum())} of {where}."]
-    if dropped:
-        notes.append(
-            f"Left out: {dropped} rounds of {where} in which one of the two arms had propensity 0 (such as "
-            "those after the randomised stretch, which all get one arm). Nothing can be weighted there."
-        )
-    return Rounds(keep, tuple(notes))
+        raise InvalidForLog("aipw", claims.NEVER_BOTH(n=dropped, where=where), ())
+    notes = [claims.WEIGHTABLE(n=int(keep.sum()), where=where)]
+    notes += [claims.LEFT_OUT(n=dropped, where=where)] if dropped else []
+    return Rounds(keep, tuple(notes), dropped)
 
 
 def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
@@ -170,18 +160,12 @@ def _check_units(profile: LogProfile, keep: BoolArray) -> None:
 def _check_constant(
     method: str, profile: LogProfile, varying: BoolArray | None, terms: Sequence[str]
 ) -> None:
-    reason = ""
     if varying is None:
-        reason = "it says neither which rounds were randomised nor with which propensities"
-    elif profile.estimated and profile.adaptive:
-        reason = (
-            "its propensities are estimates, which cannot show that arms were drawn with fixed probabilities"
-        )
-    elif np.any(varying):
-        where = _some(terms, varying)
-        reason = f"the propensities vary within {where}, so plain means are biased by what moved them"
-    if reason:
-        raise InvalidForLog(method, reason, ())
+        raise InvalidForLog(method, claims.NOTHING_RANDOMISED(), ())
+    if profile.estimated and profile.adaptive:
+        raise InvalidForLog(method, claims.ESTIMATES_SHOW_NOTHING(), ())
+    if np.any(varying):
+        raise InvalidForLog(method, claims.PROPENSITIES_VARY(groups=_some(terms, varying)), ())
 
 
 def _some(terms: Sequence[str], where: BoolArray, most: int = 5) -> str:

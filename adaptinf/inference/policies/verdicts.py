@@ -7,29 +7,29 @@ from typing import Any
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims import policies as claims
 from adaptinf.inference.policies.facts.weights import WeightFacts
-from adaptinf.inference.validity.order import Order
+from adaptinf.inference.validity.order import Order, Rank
 from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 
 VALUES = Order(
     [
         # Right whatever drifts.
-        "aipw with uniform weights",
-        # Rewards must not drift. Those that need no propensities that settle come first; CADR reads how much
-        # scores vary, where stable-variance weights rely on propensities alone.
-        "aipw with stable-variance weights, non-contextual",
+        "aipw uniform",
+        # Rewards must not drift. These do not need propensities that settle; weights made of propensities
+        # alone come before CADR, whose weights are made of estimated variances.
+        "aipw stable-variance",
         "cadr",
-        # Propensities must settle, too; often shorter.
-        "aipw with stable-variance weights, contextual",
-        "aipw with min-variance weights, non-contextual",
-        "aipw with min-variance weights, contextual",
+        # Propensities must settle, too.
+        "aipw stable-variance contextual",
+        "aipw min-variance",
+        "aipw min-variance contextual",
         # The same without an outcome model, hence longer.
-        "ipw with uniform weights",
-        "ipw with stable-variance weights, non-contextual",
-        "ipw with stable-variance weights, contextual",
-        "ipw with min-variance weights, non-contextual",
-        "ipw with min-variance weights, contextual",
-        # They hold at every round, which is more than was asked.
+        "ipw uniform",
+        "ipw stable-variance",
+        "ipw stable-variance contextual",
+        "ipw min-variance",
+        "ipw min-variance contextual",
+        # They hold at every round, which is more than was asked: the longest.
         "sequences",
     ]
 )
@@ -37,24 +37,25 @@ VALUES = Order(
 DIFFERENCES = Order(
     [
         # Where units have several rounds: these weights tie no units together.
-        "aipw with uniform weights, by unit",
-        # One weight a round for both policies: right under a drift that all arms share.
-        "aipw with combined weights",
-        "aipw with uniform weights",
+        "aipw uniform by unit",
+        # One weight a round for both policies: right under a drift that all arms share. CADR, whose weights
+        # are made of estimated variances, comes last.
+        "aipw combined",
+        "aipw uniform",
         "cadr",
         # Weights of each policy's own, which such a drift spoils.
-        "aipw with stable-variance weights, non-contextual",
-        "aipw with stable-variance weights, contextual",
-        "aipw with min-variance weights, non-contextual",
-        "aipw with min-variance weights, contextual",
+        "aipw stable-variance",
+        "aipw stable-variance contextual",
+        "aipw min-variance",
+        "aipw min-variance contextual",
         # The same without an outcome model, hence longer.
-        "ipw with uniform weights, by unit",
-        "ipw with combined weights",
-        "ipw with uniform weights",
-        "ipw with stable-variance weights, non-contextual",
-        "ipw with stable-variance weights, contextual",
-        "ipw with min-variance weights, non-contextual",
-        "ipw with min-variance weights, contextual",
+        "ipw uniform by unit",
+        "ipw combined",
+        "ipw uniform",
+        "ipw stable-variance",
+        "ipw stable-variance contextual",
+        "ipw min-variance",
+        "ipw min-variance contextual",
     ]
 )
 """Ways to the difference of two policies."""
@@ -62,15 +63,23 @@ DIFFERENCES = Order(
 
 def policy_verdict(facts: WeightFacts) -> Verdict:
     """What one way to weight is worth."""
-    question, name, case = facts.question, facts.name, facts.name
-    if question.contrast and question.profile.repeated_units and facts.is_uniform:
-        case = f"{name}, by unit"
-    rank = (DIFFERENCES if question.contrast else VALUES)[case]
-    call = _call(facts)
+    name, rank, call = facts.name, _rank(facts), _call(facts)
     if reason := first(claims.NEEDS, facts):
         return Verdict(name, "not valid", rank, call, reason)
     why, warning = sentence(said(claims.REASONS, facts)), sentence(said(claims.ROW_CAUTIONS, facts))
     return Verdict(name, "asymptotic", rank, call, why, tuple(said(claims.ASSUMES, facts)), warning)
+
+
+def _rank(facts: WeightFacts) -> Rank:
+    question, case = facts.question, facts.estimator
+    if not facts.is_cadr:
+        case = f"{case} {facts.weights}"
+    if facts.contextual:
+        case = f"{case} contextual"
+    if not question.contrast:
+        return VALUES[case]
+    alone = facts.is_uniform and question.profile.repeated_units
+    return DIFFERENCES[f"{case} by unit" if alone else case]
 
 
 def _call(facts: WeightFacts) -> dict[str, Any]:

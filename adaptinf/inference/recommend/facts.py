@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from adaptinf.inference.arms.fit import exact_calls
+from adaptinf.claims import recommendations as claims
+from adaptinf.inference.arms.facts.fits import exact_calls
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
 
@@ -37,7 +38,7 @@ def facts_of(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[
         ("Guarantee", "none" if guarantee is None else f"{guarantee}{source_note(log.guarantee_source)}"),
     ]
     if variation is not None:
-        facts.append(("Arm counts", f"vary by {variation:.1%} of their median"))
+        facts.append(("Arm counts", claims.COUNTS_VARY(variation=variation)))
     return tuple(facts)
 
 
@@ -66,5 +67,6 @@ def exact_fact(log: AdaptiveLog) -> tuple[tuple[str, str], ...]:
 def contexts_told(log: AdaptiveLog) -> str:
     """Which contexts there are, and whether they moved the choice."""
     known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
-    part = {None: "", True: "; no part in the choice of arms", False: "; others had a part in the choice"}
-    return known + part[log.context_free]
+    if log.context_free is None:
+        return known
+    return (claims.NO_PART if log.context_free else claims.PART_OF_OTHERS)(contexts=known)

@@ -47,8 +47,11 @@ class Metric:
         log = question.profile.log
         if question.profile.sums is not None and (self.ratio or covariate is not None):
             given = "denominator=" if self.ratio else "covariate="
-            ways = [f"fits with {given}, which take sums too", "an AdaptiveLog of the rows"]
-            raise InvalidForLog(f"recommend({given})", "lengths to expect are known from rows alone", ways)
+            raise InvalidForLog(
+                f"recommend({given})",
+                "lengths to expect are known from rows alone",
+                [f"fits with {given}, which take sums too", "an AdaptiveLog of the rows"],
+            )
         if self.ratio:
             from adaptinf.inference.arms.circumstances.ratios import denominator_by_round, ratio_question
 

@@ -9,6 +9,7 @@ from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims import recommendations as claims
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
@@ -45,8 +46,6 @@ _OWN = {
     "cate": ("by", "formula", "trusted", "treatment", "control", "rounds"),
     "policy-value": ("policy", "snapshots"),
 }
-_MEANS_ALONE = "a sequence is of means and their differences, not of ratios"
-_STOPPED = "it holds at a number of rounds that was fixed in advance, and the data chose it"
 
 
 def recommend(
@@ -235,7 +234,9 @@ def _arm_rows(
     if not question.profile.incomplete:
         always = _placed(sequence_rows(log, target, own), partial(_place, question))
     if metric["denominator"] is not None:
-        always = [replace(row, verdict=refused(row.verdict, _MEANS_ALONE)) for row in always]
+        always = [
+            replace(row, verdict=refused(row.verdict, claims.NO_SEQUENCE_OF_RATIOS())) for row in always
+        ]
     return arm_rows(question, own, **metric), always
 
 
@@ -250,7 +251,9 @@ def _at_fixed_rounds(row: Method) -> Method:
     """What a method that holds at a fixed number of rounds is worth where the data chose it."""
     if not row.verdict.valid:
         return row
-    stopped = replace(row.verdict, label="not valid", reason=_STOPPED, baseline=True, length=math.nan)
+    stopped = replace(
+        row.verdict, label="not valid", reason=claims.STOPPED_BY_DATA(), baseline=True, length=math.nan
+    )
     return replace(row, verdict=stopped)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptinf.claims import assumptions, sentence
+from adaptinf.claims.recommendations import LENGTHS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import Method
 from adaptinf.texts import absent
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.summary import ResultSummary
-
-_LENGTHS = (
-    "Length: of the 95% intervals to be expected, over that of the first method; by counts, propensities and "
-    "the mean and variance of all rewards together, never by an arm's own."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +116,7 @@ class Recommendation:
         from adaptinf.inference.results.summary import ResultSummary
         from adaptinf.inference.results.tables import plain_table
 
-        notes = list(dict.fromkeys(map(_note, self.methods)))
+        notes: list[str] = list(dict.fromkeys(map(_note, self.methods)))
         rows = [
             [
                 str(place),
@@ -136,7 +132,7 @@ class Recommendation:
         facts = plain_table([*map(list, self.facts), ["First choice", chosen]], None, "ll")
         table = plain_table(rows, ["", "method", "label", "length", "note"], "rllrl")
         if any(row[3] for row in rows):
-            notes.append(_LENGTHS)
+            notes.append(LENGTHS())
         return ResultSummary(f"Methods for {self.target}", [facts, table], notes)
 
     def __str__(self) -> str:

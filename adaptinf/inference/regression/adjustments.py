@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims.units import NOT_BY_UNIT
+from adaptinf.claims import first, said, sentence
+from adaptinf.claims.regression import adjusted_regression, regressions
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.anytime import ANYTIME
-from adaptinf.inference.regression.batched import BATCHED
+from adaptinf.inference.regression.batched_fit import BATCHED
 from adaptinf.inference.regression.data import Adjustment, RegressionData
-from adaptinf.inference.regression.decorrelation import DECORRELATION, default_refusal
+from adaptinf.inference.regression.decorrelation_fit import DECORRELATION
 from adaptinf.inference.regression.ellipsoid import ELLIPSOID
-from adaptinf.inference.regression.notes import omission_reason, omitted_contexts
-from adaptinf.inference.regression.plain import BASELINE, MAX_INFORMATION, NONE
-from adaptinf.inference.regression.weighted import WEIGHTED, passed_over
-from adaptinf.inference.scores.least_squares import BY_CLUSTER
-from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.units import unit_count_cautions
+from adaptinf.inference.regression.facts.common import RegressionFacts
+from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE
+from adaptinf.inference.regression.weighted.choice import WEIGHTED
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
-_LIST = (NONE, MAX_INFORMATION, DECORRELATION, BATCHED, WEIGHTED, ELLIPSOID, ANYTIME)
-ADJUSTMENTS: Mapping[str, Adjustment] = MappingProxyType({one.name: one for one in _LIST})
+_ORDER: tuple[Adjustment[Any], ...] = (
+    NONE,  # Least squares is right, and has the shortest intervals, where nothing adapted.
+    MAX_INFORMATION,  # Corrected it is exact, and needs no propensities: where that hardly costs length.
+    WEIGHTED,  # Known propensities account for the design, and one weight a round for a drift of all arms.
+    BATCHED,  # Batches do without propensities, and a drift from one to the next does no harm to arms.
+    DECORRELATION,  # What needs least is left, for coefficients that stay the same.
+    ANYTIME,  # On demand alone: its intervals are longer, for looks at any round.
+    ELLIPSOID,  # On demand alone: needs bounds that the user gives, and has the longest intervals.
+)
+"""What is taken where nothing is asked for, and what errors offer: the first that serves."""
+ADJUSTMENTS: Mapping[str, Adjustment[Any]] = MappingProxyType({one.name: one for one in _ORDER})
 """Adjustments by name."""
-BEFOREHAND = "the arm by its label, if it was settled before the data; or all arms, with arm dummies"
+_AFTER_WEIGHTED = _ORDER[_ORDER.index(WEIGHTED) + 1 :]
 _DEFAULT = "a regression without adjustment="
 
 
-def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment, str]:
+def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjustment[Any], str]:
     """Adjustment that `AdaptiveOLS.fit` takes where none is asked for, and why.
 
     The rewards are not read, so that the choice does not spoil the intervals.
@@ -38,86 +45,57 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
     _check_columns(data, profile)
     if data.adaptive:
         _check_units(data, profile)
-    for adjustment in sorted(_LIST, key=lambda one: one.rank):
-        reason = adjustment.preferred(data, profile)
+    weighted = WEIGHTED.facts(data, profile, None)
+    for adjustment in _ORDER:
+        reason = first(adjustment.reasons, adjustment.facts(data, profile, None))
         if reason:
-            passed = passed_over(data, profile) if adjustment.rank > WEIGHTED.rank else ""
-            return adjustment, f"{reason}; {passed}" if passed else reason
+            passed = weighted.passed_over if adjustment in _AFTER_WEIGHTED else ""
+            return adjustment, sentence([reason, passed])
     if data.selector is not None:
-        reason = (
-            f"the arm was selected as {data.selector!r} by actions or rewards that are themselves random, "
-            "and no correction of any use covers that choice"
-        )
-        raise InvalidForLog("a regression of this arm", reason, [BEFOREHAND, BASELINE])
-    if not refusal(WEIGHTED.check, data, profile):
-        return WEIGHTED, f"no other adjustment serves, although {passed_over(data, profile)}"
-    reason, ways = default_refusal(data)
+        alone = [regressions.BEFOREHAND(), regressions.BASELINE()]
+        raise InvalidForLog("a regression of this arm", regressions.SELECTED(selector=data.selector), alone)
+    if not first(WEIGHTED.needs, weighted):
+        return WEIGHTED, regressions.WEIGHTED_LEFT(reason=weighted.passed_over)
+    facts = DECORRELATION.facts(data, profile, None)
+    reason = regressions.DECORRELATION_LEFT(reason=facts.left_reason)
+    ways = said(adjusted_regression.LEFT_ADVICE, facts)
     ways += valid_alternatives(data, profile, DECORRELATION.name)
-    raise InvalidForLog(_DEFAULT, f"w-decorrelation is what is left, and {reason}", [*ways, BASELINE])
+    raise InvalidForLog(_DEFAULT, reason, [*ways, regressions.BASELINE()])
 
 
 def valid_alternatives(data: RegressionData, profile: LogProfile, *without: str) -> list[str]:
     """Adjustments for adaptive collection that the log supports, for errors."""
-    candidates = [one for one in sorted(_LIST, key=lambda one: one.rank) if not one.plain]
     return [
         f"adjustment={one.name!r}"
-        for one in candidates
-        if one.name not in without and not refusal(one.check, data, profile)
+        for one in _ORDER
+        if not one.plain and one.name not in without and not first(one.needs, one.facts(data, profile, None))
     ]
 
 
-def check_selection(data: RegressionData, adjustment: Adjustment) -> None:
+def check_selection(data: RegressionData, adjustment: Adjustment[Any]) -> None:
     """Refuse arms that were selected by what rewards have moved, where the adjustment does not cover it."""
     if data.adaptive and data.selector is not None and not adjustment.plain:
-        reason = (
-            f"the arm was selected as {data.selector!r} by actions or rewards that are themselves random, "
-            f"which {adjustment.name} does not account for"
-        )
-        ways = ["adjustment='max-information', for a log with a privacy guarantee", BEFOREHAND]
+        reason = regressions.SELECTION_UNCOVERED(selector=data.selector, name=adjustment.name)
+        ways = [regressions.GUARANTEED(), regressions.BEFOREHAND()]
         raise InvalidForLog(f"adjustment={adjustment.name!r}", reason, ways)
-
-
-def repeated_units(data: RegressionData, profile: LogProfile) -> bool:
-    """Whether the log names units, and some have several of the rounds used."""
-    units = profile.log.units
-    return units is not None and len(set(units[data.rounds].tolist())) < len(data.rounds)
-
-
-def unit_cautions(
-    data: RegressionData, profile: LogProfile, adjustment: Adjustment, covariance: str
-) -> tuple[str, ...]:
-    """That units have several of the rounds used, where that is not allowed for."""
-    if not repeated_units(data, profile):
-        return ()
-    if covariance not in BY_CLUSTER:
-        found = f"units have several rounds: {NOT_BY_UNIT()}"
-        if data.adaptive and not adjustment.plain:
-            found += "; a covariance by unit for adaptive collection (an adaptive sandwich) is not there"
-        return (found,)
-    count = len(set(profile.log.units[data.rounds].tolist())) if profile.log.units is not None else 0
-    return tuple(unit_count_cautions(profile, count))
 
 
 def _check_columns(data: RegressionData, profile: LogProfile) -> None:
     """Refuse to choose for regressions that leave out what may have assigned the arms."""
-    omitted = omitted_contexts(data, profile)
-    if not omitted:
+    reason = first((regressions.OMITTED,), RegressionFacts(data, profile))
+    if not reason:
         return
-    ways = ["these contexts among the columns", "AdaptiveLog(..., context_free=True) if they had no part"]
-    ways += [] if data.propensity is None else ["Contrast or ArmMeans, by propensities"]
-    ways.append("an adjustment= of your own choice")
-    raise InvalidForLog(_DEFAULT, omission_reason(omitted), ways)
+    ways = [regressions.NAME_CONTEXTS(), regressions.STATE_CONTEXTS()]
+    ways += [] if data.propensity is None else [regressions.BY_PROPENSITIES()]
+    raise InvalidForLog(_DEFAULT, reason, [*ways, regressions.OWN_CHOICE()])
 
 
 def _check_units(data: RegressionData, profile: LogProfile) -> None:
     """Refuse to choose where errors may depend on each other within units."""
-    if not repeated_units(data, profile):
+    if not RegressionFacts(data, profile).repeated_units:
         return
-    reason = (
-        "units have several rounds, whose errors may depend on each other, and no adjustment for "
-        "adaptive collection allows for that"
-    )
-    named = "an arm that was named before the data, or all arms with arm dummies"
-    way = named if data.selector is not None else valid_alternatives(data, profile)[0]
-    ways = [f"{way}, which takes them to be independent"]
-    raise InvalidForLog(_DEFAULT, reason, [*ways, BASELINE])
+    if data.selector is not None:
+        way = regressions.INDEPENDENT_ARM()
+    else:
+        way = regressions.INDEPENDENT_ANYHOW(way=valid_alternatives(data, profile)[0])
+    raise InvalidForLog(_DEFAULT, regressions.DEPENDENT_UNITS(), [way, regressions.BASELINE()])

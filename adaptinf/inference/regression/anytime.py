@@ -8,31 +8,22 @@ randomized experiments".
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 
+from adaptinf.claims import first
+from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import _store, _usable
-from adaptinf.inference.regression.data import (
-    Adjustment,
-    CoefficientFit,
-    FitOptions,
-    RegressionData,
-    check_freedom,
-    perfect_notes,
-)
+from adaptinf.inference.regression.data import Adjustment, CoefficientFit, check_freedom
+from adaptinf.inference.regression.facts.at_any_time import AnytimeFacts
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import POSITIVE, check
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.validity.profile import LogProfile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,45 +176,35 @@ class AnytimeTests:
             hypothesis.values,
             self.precision,
         )
-        law = "anytime-valid F, by its Bayes factor"
-        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law=law)
+        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law=claims.ANYTIME_LAW())
 
 
-def _check(data: RegressionData, profile: LogProfile) -> None:
-    if data.adaptive:
-        reason = (
-            "its Bayes factors need a design that was fixed in advance, and here rewards may have changed "
-            "later actions"
-        )
+def _fit(facts: AnytimeFacts) -> CoefficientFit:
+    if reason := first(claims.ANYTIME_NEEDS, facts):
         raise InvalidForLog("anytime", reason, ())
-
-
-def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
-    _check(data, profile)
+    data = facts.data
     check_freedom("anytime", data)
-    precision = options.settings.get("precision", 1.0)
+    precision = facts.options.settings.get("precision", 1.0)
     fit = least_squares(data.x, data.y, data.names)
     inverse = fit.root @ fit.root.T
     law = (fit.coefficient, inverse, 0.0 if fit.perfect else fit.rss, fit.df_resid)
-    reference = anytime_coefficients(*law, np.eye(data.size), precision)
-    errors = np.sqrt(np.diag(inverse) * law[2] / fit.df_resid)
-    notes = (
-        "Anytime-valid t and F tests: hold at all rounds at once, for a design that does not depend on "
-        "rewards and normal noise of one variance.",
-        f"Mixture of precision {precision:g}, fixed before the data: powerful for coefficients of about "
-        f"{1.0 / math.sqrt(precision):.3g} times the standard deviation of the noise.",
-    )
     return CoefficientFit(
         estimate=fit.coefficient,
-        std_error=errors,
-        reference=reference,
+        std_error=np.sqrt(np.diag(inverse) * law[2] / fit.df_resid),
+        reference=anytime_coefficients(*law, np.eye(data.size), precision),
         estimator="ols",
-        notes=(*notes, *perfect_notes(errors)),
         df_resid=float(fit.df_resid),
         joint=AnytimeTests(*law, float(precision)),
         rsquared=fit.rsquared,
     )
 
 
-ANYTIME = Adjustment("anytime", 5.0, _fit, _check, options=("precision",))
+ANYTIME = Adjustment(
+    name="anytime",
+    facts=AnytimeFacts,
+    fit=_fit,
+    claims=claims.ANYTIME,
+    needs=claims.ANYTIME_NEEDS,
+    options=("precision",),
+)
 """T and F tests valid at all rounds at once, for a design that does not adapt."""

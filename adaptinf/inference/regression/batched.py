@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, special
 
-from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.claims.regression import adjusted_regression as claims
+from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.student_sums import (
     NORMAL,
     SMALLEST_TAIL,
@@ -22,16 +22,10 @@ from adaptinf.inference.distributions.student_sums import (
     MeanStudent,
 )
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
-from adaptinf.inference.regression.data import Adjustment, CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.inference.scores.least_squares import least_squares
-from adaptinf.inference.validity.methods import refusal
-from adaptinf.parameters import FLAG, OneOf, check
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.validity.profile import LogProfile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,79 +206,8 @@ class BatchedTests:
         check_residuals(bool(np.all(self.found.scale > 0.0)))
         if self.drift:
             labels = tuple(f"{label} in every batch" for label in hypothesis.labels)
-            note = "Sum over batches of F statistics, each mapped to chi-squared: coefficients may drift."
             found = drifting_wald(self.found, hypothesis.matrix, hypothesis.values)
-            return WaldTest(*found, labels, (note, *notes))
-        law = "chi-squared" if self.test == "normal" else "sum of multivariate Student vectors by batch"
+            return WaldTest(*found, labels, (claims.DRIFTING_TEST(), *notes))
+        law = "chi-squared" if self.test == "normal" else claims.STUDENT_SUM()
         found = batched_wald(self.found, hypothesis.matrix, hypothesis.values, self.test)
         return JointTest(*found, hypothesis.labels, notes, law=law)
-
-
-def _check(data: RegressionData, profile: LogProfile) -> tuple[BatchRegressions, list[str]]:
-    """Regressions of the usable batches, and a note on the others.
-
-    Which batches lack rank is settled before their own rewards, but not before earlier batches' ones: a sum
-    over a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
-    """
-    if data.batch is None:
-        raise InvalidForLog("batched", "it needs batches, and the log has none (give batch=)", ())
-    found = batch_regressions(data.batch, data.x, data.y)
-    every = profile.log.arrays.batch
-    usable = np.zeros(int(data.batch.max() if every is None else every.max()) + 1, dtype=np.bool_)
-    usable[np.unique(data.batch)[found.usable]] = True
-    missing = np.flatnonzero(~usable)
-    if len(missing) == 0:
-        return found, []
-    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-    what = (
-        f"in {len(missing)} of {len(usable)} batches ({shown}, counted from 0) the columns are not "
-        "independent, or leave no residual"
-    )
-    if data.adaptive and usable.any():
-        reason = (
-            f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
-            "the law of the statistic"
-        )
-        raise InvalidForLog("batched", reason, ())
-    if not usable.any():
-        raise InvalidForLog("batched", what, ())
-    return found.only(found.usable), [f"Left out, as rewards did not move the choice of arms: {what}."]
-
-
-def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
-    test, drift = options.settings.get("test", "t"), options.settings.get("drift", False)
-    check("batched least squares", test=(test, OneOf("t", "normal")), drift=(drift, FLAG))
-    found, left_out = _check(data, profile)
-    estimate, errors, reference = batched_coefficients(found, np.eye(data.size), test)
-    notes = [
-        f"Batched least squares over {len(found.df)} batches: assumes coefficients that stay the same, and "
-        "within each batch noise of one variance that adapts to nothing.",
-        *left_out,
-        "The law of the statistics is exact for normal noise."
-        if test == "t"
-        else "Normal approximation: it needs large batches, or many of moderate size.",
-    ]
-    if drift:
-        notes.append("wald_test: restrictions in every batch, whatever the coefficients' drift.")
-    if np.any(found.scale == 0.0):
-        notes.append("In a batch the rewards do not vary about the fit: there is no estimate.")
-    return CoefficientFit(
-        estimate=estimate,
-        std_error=errors,
-        reference=reference,
-        estimator="batched",
-        notes=tuple(notes),
-        df_resid=float(found.df.sum()),
-        joint=BatchedTests(found, test, bool(drift)),
-    )
-
-
-def _preferred(data: RegressionData, profile: LogProfile) -> str:
-    """By default where the columns can be told apart in every batch."""
-    if data.selector is not None or refusal(_check, data, profile):
-        return ""
-    return "every batch tells all coefficients, so that a drift from batch to batch does no harm to arms"
-
-
-BATCHED = Adjustment("batched", 3.0, _fit, _check, _preferred, options=("test", "drift"))
-"""A regression in each batch."""

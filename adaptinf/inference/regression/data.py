@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
+from adaptinf.claims import Claim, Part
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray, IntArray
 
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
     from adaptinf.inference.validity.profile import LogProfile
 
-LINEAR = "one conditional mean throughout (no drift), linear in the columns"
-"""What adjustments assume of the rewards."""
-_PERFECT = "The rewards do not vary about the fit: there are no tests or intervals."
+Facts = TypeVar("Facts")
+"""What the claims of an adjustment ask."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +71,12 @@ class JointTests(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFit:
-    """Coefficients with everything that tests and tables need; `last` are notes that come after all others.
+    """Coefficients with everything that tests and tables need.
 
     Shapes: estimate, std_error (p,), covariance (p, p), details (p,).
+
+    `found` is what else the adjustment's claims ask of it; `decided` counts rounds that decide a coefficient
+    alone, so that there are no errors.
     """
 
     estimate: FloatArray
@@ -84,9 +85,6 @@ class CoefficientFit:
     estimator: str
     covariance: FloatArray | None = None
     weights: str | None = None
-    notes: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
     details: Mapping[str, FloatArray] = field(default_factory=dict)
     df_resid: float | None = None
     correction: Correction | None = None
@@ -94,37 +92,44 @@ class CoefficientFit:
     rsquared: float | None = None
     df_model: int | None = None
     naive: bool = False
+    decided: int = 0
+    found: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """What the user asked of an adjustment."""
+    """What the user asked of an adjustment, and notes on what was chosen where nothing was asked for."""
 
     covariance: str
     null: float = 0.0
     settings: Mapping[str, Any] = field(default_factory=dict)
     stationary: bool = False
+    chosen: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Adjustment:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Adjustment(Generic[Facts]):
     """One way to make least squares valid under adaptive collection.
 
-    `check` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
-    `preferred` says why it is the default for the log; empty where it is not. `rank` is its place among the
-    candidates, and among what errors offer. `steady` ones take coefficients to be the same in all rounds.
+    `fit` raises `InvalidForLog` where the log does not support it; the model adds what works instead.
     """
 
     name: str
-    rank: float
-    fit: Callable[[RegressionData, LogProfile, FitOptions], CoefficientFit]
-    check: Callable[[RegressionData, LogProfile], Any] = lambda data, profile: None
-    preferred: Callable[[RegressionData, LogProfile], str] = lambda data, profile: ""
+    facts: Callable[[RegressionData, LogProfile, FitOptions | None], Facts]
+    """What claims ask of a log, and of a fit once that is set."""
+    fit: Callable[[Facts], CoefficientFit]
+    claims: tuple[Claim | Part, ...]
+    """What a fit says, in order: notes and cautions."""
+    needs: tuple[Claim | Part, ...] = ()
+    """Why a log does not support it, apart from the options of a fit."""
+    reasons: tuple[Claim | Part, ...] = ()
+    """Why it is the default for a log."""
     covariances: tuple[str, ...] = ("classical",)
     options: tuple[str, ...] = ()
     why: str = ""
+    """Why it has no other covariances."""
     plain: bool = False
-    steady: bool = False
+    """Whether it is least squares as it is, which covers arms selected by their pulls."""
 
 
 def check_freedom(name: str, data: RegressionData) -> None:
@@ -132,8 +137,3 @@ def check_freedom(name: str, data: RegressionData) -> None:
     if data.nobs <= data.size:
         problem = f"{data.nobs} rounds and {data.size} columns leave no residual: use fewer columns"
         raise ParameterError(name, [problem])
-
-
-def perfect_notes(errors: FloatArray) -> list[str]:
-    """Why there are no tests; errors (p,)."""
-    return [] if np.all(errors > 0.0) else [_PERFECT]

@@ -9,33 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptinf.compilation import compiled
-from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import NormalReference
-from adaptinf.inference.regression.data import (
-    LINEAR,
-    Adjustment,
-    CoefficientFit,
-    FitOptions,
-    RegressionData,
-    check_freedom,
-    perfect_notes,
-)
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import POSITIVE, OrNone, check
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.validity.profile import LogProfile
-
-_NAME = "w-decorrelation"
-_LARGEST_LEFT = 0.2
-"""Share of the error of least squares that it may leave out of its standard errors."""
-_UNEVEN, _RARE = 10.0, 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,86 +91,3 @@ def _decorrelate(
             for b in range(size):
                 left[a, b] -= weight[a] * design[t, b]
                 spread[a, b] += weight[a] * weight[b]
-
-
-def default_refusal(data: RegressionData) -> tuple[str, list[str]]:
-    """Why it cannot be the default, by the columns alone, and what mends that."""
-    left = decorrelated(data.x, data.y).left if data.nobs > data.size else 0.0
-    return ("", []) if left <= _LARGEST_LEFT else (_left_reason(data, left), _left_ways(data, None))
-
-
-def _preferred(data: RegressionData, profile: LogProfile) -> str:
-    if data.selector is not None or default_refusal(data)[0]:
-        return ""
-    return "it needs no propensities, batches or privacy guarantee"
-
-
-def _left_reason(data: RegressionData, left: float) -> str:
-    """Why W-decorrelation cannot be used where it leaves too much of the error of least squares."""
-    told = (
-        f"it would leave up to {left:.0%} of the error of least squares in the estimates, bias included, "
-        "which its standard errors do not count: "
-    )
-    if _uneven(data):
-        return f"{told}columns of very different size do that, and large ridges"
-    name, rounds = _rarest(data)
-    if rounds < _RARE * data.nobs:
-        seen = f"here {name}, in {rounds} of {data.nobs} rounds"
-        return f"{told}an arm or level that rarely comes does that, {seen}"
-    return f"{told}large ridges do that, and few rounds"
-
-
-def _left_ways(data: RegressionData, ridge: float | None) -> list[str]:
-    """What mends that."""
-    ways = ["covariates on one scale, such as scale(age) in the formula"] if _uneven(data) else []
-    if not ways and _rarest(data)[1] < _RARE * data.nobs:
-        ways = ["more rounds of what rarely comes", "Contrast or ArmMeans, by propensities, for arms"]
-    return ways if ridge is None else [*ways, "a smaller ridge="]
-
-
-def _uneven(data: RegressionData) -> bool:
-    """Whether columns, where they are not 0, are of very different size."""
-    count = np.count_nonzero(data.x, axis=0)
-    size = np.sqrt((data.x**2).sum(axis=0) / np.maximum(count, 1))
-    return bool(size.max() > _UNEVEN * size.min())
-
-
-def _rarest(data: RegressionData) -> tuple[str, int]:
-    """The column that is 0 in most rounds, and in how many it is not."""
-    count = np.count_nonzero(data.x, axis=0)
-    place = int(np.argmin(count))
-    return data.names[place], int(count[place])
-
-
-def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
-    check_freedom(_NAME, data)
-    ridge = options.settings.get("ridge")
-    found = decorrelated(data.x, data.y, ridge)
-    if found.left > _LARGEST_LEFT:
-        raise InvalidForLog(_NAME, _left_reason(data, found.left), _left_ways(data, ridge))
-    errors = np.sqrt(np.diag(found.covariance))
-    source = (
-        "its default, from the whole design matrix and so not, strictly, known before the first round"
-        if ridge is None
-        else "taken to be fixed before the data"
-    )
-    notes = [
-        f"W-decorrelation: assumes {LINEAR}, and noise of one variance; needs no propensities.",
-        f"Ridge {found.ridge:.4g}: {source}.",
-        f"Up to {found.left:.1%} of the error of least squares is left in the estimate, bias included; the "
-        "standard errors do not count that.",
-    ]
-    return CoefficientFit(
-        estimate=found.estimate,
-        std_error=errors,
-        reference=NormalReference(found.estimate, errors),
-        estimator="w-decorrelated",
-        covariance=found.covariance,
-        notes=(*notes, *perfect_notes(errors)),
-        details={"error_left": np.linalg.norm(found.remainder, axis=1)},
-        df_resid=float(data.nobs - data.size),
-    )
-
-
-DECORRELATION = Adjustment(_NAME, 4.0, _fit, preferred=_preferred, options=("ridge",), steady=True)
-"""Takes out the bias by weights made from the columns alone."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import label_problems, labels
 from adaptinf.inference.inputs.columns import main_effects
@@ -39,7 +40,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
     """Arm that a selector picks."""
     if selector == "recommended":
         if log.recommended is None:
-            reason = "the log's design named no arm (recommended= of the log)"
+            reason = claims.NO_ARM_NAMED()
             raise InvalidForLog("arm='recommended'", reason, ["arm='most-pulled'", "an arm by its label"])
         return log.recommended
     action = log.arrays.action
@@ -63,9 +64,10 @@ def regression_data(
         if isinstance(arm, str) and arm in SELECTORS:
             selector, arm = arm, select_arm(log, arm)
         else:
-            near = did_you_mean(arm, [*log.arms, *SELECTORS])
-            ways = f"the log has {listed(log.arms)}, and selectors are {listed(SELECTORS)}"
-            problems.append(f"there is no arm {shown(arm)}; {ways}{near}")
+            problems.append(
+                f"there is no arm {shown(arm)}; the log has {listed(log.arms)}, and selectors are "
+                f"{listed(SELECTORS)}{did_you_mean(arm, [*log.arms, *SELECTORS])}"
+            )
     arrays = log.arrays
     rounds = np.arange(log.n_rounds)
     if arm is not None and not problems:
@@ -132,8 +134,8 @@ def unit_codes(log: AdaptiveLog, rounds: IntArray) -> IntArray:
     import pandas as pd
 
     if "unit_id" not in log.columns.values():
-        reason = "the log has no column of units (give unit= when making the log)"
-        raise InvalidForLog("covariance='cluster'", reason, ["covariance='HC1'", "covariance='classical'"])
+        ways = ["covariance='HC1'", "covariance='classical'"]
+        raise InvalidForLog("covariance='cluster'", claims.NO_UNITS(), ways)
     return np.asarray(pd.factorize(log.column("unit_id")[rounds])[0], dtype=np.int64)
 
 
@@ -171,7 +173,7 @@ def _from_formula(
     contexts = context_frame(log)
     arms = _names_of(log, "action")
     if unknown := sorted(formula.needed - set(contexts.columns) - set(arms)):
-        raise ParameterError(_SUBJECT, [_unknown(log, unknown, contexts, arms)])
+        raise ParameterError(_SUBJECT, [_unknown_problem(log, unknown, contexts, arms)])
     used = tuple(name for name in contexts.columns if name in formula.names)
     frame = contexts if trusted else contexts[list(used)]
     frame = frame if every else frame.iloc[rounds]
@@ -180,8 +182,10 @@ def _from_formula(
         codes = log.arrays.action if every else log.arrays.action[rounds]
         arm = _categories(log, codes)
         if len(arm.categories) < 2:
-            reason = f"only arm {arm.categories[0]!r} was chosen in the rounds used"
-            problem = f"{reason}: leave {', '.join(with_arms)} out of the formula"
+            problem = (
+                f"only arm {arm.categories[0]!r} was chosen in the rounds used: leave {', '.join(with_arms)} "
+                "out of the formula"
+            )
             raise ParameterError(_SUBJECT, [problem])
         frame = frame.assign(**dict.fromkeys(with_arms, arm))
     model = model_on(_SUBJECT, formula, frame)
@@ -225,7 +229,7 @@ def _parsed(log: AdaptiveLog, text: Any, trusted: bool) -> tuple[Formula, str]:
     return formula, terms[0]
 
 
-def _unknown(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: list[str]) -> str:
+def _unknown_problem(log: AdaptiveLog, names: list[str], contexts: pd.DataFrame, arms: list[str]) -> str:
     known = f"the log's contexts are {', '.join(map(str, contexts.columns))}"
     columns = {str(name) for name in log.columns} | set(log.columns.values())
     other = [name for name in names if name in columns]

@@ -9,27 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 
+from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import ParameterError
-from adaptinf.inference.regression.data import (
-    LINEAR,
-    Adjustment,
-    CoefficientFit,
-    FitOptions,
-    RegressionData,
-)
+from adaptinf.inference.regression.data import Adjustment, CoefficientFit
+from adaptinf.inference.regression.facts.at_any_time import EllipsoidFacts
 from adaptinf.inference.regression.joint import JointTest, check_independent
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
-from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import NON_NEGATIVE, POSITIVE, check
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.validity.profile import LogProfile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,17 +146,15 @@ class EllipsoidTests:
         check_independent(hypothesis)
         distance, log_pvalue = self.ellipsoid.distance(hypothesis.matrix, hypothesis.values)
         statistic = (distance / self.ellipsoid.noise_scale) ** 2
-        law = "self-normalised ellipsoid, valid at any time"
-        size = len(hypothesis.labels)
-        return JointTest(statistic, size, log_pvalue, hypothesis.labels, notes, law=law)
+        labels, law = hypothesis.labels, claims.ELLIPSOID_LAW()
+        return JointTest(statistic, len(labels), log_pvalue, labels, notes, law=law)
 
 
-def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> CoefficientFit:
-    settings, log = options.settings, profile.log
+def _fit(facts: EllipsoidFacts) -> CoefficientFit:
+    settings, log = facts.options.settings, facts.profile.log
     scale, bound = settings.get("noise_scale"), settings.get("bound")
-    source = "as given"
     if scale is None and log.reward_range is not None and math.isfinite(np.ptp(log.reward_range)):
-        scale, source = 0.5 * float(np.ptp(log.reward_range)), "half the range of the rewards"
+        scale = 0.5 * float(np.ptp(log.reward_range))
     problems = []
     if scale is None:
         problems.append(
@@ -175,39 +164,23 @@ def _fit(data: RegressionData, profile: LogProfile, options: FitOptions) -> Coef
         problems.append("give bound=, the largest Euclidean norm that the coefficients can have")
     if problems or scale is None or bound is None:
         raise ParameterError("the confidence ellipsoid", problems)
-    found = confidence_ellipsoid(data.x, data.y, scale, bound, settings.get("ridge", 1.0))
-    reference = EllipsoidReference(found, np.eye(data.size))
-    notes = (
-        f"Self-normalised ellipsoid: holds at all rounds at once and for all combinations of coefficients at "
-        f"once, whatever the design did; assumes {LINEAR}.",
-        f"Sub-Gaussian noise of scale {found.noise_scale:g} ({source}), coefficients of norm at most "
-        f"{found.bound:g}, ridge {found.ridge:g}.",
-        "Standard errors are descriptions: the noise scale times a half-width of the ellipsoid of radius 1.",
-        *_beyond_bound(data, found.bound),
-    )
+    found = confidence_ellipsoid(facts.data.x, facts.data.y, scale, bound, settings.get("ridge", 1.0))
+    reference = EllipsoidReference(found, np.eye(facts.data.size))
     return CoefficientFit(
         estimate=found.estimate,
         std_error=reference.std_error,
         reference=reference,
         estimator="ridge",
-        notes=notes,
         joint=EllipsoidTests(found),
+        found=found,
     )
 
 
-def _beyond_bound(data: RegressionData, bound: float) -> tuple[str, ...]:
-    """A doubt about the bound, which is in the units of the coefficients."""
-    if data.nobs <= data.size:
-        return ()
-    size = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
-    if size <= bound:
-        return ()
-    return (
-        f"Least squares has coefficients of norm {size:.3g}, beyond the bound: if the bound is wrong, so are "
-        "the intervals. Covariates on one scale, such as scale(age) in the formula, make a bound easier to "
-        "know.",
-    )
-
-
-ELLIPSOID = Adjustment("ellipsoid", 6.0, _fit, options=("noise_scale", "bound", "ridge"), steady=True)
+ELLIPSOID = Adjustment(
+    name="ellipsoid",
+    facts=EllipsoidFacts,
+    fit=_fit,
+    claims=claims.ELLIPSOID,
+    options=("noise_scale", "bound", "ridge"),
+)
 """Valid at all rounds at once, from a bound on the noise and the coefficients."""

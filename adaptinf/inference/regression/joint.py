@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import PartialReference
 from adaptinf.inference.regression.data import JointTests
@@ -55,8 +56,7 @@ class PartialTests:
         used = np.any(hypothesis.matrix != 0.0, axis=0) & self.hidden
         if np.any(used):
             named = ", ".join(name for name, one in zip(self.names, used, strict=True) if one)
-            reason = f"outcomes other than the commonest are too few to test {named}: see the notes"
-            ways = ["restrictions of the other coefficients", "t_test"]
+            reason, ways = claims.TOO_FEW_TO_TEST(terms=named), [claims.OTHER_COEFFICIENTS(), "t_test"]
             raise InvalidForLog("a joint test of these coefficients", reason, ways)
         return self.inner.wald_test(hypothesis, notes)
 

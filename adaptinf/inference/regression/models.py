@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.claims import said
+from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.inputs.rounds import marked_log
@@ -27,19 +29,13 @@ from adaptinf.inference.regression.adjustments import (
     ADJUSTMENTS,
     check_selection,
     default_adjustment,
-    repeated_units,
-    unit_cautions,
     valid_alternatives,
 )
 from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
 from adaptinf.inference.regression.design import regression_data
-from adaptinf.inference.regression.notes import (
-    moving_cautions,
-    rounds_notes,
-    weight_cautions,
-    without_rare,
-)
-from adaptinf.inference.regression.plain import BASELINE, NONE
+from adaptinf.inference.regression.facts.common import RegressionFacts
+from adaptinf.inference.regression.plain import NONE
+from adaptinf.inference.regression.rare_coefficients import without_hidden
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
@@ -240,18 +236,20 @@ class AdaptiveOLS:
         _check(adjustment, covariance, null, stationary, settings)
         data, profile = self.data, profile_of(self.log)
         entry, covariance, chosen = _chosen(data, profile, adjustment, covariance, stationary)
-        kind, told = (covariance, []) if covariance else _covariance(data, profile, entry, stationary)
+        kind, told = (covariance, []) if covariance else _covariance(data, entry, stationary)
         _check_for(entry, kind, settings)
         check_selection(data, entry)
         given = {name: value for name, value in settings.items() if value is not None}
+        options = FitOptions(kind, float(null), given, stationary=stationary, chosen=(*chosen, *told))
+        facts = entry.facts(data, profile, options)
         try:
             with np.errstate(under="ignore"):
-                fit = entry.fit(data, profile, FitOptions(kind, float(null), given, stationary=stationary))
+                facts.fit = entry.fit(facts)
         except InvalidForLog as error:
             with np.errstate(under="ignore"):
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
-        fit, cautions = without_rare(data, fit)
+        fit = without_hidden(data, facts.fit, facts.rare.hidden)
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -267,14 +265,8 @@ class AdaptiveOLS:
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=(*self._notes, *rounds_notes(data, profile), *chosen, *told, *fit.notes),
-            cautions=(
-                *fit.cautions,
-                *moving_cautions(data, entry, stationary=stationary),
-                *cautions,
-                *weight_cautions(data, profile, fit.details),
-                *unit_cautions(data, profile, entry, kind),
-            ),
+            notes=(*self._notes, *said(entry.claims, facts, "note")),
+            cautions=tuple(said(entry.claims, facts, "caution")),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,
@@ -298,25 +290,24 @@ def _chosen(
     adjustment: str | None,
     covariance: str | None,
     stationary: bool,
-) -> tuple[Adjustment, str | None, list[str]]:
+) -> tuple[Adjustment[Any], str | None, list[str]]:
     """The adjustment and covariance to use, and notes on what was chosen for the log."""
     if adjustment is not None:
         return ADJUSTMENTS[adjustment], covariance, []
     entry, reason = default_adjustment(data, profile)
     if covariance not in (None, *entry.covariances):
-        ways = [f"covariance={entry.covariances[0]!r}, or none", *([BASELINE] if data.adaptive else [])]
-        reason = f"adjustment={entry.name!r}, the default here, has no {covariance} covariance"
+        ways = [f"covariance={entry.covariances[0]!r}, or none"]
+        ways += [claims.BASELINE()] if data.adaptive else []
+        reason = claims.NO_SUCH_COVARIANCE(name=entry.name, covariance=covariance)
         raise InvalidForLog(f"covariance={covariance!r}", reason, ways)
-    notes = [f"Adjustment chosen for this log: {entry.name}, as {reason}."]
-    if covariance is None and "cluster" in entry.covariances and repeated_units(data, profile):
-        kind = "cluster" if stationary else "CR2"
-        return entry, kind, [*notes, "Covariance chosen by unit, as units have several rounds."]
+    notes: list[str] = [claims.CHOSEN(name=entry.name, reason=reason)]
+    by_unit = "cluster" in entry.covariances and RegressionFacts(data, profile).repeated_units
+    if covariance is None and by_unit:
+        return entry, "cluster" if stationary else "CR2", [*notes, claims.CLUSTERED()]
     return entry, covariance, notes
 
 
-def _covariance(
-    data: RegressionData, profile: LogProfile, entry: Adjustment, stationary: bool
-) -> tuple[str, list[str]]:
+def _covariance(data: RegressionData, entry: Adjustment[Any], stationary: bool) -> tuple[str, list[str]]:
     """Covariance where none is asked for, and a note on it.
 
     Of plain least squares HC3 below 250 rounds and HC2 from there on; classical where one round alone decides
@@ -328,8 +319,7 @@ def _covariance(
         fit = least_squares(data.x, data.y, data.names)
         decided = data.nobs > data.size and not fit.perfect and fit.decided > 0
     if decided:
-        why = "one round alone decides a coefficient, where robust ones have no errors"
-        return "classical", [f"Covariance classical, as {why}."]
+        return "classical", [claims.CLASSICAL()]
     return ("HC3" if data.nobs < _MODERATE else "HC2"), []
 
 
@@ -353,7 +343,7 @@ def _check(adjustment: Any, covariance: Any, null: Any, stationary: Any, setting
     refuse(_SUBJECT, problems)
 
 
-def _check_for(entry: Adjustment, covariance: str, settings: Mapping[str, Any]) -> None:
+def _check_for(entry: Adjustment[Any], covariance: str, settings: Mapping[str, Any]) -> None:
     problems = []
     if covariance not in entry.covariances:
         why = f": {entry.why}" if entry.why else ""

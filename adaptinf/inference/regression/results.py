@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import Reference, StudentReference
@@ -143,7 +144,7 @@ class CoefficientTest(LinearTest):
 
     def _family(self) -> tuple[Reference, Callable[[float], float], int]:
         if self.correction is not None:
-            reason = "the numbers must be corrected for adaptive collection, whose joint law is not known"
+            reason = claims.NO_JOINT_LAW()
             raise InvalidForLog("simultaneous inference", reason, ["adjust('holm'), of corrected p-values"])
         return LinearTest._family(self)
 
@@ -337,13 +338,8 @@ class RegressionResults(Results):
         hypothesis = linear_hypothesis("wald_test", restriction, self.terms)
         test = self.joint.wald_test(hypothesis, self._test_notes())
         if math.isnan(test.statistic) or math.isnan(test.log_pvalue):
-            reason = (
-                "a coefficient that is involved has no estimate or no standard error, or the covariance has "
-                "too few degrees of freedom for so many restrictions: see the notes"
-            )
-            raise InvalidForLog(
-                "a joint test of these coefficients", reason, ["t_test", "fewer restrictions"]
-            )
+            ways = ["t_test", "fewer restrictions"]
+            raise InvalidForLog("a joint test of these coefficients", claims.NO_JOINT_TEST(), ways)
         return test
 
     def _test_notes(self) -> tuple[str, ...]:
@@ -351,12 +347,12 @@ class RegressionResults(Results):
         if not self.naive:
             return ()
         if self.correction is not None:
-            return ("Uncorrected numbers are not valid under adaptivity: the corrected ones account for it.",)
-        return ("Not valid under adaptivity: least squares.",)
+            return (claims.TEST_CORRECTED(),)
+        return (claims.TEST_NAIVE(),)
 
 
 def _due(correction: Correction | None) -> Correction:
     if correction is None:
-        reason = "none is due for this estimator, or the log's guarantee allows none"
-        raise InvalidForLog("a max-information correction", reason, ["pvalue", "conf_int"])
+        ways = ["pvalue", "conf_int"]
+        raise InvalidForLog("a max-information correction", claims.NO_CORRECTION(), ways)
     return correction

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.claims import Claim, said
+from adaptinf.claims import bin_means as claims
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.inference.released.facts.bin_means import BinFacts
 from adaptinf.inference.released.units import refuse_repeated_units
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
@@ -23,8 +26,6 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray
-
-_SHOWN = 10
 
 
 class BinMeans:
@@ -130,6 +131,7 @@ class BinMeans:
             reference = _METHODS[method].fit(known, rng)
         estimate, std_error = _ratio(known)
         terms = tuple(f"arm {arm}, bin {number}" for arm, number in zip(known.arms, known.bins, strict=True))
+        facts = BinFacts(terms, spent, rng, estimate, reference)
         return Results(
             model="BinMeans",
             estimands=tuple(
@@ -149,7 +151,7 @@ class BinMeans:
                 "released_count": known.count,
                 "spent": spent,
             },
-            notes=(_SHARED, _METHODS[method].note(spent, rng), *_term_notes(terms, estimate, reference)),
+            notes=tuple(said(_METHODS[method].claims, facts)),
             private=True,
         )
 
@@ -168,56 +170,20 @@ def _ratio(known: BinReports) -> tuple[FloatArray, FloatArray]:
     return np.where(clear, estimate, np.nan), np.where(clear, np.sqrt(variance) / count, np.nan)
 
 
-_SHARED = (
-    "From released sums of noisy reports alone. Rewards were clipped to [0, 1]: the means are those of "
-    "clipped rewards, over the law of the contexts within each bin."
-)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _BinMethod:
-    """One way to test the means of bins, and the note under its table."""
+    """One way to test the means of bins, and the notes under its table."""
 
     fit: Callable[[BinReports, int], InvertedTest]
-    note: Callable[[FloatArray, int], str]
+    claims: tuple[Claim, ...]
 
 
 def _budget(known: BinReports, rng: int) -> InvertedTest:
     return InvertedTest(BudgetTest(known, coins(known, rng)), "normal, budget filled by a coin", exact=False)
 
 
-def _budget_note(spent: FloatArray, rng: int) -> str:
-    return (
-        "Reports on an arm end when their own sums say so. What was left of each term's variance budget "
-        f"(median {np.median(1.0 - spent):.0%}, largest {np.max(1.0 - spent):.0%}) is filled by a normal "
-        f"coin, made of rng={rng} and the releases."
-    )
-
-
 def _anytime(known: BinReports, rng: int) -> InvertedTest:
     return InvertedTest(AnytimeTest(known), "anytime-valid mixture", exact=True)
 
 
-def _anytime_note(spent: FloatArray, rng: int) -> str:
-    return "Tests are valid whenever reports on an arm end, in finite samples, and conservative."
-
-
-_METHODS = {"budget": _BinMethod(_budget, _budget_note), "anytime": _BinMethod(_anytime, _anytime_note)}
-
-
-def _term_notes(terms: tuple[str, ...], estimate: FloatArray, reference: InvertedTest) -> tuple[str, ...]:
-    limits = reference.interval(float(np.log(0.05)))
-    whole = [term for term, (low, high) in zip(terms, limits, strict=True) if low <= 0.0 and high >= 1.0]
-    points = [term for term, (low, high) in zip(terms, limits, strict=True) if low == high]
-    absent = [term for term, value in zip(terms, estimate, strict=True) if np.isnan(value)]
-    told = (
-        (absent, "no estimate, counts in the bin may drown in their noise; the interval stands"),
-        (whole, "the 95% interval is all of [0, 1]: the reports say nothing"),
-        (points, "no mean in [0, 1] is accepted at 5%, the interval is the one that fits best"),
-    )
-    return tuple(f"{_listed(which)}: {text}." for which, text in told if which)
-
-
-def _listed(terms: list[str]) -> str:
-    more = len(terms) - _SHOWN
-    return "; ".join(terms[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+_METHODS = {"budget": _BinMethod(_budget, claims.BUDGET), "anytime": _BinMethod(_anytime, claims.ANYTIME)}

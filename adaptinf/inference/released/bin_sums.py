@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import bin_means as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -63,16 +64,13 @@ def read_reports(log: AdaptiveLog | PublicLog) -> BinReports:
     codes, names = pd.factorize(releases["name"])
     named = {str(name): code for code, name in enumerate(names)}
     if not any(name.startswith("participants_") for name in named):
-        reason = "the log has no sums of reports by bin"
-        raise InvalidForLog("BinMeans", reason, ["a log of LDPBandit, which releases them"])
+        raise InvalidForLog("BinMeans", claims.NO_BIN_SUMS(), ["a log of LDPBandit, which releases them"])
     if "spent" not in named:
-        reason = (
-            "the log has sums of reports by bin, but none by stage, with weights (spent, weighted_count_...)"
-        )
-        raise InvalidForLog("BinMeans", reason, ["bin_sums, which gives the sums that there are"])
+        raise InvalidForLog("BinMeans", claims.NO_STAGES(), ["bin_sums, which gives the sums that there are"])
     if len({str(arm) for arm in log.arms}) < log.n_arms:
-        reason = "two of its arms read the same, so that releases named after one are also the other's"
-        raise InvalidForLog("BinMeans", reason, ["a log whose arms have labels that differ when printed"])
+        raise InvalidForLog(
+            "BinMeans", claims.SAME_LABELS(), ["a log whose arms have labels that differ when printed"]
+        )
     rows = _Rows(
         code=np.asarray(codes, dtype=np.int64),
         group=releases["group"].to_numpy().astype(np.int64),
@@ -87,8 +85,9 @@ def read_reports(log: AdaptiveLog | PublicLog) -> BinReports:
     spent, weighted = _stages(rows, log, bins)
     found: BoolArray = np.asarray(np.isfinite(weighted).all(axis=0))
     if not (np.isfinite(total) & np.isfinite(participants) & found[:, :, 0])[group, arm].all():
-        reason = "its releases have pairs of a bin and an arm without all of their sums"
-        raise InvalidForLog("BinMeans", reason, ["a log of LDPBandit with all of its releases"])
+        raise InvalidForLog(
+            "BinMeans", claims.SUMS_MISSING(), ["a log of LDPBandit with all of its releases"]
+        )
     present = found[group, arm]
     steps = np.where(present, np.diff(weighted[:, group, arm], axis=-1, prepend=0.0), 0.0)
     seen = participants[group, arm]

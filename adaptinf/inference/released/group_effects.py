@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import Claim, Said
+from adaptinf.claims import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import (
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog, PublicLog
 
 _NAME = "released"
+Reason = tuple[Claim, Mapping[str, Any]]
+"""A claim on some terms, and its other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +38,16 @@ class ReleasedEffects:
     estimate: FloatArray
     effect: NoisyEffect
     details: Mapping[str, FloatArray]
-    reasons: Mapping[int, str]
-    notes: tuple[str, ...]
+    reasons: Mapping[int, Reason]
+    """Why groups have no estimate."""
+    notes: tuple[Said, ...]
 
 
 def released_effects(log: AdaptiveLog | PublicLog) -> ReleasedEffects:
     """Effects by group from the releases of a log."""
     releases = log.releases
     if not has_group_effects(log):
-        reason = (
-            "it has no private releases of group effects (contrast_sum and arrivals, or estimate and length)"
-        )
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.NO_GROUP_EFFECTS(), ())
     return _from_sums(log, releases) if "arrivals" in set(releases["name"]) else _from_means(releases)
 
 
@@ -54,8 +56,7 @@ def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> Released
     counts = _by_group(releases[last & (releases["name"] == "arrivals")])
     sums = _by_group(releases[last & (releases["name"] == "contrast_sum")])
     if counts.empty or set(counts.index) != set(sums.index):
-        reason = f"its last round, {log.n_rounds}, has no contrast_sum and arrivals for every group"
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.UNFINISHED(round=log.n_rounds), ())
     groups = tuple(counts.index.tolist())
     sums = sums.loc[list(groups)]
     budget_sum, budget_count = 1.0 / _column(sums, "scale"), _count_budgets(counts)
@@ -71,17 +72,10 @@ def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> Released
         ),
         details={"released_count": arrivals, "t_min": np.full(arrivals.shape, planned)},
         reasons={
-            int(
-                i
-            ): f"no estimate, the released count {arrivals[i]:.1f} is not above T_min/4 = {planned / 4:.1f}"
+            int(i): (claims.SMALL_COUNT, {"count": float(arrivals[i]), "least": planned / 4})
             for i in np.flatnonzero(low)
         },
-        notes=(
-            "From the released sum and count of each group's randomised rounds alone. Rewards were clipped "
-            "to [0, 1]: the effect is that on clipped rewards.",
-            "P-values and intervals invert a test whose law adds the noise of both releases to the sampling "
-            "error; the sampling variance is exact for binary rewards and an upper bound for others.",
-        ),
+        notes=(claims.SUMS_ALONE(), claims.TEST_OF_SUMS()),
     )
 
 
@@ -98,11 +92,7 @@ def _planned_rounds(log: AdaptiveLog | PublicLog, earlier: pd.DataFrame, budgets
     """
     alpha = None if log.design is None else log.design.parameters.get("alpha")
     if alpha is None or earlier.empty:
-        reason = (
-            "the smallest usable count depends on the design's alpha and on the arrivals released in the "
-            "first half, and the log does not have both"
-        )
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.NO_LEAST_COUNT(), ())
     totals = np.maximum(earlier.groupby("group")["value"].sum().to_numpy(dtype=float), 1.0)
     least = 4.0 * np.log(log.n_rounds) / budgets.min()
     return float(max(least, totals.min() ** (1.0 - float(alpha))))
@@ -119,15 +109,8 @@ def _from_means(releases: pd.DataFrame) -> ReleasedEffects:
         estimate=value,
         effect=effect_from_mean(value, length, scale=scale),
         details={"released_count": length},
-        reasons={
-            int(i): "no estimate was released (too few arrivals for its length, or an arm without pulls)"
-            for i in np.flatnonzero(~np.isfinite(value))
-        },
-        notes=(
-            "From the released differences in means and their lengths alone.",
-            "P-values and intervals invert a test whose law adds the noise of the release to the sampling "
-            "error, whose variance is at most (1 - effect^2)/length: half of the rounds are on each arm.",
-        ),
+        reasons={int(i): (claims.NOT_RELEASED, {}) for i in np.flatnonzero(~np.isfinite(value))},
+        notes=(claims.MEANS_ALONE(), claims.TEST_OF_MEANS()),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction, guarantee_refusal
 from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
@@ -109,10 +110,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
     releases = log.releases
     rows = [releases[releases["name"] == name].set_index("group") for name in IN_TIME_NAMES]
     if any(part.empty for part in rows):
-        reason = (
-            "it has no released successes and failures that were in time (in_time= of a session or trial)"
-        )
-        raise InvalidForLog(_NAME, reason, answered_by(log))
+        raise InvalidForLog(_NAME, claims.NOTHING_IN_TIME(), answered_by(log))
     arms = tuple(log.arms[code] for code in codes)
     won, failed = (np.array([float(part["value"][arm]) for arm in arms]) for part in rows)
     scale = float(rows[0]["scale"].iloc[0])
@@ -133,43 +131,29 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
         std_error=np.sqrt(spread + noise) / count,
         reference=reference,
         estimator=_NAME,
-        facts=LogFacts.released(log, outcome="in time, late regardless of outcome"),
+        facts=LogFacts.released(log, outcome=claims.IN_TIME_OUTCOME()),
         validity="not valid" if adapts else "asymptotic",
         null=null,
         correction=_correction(log) if adapts else None,
         details={"in_time": won + failed, "lowest": lowest, "highest": highest},
         notes=(
-            _ASSUMED.format(window=0 if log.design is None else log.design.parameters.get(WINDOW, 0)),
-            _limits_note(terms, lowest, highest),
+            claims.IN_TIME_ALONE(window=0 if log.design is None else log.design.parameters.get(WINDOW, 0)),
+            claims.MANSKI(limits=_limits(terms, lowest, highest)),
             *_drowned(terms, reference),
         ),
         private=True,
     )
 
 
-_ASSUMED = (
-    "From the released successes S and failures F that were in time alone, a window of {window:,} further "
-    "participants. The rate S / (S + F) assumes that outcomes are late regardless of what they are: no "
-    "release can tell. Rewards were clipped to [0, 1]; a fraction counts as so much of a success."
-)
-
-
-def _limits_note(terms: tuple[str, ...], lowest: FloatArray, highest: FloatArray) -> str:
+def _limits(terms: tuple[str, ...], lowest: FloatArray, highest: FloatArray) -> str:
     """Manski's limits, without an assumption on late outcomes."""
-    told = "; ".join(
-        f"{term} {low:.3f} to {high:.3f}" for term, low, high in zip(terms, lowest, highest, strict=True)
-    )
-    return (
-        "Whatever the late outcomes are, the mean outcome is within S / n and 1 - F / n (Manski's limits, "
-        f"as released: sampling error and noise come on top): {told}. The lower one is success within the "
-        "window."
-    )
+    limits = zip(terms, lowest, highest, strict=True)
+    return "; ".join(f"{term} {low:.3f} to {high:.3f}" for term, low, high in limits)
 
 
 def _drowned(terms: tuple[str, ...], reference: InTimeReference) -> tuple[str, ...]:
     few = [term for term, valid in zip(terms, reference.valid, strict=True) if not valid]
-    told = f"{'; '.join(few)}: no rate, the in-time outcomes may drown in their noise."
-    return (told,) if few else ()
+    return (claims.DROWNED(terms="; ".join(few)),) if few else ()
 
 
 def _pulls(log: AdaptiveLog | PublicLog) -> FloatArray:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims import Said
+from adaptinf.claims import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
@@ -42,7 +44,7 @@ class PairEffect:
     effect: NoisyEffect
     share: float
     details: Mapping[str, float]
-    notes: tuple[str, ...]
+    notes: tuple[Said, ...]
 
 
 def pair_effect(
@@ -55,9 +57,7 @@ def pair_effect(
     else:
         found = _from_one_group(log, treatment)
     pairs = log.n_arms * (log.n_arms - 1) // 2 if named_after else 1
-    note = "It assumes that the pair was named before the trial: else named='after'."
-    if named_after:
-        note = f"The pair was named after a look at the outputs: any of {pairs} has 1/{pairs} of alpha."
+    note = claims.NAMED_AFTER(pairs=pairs) if named_after else claims.NAMED_BEFORE()
     shown = () if log.n_arms == 2 else (note,)
     return replace(found, share=found.share / pairs, notes=(*found.notes, *shown))
 
@@ -86,17 +86,13 @@ def _from_epochs(
         e for e, end in enumerate(ends, 1) if set(names) <= set(means.loc[means["round"] == end, "group"])
     ]
     if not common:
-        reason = "its horizon ended before both arms had released a mean"
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.NO_COMMON_EPOCH(), ())
     epoch = common[-1]
     rows = means[means["round"] == ends[epoch - 1]]
     pulls = math.ceil(float(epochs.length(len(rows), epoch, log.n_rounds)))
     scale = 1.0 / (epochs.epsilon * pulls)
     if not np.allclose(rows["scale"].to_numpy(dtype=float), scale, rtol=_SAME, atol=0.0):
-        reason = (
-            f"the scales of epoch {epoch} are not those of the {pulls:,} pulls an arm that the design states"
-        )
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.OTHER_SCALES(epoch=epoch, pulls=pulls), ())
     begin = 0 if epoch == 1 else int(ends[epoch - 2])
     following = 2 * math.ceil(float(epochs.length(2, epoch + 1, log.n_rounds)))
     last = begin + len(rows) * pulls + following > log.n_rounds
@@ -108,14 +104,9 @@ def _from_epochs(
         share=share,
         details={"pulls_an_arm": float(pulls), "epoch": float(epoch)},
         notes=(
-            f"From the released means of epoch {epoch} alone, the last that both arms reached, over "
-            f"{pulls:,} pulls of each. Rewards were clipped to [0, 1]: the effect is that on clipped "
-            "rewards.",
-            f"Which epoch is the last depends on earlier releases, so this one has the share {share:.3g} of "
-            "alpha, fixed before it began; shares sum to at most 1 on every path.",
-            "P-values and intervals invert a test whose law adds the noise of both means to the sampling "
-            "error, whose variance is at most (1 - effect^2)/(2 pulls), attained by 0/1 rewards whose two "
-            "means sum to 1.",
+            claims.EPOCH_ALONE(epoch=epoch, pulls=pulls),
+            claims.EPOCH_SHARE(share=share),
+            claims.TEST_OF_EPOCH(),
         ),
     )
 
@@ -127,22 +118,17 @@ def _mean_of(rows: pd.DataFrame, arm: object) -> float:
 def _from_one_group(log: AdaptiveLog | PublicLog, treatment: int) -> PairEffect:
     """The effect of a log's only group."""
     if not has_group_effects(log):
-        reason = (
-            "it has no private releases of a difference of arms, which are means of fresh epochs, or sums "
-            "and counts of a single group"
-        )
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.NO_PAIR_EFFECT(), ())
     refuse_repeated_units(_NAME, log, last_stretch=True)
     found = released_effects(log)
     if len(found.groups) > 1:
         shown = ", ".join(map(repr, found.groups[:10]))
-        reason = f"its releases are for {len(found.groups)} groups, {shown}: CATE has an effect for each"
-        raise InvalidForLog(_NAME, reason, ())
+        raise InvalidForLog(_NAME, claims.SEVERAL_GROUPS(n=len(found.groups), groups=shown), ())
     sign = 1.0 if treatment == 1 else -1.0
     return PairEffect(
         estimate=sign * float(found.estimate[0]),
         effect=replace(found.effect, center=sign * found.effect.center),
         share=1.0,
         details={name: float(values[0]) for name, values in found.details.items()},
-        notes=(*found.notes, *(f"No estimate: {reason}." for reason in found.reasons.values())),
+        notes=(*found.notes, *(claim(terms="effect", **values) for claim, values in found.reasons.values())),
     )

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from adaptinf.claims import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
-
-_VARY = (
-    "and where effects differ between units the sums vary more than those of independent rounds: no release "
-    "tells how much more"
-)
-_WAYS = ["a release of one round a unit", "estimators from the raw log, which privacy does not cover"]
 
 
 def refuse_repeated_units(method: str, log: AdaptiveLog | PublicLog, *, last_stretch: bool = False) -> None:
@@ -23,10 +18,11 @@ def refuse_repeated_units(method: str, log: AdaptiveLog | PublicLog, *, last_str
     a test allows for, and no release tells how much. `last_stretch`: only rounds after all earlier releases.
     A public part tells no units, but how many rounds of one were declared.
     """
+    vary, ways = claims.SUMS_VARY_MORE(), [claims.ONE_ROUND_A_UNIT(), claims.FROM_THE_LOG()]
     if isinstance(log, PublicLog):
-        if (log.facts.get("rounds_per_unit") or 1) > 1:
-            reason = f"a unit may have {log.facts['rounds_per_unit']} rounds behind its releases, as declared"
-            raise InvalidForLog(method, f"{reason}, {_VARY}", _WAYS)
+        declared = log.facts.get("rounds_per_unit") or 1
+        if declared > 1:
+            raise InvalidForLog(method, claims.UNITS_AS_DECLARED(n=declared, vary=vary), ways)
         return
     if log.units is None:
         return
@@ -35,8 +31,4 @@ def refuse_repeated_units(method: str, log: AdaptiveLog | PublicLog, *, last_str
     units = log.units[begin:].tolist()
     several = len(units) - len(set(units))
     if several:
-        raise InvalidForLog(
-            method,
-            f"in {several} rounds behind its releases a unit came back, {_VARY}",
-            _WAYS,
-        )
+        raise InvalidForLog(method, claims.UNITS_CAME_BACK(n=several, vary=vary), ways)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import tables
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.formatting import format_number, format_pvalue
@@ -116,8 +117,7 @@ class Comparison:
         aligns = "lll" + "".join("l" if name == "label_corrected" else "r" for name in columns)
         table = plain_table(rows, headers, aligns)
         notes = [
-            f"Intervals at alpha = {self.alpha:g}; p-values against {self._nulls()}. The choice between "
-            "methods must not look at this table.",
+            tables.COMPARED(alpha=self.alpha, nulls=self._nulls()),
             *self._logs(),
             *self._targets(),
             *self._validity(),
@@ -132,7 +132,7 @@ class Comparison:
         if len(found) == 1:
             return f"{next(iter(found)):g}"
         parts = [f"{null:g} ({', '.join(names)})" for null, names in found.items()]
-        return f"{', '.join(parts[:-1])} and {parts[-1]}: they are not to be compared"
+        return tables.NULLS_DIFFER(nulls=f"{', '.join(parts[:-1])} and {parts[-1]}")
 
     def _logs(self) -> list[str]:
         """Whose data differ, as far as the results tell."""
@@ -145,7 +145,7 @@ class Comparison:
             f"{_listed(names)} of {rounds} rounds (design {design})"
             for (rounds, design), names in found.items()
         ]
-        return [f"Results of different logs: {'; '.join(parts)}."]
+        return [tables.LOGS_DIFFER(results="; ".join(parts))]
 
     def _targets(self) -> list[str]:
         """Terms of one name that estimate different things."""
@@ -153,29 +153,30 @@ class Comparison:
         for name, result in self.results.items():
             for term, estimand in zip(result.terms, result.estimands, strict=True):
                 found.setdefault(term, {}).setdefault(estimand, []).append(name)
-        return [
-            f"{term!r} is not the same target throughout: "
-            f"{'; '.join(f'{_target(one)} in {_listed(names)}' for one, names in targets.items())}."
+        notes: list[str] = [
+            tables.TARGETS_DIFFER(
+                term=term,
+                targets="; ".join(f"{_target(one)} in {_listed(names)}" for one, names in targets.items()),
+            )
             for term, targets in found.items()
             if len(targets) > 1
-        ][:_NOTES]
+        ]
+        return notes[:_NOTES]
 
     def _validity(self) -> list[str]:
         """Whose numbers are not valid, and how valid corrected ones are."""
         naive = [name for name, result in self.results.items() if result.validity == "not valid"]
         kinds = {name: _corrected_label(result) for name, result in self.results.items()}
-        notes = []
+        notes: list[str] = []
         bare = [name for name in naive if not kinds[name]]
         if bare:
-            notes.append(f"Not valid under adaptivity, as baselines: {', '.join(bare)}.")
+            notes.append(tables.BASELINES(results=", ".join(bare)))
         for kind in ("exact", "asymptotic"):
             names = [name for name in kinds if kinds[name] == kind]
             if names:
                 whose = "its" if len(names) == 1 else "their"
-                notes.append(
-                    f"Uncorrected numbers not valid under adaptivity: {', '.join(names)}; {whose} corrected "
-                    f"columns are {kind}, by the log's guarantee."
-                )
+                claim = tables.CORRECTED_COLUMNS_VALID
+                notes.append(claim(results=", ".join(names), whose=whose, label=kind))
         return notes
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 
@@ -111,8 +112,4 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
     if window is None or late is None:
         return "", ""
     what = "success" if late == 0 else "the outcome"
-    return (
-        f"within the window, late = {late:g}",
-        f"An outcome that was not in when its window of {window:,} further participants ended counted as "
-        f"{late:g}: this is {what} within the window, and not the outcome whenever it comes.",
-    )
+    return f"within the window, late = {late:g}", LATE_COUNTED(window=window, late=late, what=what)

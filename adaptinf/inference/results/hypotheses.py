@@ -210,10 +210,10 @@ def linear_hypothesis(subject: str, restriction: Any, terms: Sequence[str]) -> L
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(values))):
         problems.append("the restriction's numbers must be finite")
     elif matrix.size == 0:
-        problems.append(f"there is no restriction{_hint(terms)}")
+        problems.append(f"there is no restriction{_problem_hint(terms)}")
     elif np.any(~matrix.any(axis=1)):
         problems.append(
-            f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_hint(terms)}"
+            f"restriction {int(np.argmin(matrix.any(axis=1))) + 1} involves no term{_problem_hint(terms)}"
         )
     refuse(subject, problems)
     return LinearHypothesis(matrix, values, labels)
@@ -353,7 +353,7 @@ def _is_strings(restriction: Any) -> bool:
     )
 
 
-def _hint(terms: Sequence[str]) -> str:
+def _problem_hint(terms: Sequence[str]) -> str:
     quoted = [f"`{term}`" for term in terms if not _PLAIN_NAME.fullmatch(term)]
     example = f", as in {' - '.join(quoted[:2])} = 0" if quoted else ""
     if any("`" in term for term in terms):
@@ -380,7 +380,9 @@ def _from_text(
         if unknown or wrong or not restriction:
             found = "no term" if not restriction else ", ".join([*map(repr, unknown), *wrong])
             near = "".join(did_you_mean(name, terms) for name in unknown[:1])
-            raise ParameterError(subject, [f"cannot use {found}: map terms to numbers{_hint(terms)}{near}"])
+            raise ParameterError(
+                subject, [f"cannot use {found}: map terms to numbers{_problem_hint(terms)}{near}"]
+            )
         matrix = np.array([[float(term == name) for term in terms] for name in restriction])
         values = np.array([float(value) for value in restriction.values()])
         return matrix, values, _labels(matrix, values, terms)
@@ -388,9 +390,9 @@ def _from_text(
     try:
         parsed = LinearConstraints.from_spec([_as_read(x) for x in texts], variable_names=list(terms))
     except (FormulaicError, *_UNREADABLE) as error:
-        reason = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
+        problem = f"unknown term {error}" if isinstance(error, KeyError) else "it is no linear equation"
         raise ParameterError(
-            subject, [f"cannot read the restriction {restriction!r}: {reason}{_hint(terms)}"]
+            subject, [f"cannot read the restriction {restriction!r}: {problem}{_problem_hint(terms)}"]
         ) from None
     chained = [part for text in texts for part in _OUTSIDE.sub("", text).split(",") if part.count("=") > 1]
     if chained:
@@ -420,7 +422,7 @@ def _from_arrays(
         restriction = restriction.to_frame().T
     if isinstance(restriction, pd.DataFrame):
         if sorted(map(str, restriction.columns)) != sorted(terms):
-            problem = f"the columns of the restriction are not the terms{_hint(terms)}"
+            problem = f"the columns of the restriction are not the terms{_problem_hint(terms)}"
             raise ParameterError(subject, [problem])
         restriction = restriction.set_axis(restriction.columns.map(str), axis=1)[list(terms)]
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import laws, tables
 from adaptinf.errors import ParameterError
 from adaptinf.typing import FloatArray
 
@@ -60,17 +61,10 @@ def adjustment_note(method: str, count: int, *, corrected: bool) -> str:
     """What the adjusted column of a summary means, of so many p-values."""
     start = "the corrected p-values" if corrected else "the p-values"
     if method == "holm":
-        return f"Holm: {start} of {count} terms, adjusted for their number whatever their dependence."
-    return (
-        f"BH: {start} of {count} terms, adjusted after Benjamini and Hochberg: bounds the share of false "
-        "discoveries if the p-values are independent or positively dependent."
-    )
+        return tables.HOLM(pvalues=start, count=count)
+    return tables.BH(pvalues=start, count=count)
 
 
 def at_once_note(count: int, known: bool) -> str:
     """What the columns of a summary mean that hold for all of so many terms at once."""
-    by = "the law of the largest of their t statistics" if known else "Bonferroni's method"
-    return (
-        f"At once: P is the chance that any of {count} p-values were as small if all nulls were true, and "
-        f"all intervals hold together at the level, by {by}."
-    )
+    return tables.AT_ONCE(count=count, method=laws.LARGEST_T() if known else "Bonferroni's method")

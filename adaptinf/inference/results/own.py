@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.tables import OWN_NUMBERS
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
 from adaptinf.inference.inputs.arguments import label_problems
 from adaptinf.inference.results.base import Results
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 _SUBJECT = "result"
 _SAME = 1e-9
-_OWN = (
-    "Numbers of an estimator of the user's own, labelled {validity!r} by the user: how valid they are for "
-    "the log was not checked."
-)
 
 
 def result(
@@ -134,7 +131,7 @@ def result(
         facts=LogFacts(n_rounds=0) if log is None else LogFacts.of(log),
         validity=validity,
         null=float(null),
-        notes=(_OWN.format(validity=validity), *notes),
+        notes=(OWN_NUMBERS(validity=validity), *notes),
     )
 
 

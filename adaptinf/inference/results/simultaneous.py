@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.results.families import family_of, familywise_level
@@ -239,8 +240,11 @@ class JointInference:
                 for term, here, size in zip(self.terms, used, self.std_error, strict=True)
                 if here and not size > 0.0
             ]
-            reason = f"no standard error for {', '.join(missing) or 'a combination'}: see the notes"
-            raise InvalidForLog("a Wald test of these terms", reason, ["a restriction of the other terms"])
+            raise InvalidForLog(
+                "a Wald test of these terms",
+                f"no standard error for {', '.join(missing) or 'a combination'}: see the notes",
+                ["a restriction of the other terms"],
+            )
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
 
     @property
@@ -250,21 +254,17 @@ class JointInference:
 
     def _test_notes(self) -> tuple[str, ...]:
         """Why tests of combinations are no more valid than those of single terms, or less."""
-        notes = []
+        found: list[str] = []
         if self.validity == "not valid":
-            notes.append("Not valid under adaptivity: sample means.")
+            found.append(tables.NOT_VALID(estimates="sample means"))
         if self.correction is not None:
-            way = (
-                "pvalues_corrected and conf_int_corrected are"
-                if self.estimands[0].kind == "contrast"
-                else "Contrast gives corrected columns"
-            )
-            notes.append(f"Not corrected: {way}.")
+            of_contrast = self.estimands[0].kind == "contrast"
+            found.append((tables.SINGLES_CORRECTED if of_contrast else tables.CONTRASTS_CORRECTED)())
         if self._freedom is not None:
-            notes.append("Degrees of freedom: the fewest of any term involved.")
+            found.append(tables.FEWEST_FREEDOM())
         elif not self.reference.normal:
-            notes.append(f"Normal approximation; the terms' own law is {self.reference.name}.")
-        return tuple(notes)
+            found.append(tables.NORMAL_FOR(law=self.reference.name))
+        return tuple(found)
 
     def _family_correction(self, method: str, corrected: bool) -> Correction | None:
         """The correction of a family's level; None where none is due or wanted."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import html
 import io
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
+from adaptinf.inference.results.footers import footer
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
@@ -39,8 +39,6 @@ from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.facts import LogFacts
     from adaptinf.typing import FloatArray
@@ -152,12 +150,6 @@ class ResultSummary:
         return stream.getvalue()
 
 
-_PERSONS = (
-    "Corrected columns take rounds to be independent, and units came back: by person, correction_for(log, "
-    "unit='person') corrects a p-value that is valid whatever the dependence within persons."
-)
-
-
 def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
     """Summary of a result."""
     check_alpha("summary", alpha)
@@ -193,41 +185,6 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     elif adjust is not None:
         notes = (*notes, adjustment_note(adjust, count, corrected=results.correction is not None))
     return ResultSummary(f"{results.model} Results", tables, notes)
-
-
-def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
-    """Notes under a summary: the test, the correction, the model's assumptions, what privacy covers."""
-    kind = "exact for any fixed sequence of actions" if results.reference.exact else "an approximation"
-    law = results.reference
-    notes = [f"P-values and intervals: {law.name}, {kind}."]
-    if not law.uses_std_error:
-        notes.append("Standard errors and z are descriptions: p-values and intervals do not use them.")
-    if results.correction is not None:
-        notes.append(_correction_note(results.correction, results.reference, alpha))
-        if (person := results.facts.person) is not None and person.rounds > 1:
-            notes.append(_PERSONS)
-    notes += [f"Caution: {caution}." for caution in results.cautions]
-    notes += results.notes
-    notes += [results.efficiency_note] if results.efficiency_note else []
-    facts = results.facts
-    notes += facts.readings
-    if facts.n_units is not None:
-        notes.append(
-            f"{facts.n_units} units in {facts.n_rounds} rounds: rounds of one unit are taken to be as "
-            "independent, given the past, as those of different units."
-        )
-        if results.correction is not None:
-            notes.append(
-                "The corrected columns count rounds, and need them to be independent. correction_for(log, "
-                "unit='person') counts persons, for a p-value that allows for dependence within them."
-            )
-    if facts.unpromised:
-        notes.append(f"Privacy: none, though the design promises it: {'; '.join(facts.unpromised)}.")
-    if facts.guarantee is not None:
-        notes += _privacy_notes(facts, results.private)
-    if facts.noise == "simulation":
-        notes.append("Simulation noise: not private. Its low-order bits leak; release noise does not.")
-    return tuple(notes)
 
 
 def _coefficients(
@@ -295,40 +252,6 @@ def _facts(results: Results) -> list[list[str]]:
         left.append(("Outcome:", facts.outcome))
         right.append(("", ""))
     return [[*a, *b] for a, b in zip(left, right, strict=True)]
-
-
-def _correction_note(correction: Correction, reference: Reference, alpha: float) -> str:
-    head = "Corrected columns, for adaptive collection under the reward-level guarantee"
-    if correction.vacuous(alpha):
-        head = "Corrected columns: none possible at this epsilon"
-    note = f"{head}: {correction.describe(alpha)}. {correction.coverage}"
-    if not reference.exact:
-        note += f" The {reference.name} approximation may fail so far out in the tail."
-    return note
-
-
-def _privacy_notes(facts: LogFacts, private: bool) -> list[str]:
-    """What is promised and by whom, what is covered, and whom else it concerns."""
-    guarantee = facts.guarantee
-    if guarantee is None:
-        return []
-    told = f"Privacy: {guarantee}{', stated and not derived by the library' if facts.stated else ''}."
-    if math.isinf(guarantee.epsilon):
-        notes = [f"{told} Nothing is covered, neither actions nor releases."]
-    elif private:
-        notes = [f"{told} These numbers come from the private releases alone and are covered by it."]
-    else:
-        outputs = "the actions" if guarantee.notion == "standard" else "the actions of others, not one's own,"
-        notes = [
-            f"{told} It covers {outputs} and the named releases. Not covered: the raw log, its propensity "
-            "columns, and estimates from the raw log, such as these."
-        ]
-    if facts.person is not None and facts.person.rounds > 1:
-        notes.append(f"With all rounds of a unit: {facts.person}.")
-    if facts.auxiliary:
-        each = "; ".join(map(str, facts.auxiliary))
-        notes.append(f"Participants of auxiliary logs have guarantees of their own: {each}.")
-    return notes
 
 
 def _covered(facts: LogFacts, private: bool) -> str:

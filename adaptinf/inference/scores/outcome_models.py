@@ -160,8 +160,10 @@ def running_regression(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
     )
     scaled = "" if covariates is None else claims.STANDARDISED()
-    by_then = "" if arrays.known is None else claims.KNOWN_BY_THEN()
-    note = claims.RIDGE(known=by_then, names=", ".join(names), scaled=scaled, penalty=penalty)
+    by_then = "" if arrays.known is None else " known by then"
+    start = "; round 1 has no weight" if stratum is None else ""
+    regressors = {"names": ", ".join(names), "scaled": scaled, "penalty": penalty}
+    note = claims.RIDGE(known=by_then, **regressors, start=start)
     return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
 
 

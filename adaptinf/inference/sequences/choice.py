@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import sequences as claims
+from adaptinf.claims.contexts import NO_PART
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.from_sums import check_sums
@@ -200,14 +202,10 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
     if log.reward_range is None or not np.all(np.isfinite(log.reward_range)):
         if not METHODS[method].anytime or asked.sigma is not None:
             return 0.0, math.inf
-        ways = ["AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards"]
-        scale = "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known"
-        known = Request("normal-mixture", asked.alpha, "sample-mean", sigma=1.0)
-        raise InvalidForLog(
-            f"the {method} sequence",
-            "it needs rewards with known bounds, and the log has no finite reward_range",
-            [*ways, scale] if _runs(profile, quantities, known) else ways,
-        )
+        ways: list[str] = [claims.RANGE_BY_NATURE()]
+        if _runs(profile, quantities, Request("normal-mixture", asked.alpha, "sample-mean", sigma=1.0)):
+            ways.append(claims.KNOWN_SCALE())
+        raise InvalidForLog(f"the {method} sequence", claims.BOUNDS_NEEDED(), ways)
     low, high = log.reward_range
     if profile.sums is not None:  # checked when they were read
         return float(low), float(high)
@@ -216,7 +214,7 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
         return float(low), float(high)
     raise InvalidForLog(
         f"the {method} sequence",
-        f"{int(outside.sum())} rewards lie outside the log's reward_range ({low:g}, {high:g})",
+        claims.OUTSIDE_RANGE(outside=int(outside.sum()), low=low, high=high),
         ["a log whose reward_range holds", "a log without one, and method='asymptotic'"],
     )
 
@@ -226,9 +224,9 @@ def _check_two_values(
 ) -> None:
     reason = ""
     if estimator != "sample-mean":
-        reason = f"it counts an arm's own successes, and the scores of {estimator} are no counts"
+        reason = claims.NO_COUNTS(estimator=estimator)
     elif not profile.all_at(low, high):
-        reason = f"its rewards are not all at an end of their range, {low:g} or {high:g}"
+        reason = claims.NOT_AT_ENDS(low=low, high=high)
     if reason:
         raise InvalidForLog(f"the {method.name} sequence", reason, [])
 
@@ -251,13 +249,11 @@ def _check_propensities(
 
 def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
     if not profile.knows_propensities:
-        raise InvalidForLog(subject, "the log has no propensities", [])
+        raise InvalidForLog(subject, claims.NO_PROPENSITIES(), [])
     if profile.estimated:
-        reason = "its propensities are estimates, and the scores need the design's own"
-        raise InvalidForLog(subject, reason, [])
+        raise InvalidForLog(subject, claims.ESTIMATES(), [])
     if profile.one_draw_a_unit:
-        reason = "one draw gave each unit its arm, and the scores take every round to have a draw of its own"
-        raise InvalidForLog(subject, reason, [])
+        raise InvalidForLog(subject, claims.ONE_DRAW_A_UNIT(), [])
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
@@ -268,9 +264,8 @@ def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> No
     log = profile.log
     if profile.sums is not None:
         code = max(quantity.codes, key=lambda one: profile.impossible[one])
-        where = f"in {profile.impossible[code]} of {log.n_rounds} rounds"
-        reason = f"it weights arm {log.arms[code]!r} where that could not be chosen, {where}"
-        raise InvalidForLog(subject, reason, [])
+        counts = {"without": profile.impossible[code], "rounds": log.n_rounds}
+        raise InvalidForLog(subject, claims.IMPOSSIBLE(arm=log.arms[code], **counts), [])
     arrays = log.arrays
     codes = np.array(quantity.codes or range(log.n_arms))
     used = quantity.weights.arms[:, codes] != 0.0
@@ -285,28 +280,24 @@ def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> No
     if np.any(impossible):
         rounds = np.flatnonzero(impossible.any(axis=1))
         arm = log.arms[codes[int(np.argmax(impossible[rounds[0]]))]]
-        where = f"in {len(rounds)} of {log.n_rounds} rounds"
-        reason = f"it weights arm {arm!r} where that could not be chosen, {where}"
+        reason = claims.IMPOSSIBLE(arm=arm, without=len(rounds), rounds=log.n_rounds)
         raise InvalidForLog(subject, reason, [])
 
 
 def _check_predictable(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
-    log, ways = profile.log, ["floor=, a smallest propensity that the design guaranteed in advance"]
+    log, ways = profile.log, [claims.GUARANTEED_FLOOR()]
     if log.arrays.propensities is None:
-        reason = "its scores' bounds need every arm's propensity, and the log has the chosen arm's alone"
-        raise InvalidForLog(subject, reason, ways)
+        raise InvalidForLog(subject, claims.EVERY_ONE_NEEDED(), ways)
     used = np.concatenate([quantity.codes or range(log.n_arms) for quantity in quantities])
     if not np.all(profile.fixed_before_contexts[used]):
         # A context is no part of the past, and one that a file lacks moves the bets all the same.
-        lacking = "" if log.context else ", one that the log lacks included"
-        known = f"its scores' bounds must be known before the context is{lacking}"
+        late = claims.KNOWN_TOO_LATE if log.context else claims.UNLOGGED_TOO_LATE
         if not profile.decides_by_context:
-            ways.append("AdaptiveLog(..., context_free=True) if contexts had no part in the choice")
-        raise InvalidForLog(subject, f"{known}, and propensities may depend on it", ways)
+            ways.append(claims.STATED_WITHOUT_CONTEXTS(so=NO_PART()))
+        raise InvalidForLog(subject, late(), ways)
     by_context = any(quantity.weights.by_context for quantity in quantities)
     if by_context and np.any(log.arrays.propensities <= 0.0):
-        reason = "for a policy that changes from round to round every arm needs a positive propensity"
-        raise InvalidForLog(subject, reason, [])
+        raise InvalidForLog(subject, claims.CHANGING_POLICY(), [])
 
 
 def _check_floor(log: AdaptiveLog, quantity: Quantity, floor: float) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims.sequences import BOUNDS_NOT_IN_SUMS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.batch_sums import score_parts, score_products
 from adaptinf.inference.sequences.laws import DifferenceTrack, SingleTrack, Track
@@ -22,8 +23,6 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.sequences.choice import Quantity, Settings
     from adaptinf.inference.sequences.methods import SequenceMethod
-
-_ROWS = ["an AdaptiveLog of the rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +57,10 @@ def check_sums(method: SequenceMethod, estimator: str, floor: float | None) -> N
         raise ParameterError("ConfidenceSequence.fit", [problem])
     subject = f"the {method.name} sequence"
     if method.batch_sides is None:
-        raise InvalidForLog(subject, NEEDS_ROWS, _ROWS)
+        raise InvalidForLog(subject, NEEDS_ROWS, ["an AdaptiveLog of the rows"])
     if estimator != "sample-mean" and method.bounds(estimator):
-        reason = "the bounds of its scores are not among the sums"
-        raise InvalidForLog(f"{subject} on {estimator} scores", reason, _ROWS)
+        scores = f"{subject} on {estimator} scores"
+        raise InvalidForLog(scores, BOUNDS_NOT_IN_SUMS(), ["an AdaptiveLog of the rows"])
 
 
 def batch_track(cells: Cells, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:

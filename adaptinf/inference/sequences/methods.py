@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.sequences.from_sums import Looks
     from adaptinf.inference.sequences.widths import ScoreLaw
 
-_WIDER = "holds at every number of rounds and however the log was stopped; wider than at a fixed one"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequenceMethod:
@@ -53,7 +51,7 @@ class SequenceMethod:
     """
 
     name: str
-    title: str
+    kind: str
     sides: Callable[[Scores, IntArray, Settings], tuple[Side, Side]]
     bounds: Callable[[str], bool]
     options: tuple[str, ...] = ()
@@ -61,9 +59,13 @@ class SequenceMethod:
     anytime: bool = True
     two_valued: bool = False
     offered: bool = False
-    reason: str = _WIDER
     distance: Callable[[ScoreLaw, float, FloatArray, FloatArray], float] | None = None
     batch_sides: Callable[[Looks, Settings], tuple[Side, Side]] | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        return f"{self.kind} confidence sequence"
 
     @property
     def label(self) -> str:
@@ -157,7 +159,7 @@ def _floors(scores: Scores) -> tuple[FloatArray, FloatArray]:
 _RECORDS = (
     SequenceMethod(
         "betting",
-        "betting confidence sequence",
+        "betting",
         _betting,
         lambda estimator: estimator == "aipw",
         bets=True,
@@ -166,7 +168,7 @@ _RECORDS = (
     ),
     SequenceMethod(
         "empirical-bernstein",
-        "empirical Bernstein confidence sequence",
+        "empirical Bernstein",
         _bernstein,
         lambda estimator: estimator == "aipw",
         bets=True,
@@ -174,7 +176,7 @@ _RECORDS = (
     ),
     SequenceMethod(
         "beta-binomial",
-        "beta-binomial mixture confidence sequence",
+        "beta-binomial mixture",
         _beta_binomial,
         lambda estimator: False,
         options=("t_opt",),
@@ -184,7 +186,7 @@ _RECORDS = (
     ),
     SequenceMethod(
         "gamma-exponential",
-        "gamma-exponential mixture confidence sequence",
+        "gamma-exponential mixture",
         _gamma_exponential,
         lambda estimator: estimator == "aipw",
         options=("t_opt",),
@@ -193,7 +195,7 @@ _RECORDS = (
     ),
     SequenceMethod(
         "normal-mixture",
-        "normal mixture confidence sequence",
+        "normal mixture",
         _mixture,
         lambda estimator: True,
         options=("sigma", "t_opt"),
@@ -201,13 +203,12 @@ _RECORDS = (
     ),
     SequenceMethod(
         "asymptotic",
-        "asymptotic confidence sequence",
+        "asymptotic",
         _asymptotic,
         lambda estimator: False,
         options=("t_opt", "start"),
         anytime=False,
         offered=True,
-        reason="holds at all rounds together, from a start that is late enough",
         batch_sides=_batch_asymptotic,
     ),
 )

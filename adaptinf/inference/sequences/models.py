@@ -19,23 +19,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims.units import OF_LOGGED_ROUNDS
+from adaptinf.claims import assumptions, said
+from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_codes
-from adaptinf.inference.arms.circumstances.from_sums import read_from
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
-from adaptinf.inference.sequences.choice import Quantity, Request, Settings, settle
+from adaptinf.inference.sequences.choice import Quantity, Request, settle
+from adaptinf.inference.sequences.facts.sequence import FitFacts
 from adaptinf.inference.sequences.from_sums import look_rounds
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
-from adaptinf.inference.sequences.shape import shape_cautions
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.inference.validity.stationarity import moving_mean_cautions
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
@@ -234,6 +233,7 @@ class ConfidenceSequence:
             self.log.n_rounds,
             None if profile.sums is None else look_rounds(profile.sums.cells),
         )
+        facts = FitFacts(profile, self.quantities, self._terms, settings, stationary=stationary)
         last = reference.times(np.array([self.log.n_rounds], dtype=np.int64))
         details = {"ess": np.array([size for _, _, size in built])}
         if settings.estimator != "sample-mean":
@@ -250,8 +250,12 @@ class ConfidenceSequence:
             validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
-            notes=(*self._notes, *_notes(profile, self.target, settings)),
-            cautions=_cautions(profile, self.quantities, self._terms, settings, stationary=stationary),
+            notes=(
+                *self._notes,
+                *assumptions(said(claims.FIT, facts, "assumes")),
+                *said(claims.FIT, facts, "note"),
+            ),
+            cautions=tuple(said(claims.FIT, facts, "caution")),
             dates=self.log.dates if profile.sums is None else None,
         )
 
@@ -292,8 +296,11 @@ def _check_data(log: object, target: Any) -> None:
     if not isinstance(log, Sums):
         require_log("ConfidenceSequence", log)
     elif target == "policy-value":
-        ways = ["target='arm-means'", "target='contrast'", "an AdaptiveLog of the rows"]
-        raise InvalidForLog(f"ConfidenceSequence(target={target!r})", NEEDS_ROWS, ways)
+        raise InvalidForLog(
+            f"ConfidenceSequence(target={target!r})",
+            NEEDS_ROWS,
+            ["target='arm-means'", "target='contrast'", "an AdaptiveLog of the rows"],
+        )
 
 
 def _check_target(target: Any, **given: Any) -> None:
@@ -308,52 +315,3 @@ def _check_target(target: Any, **given: Any) -> None:
     if isinstance(given["arms"], str):
         problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
     refuse("ConfidenceSequence", problems)
-
-
-def _cautions(
-    profile: LogProfile,
-    quantities: Sequence[Quantity],
-    terms: Sequence[str],
-    settings: Settings,
-    *,
-    stationary: bool,
-) -> tuple[str, ...]:
-    """That means are to stay, what speaks against the propensities or the limit, and for whom limits hold."""
-    by_pull = settings.estimator == "sample-mean"
-    found = moving_mean_cautions(stationary=stationary, by_pull=by_pull)
-    found += profile.share_cautions if by_pull else profile.propensity_cautions
-    if not settings.method.anytime:
-        found += shape_cautions(profile, quantities, terms, settings.estimator)
-    return (*found, OF_LOGGED_ROUNDS()) if profile.repeated_units else found
-
-
-def _notes(profile: LogProfile, target: str, settings: Settings) -> tuple[str, ...]:
-    told = "at all rounds" if profile.sums is None else "after all batches"
-    notes = [] if profile.sums is None else [read_from(profile.sums)]
-    notes.append(
-        f"Intervals hold {told} together, however the log was stopped; tuned for alpha = "
-        f"{settings.alpha:g}. Limits are running intersections: what was once excluded stays excluded."
-    )
-    if settings.estimator == "sample-mean":
-        notes.append(
-            "Assumes that an arm's expected reward, given everything before, is the same at each pull."
-        )
-        if not profile.context_free:
-            notes.append("The log has contexts: right only if they had no part in the choice.")
-        if target == "contrast":
-            notes.append("Alpha is divided between the two arms.")
-    else:
-        notes.append(
-            "Assumes that the logged propensities are the design's own, and that the expected value given "
-            "the earlier rounds is the same in every round."
-        )
-    if not settings.method.anytime:
-        notes.append(
-            f"The sequence starts at {settings.start} rewards; its error from there on is alpha only in the "
-            "limit of a late start."
-        )
-    elif settings.sigma is not None:
-        notes.append(f"Rewards are taken to be sub-Gaussian with scale {settings.sigma:g}.")
-    if settings.floor is not None:
-        notes.append(f"Propensities are taken to be at least {settings.floor:g} by design.")
-    return tuple(notes)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.results.base import Results
@@ -130,21 +131,15 @@ class SequenceResults(Results):
         from adaptinf.inference.results.summary import ResultSummary, summarise
 
         plain = summarise(self, alpha, adjust)
-        kind = "exact" if self.reference.exact else "an approximation for long logs"
-        first = f"P-values and intervals: {self.reference.name}, {kind}, valid at any time."
-        notes = (first, *plain.notes[1:2], *self._outside(alpha), *plain.notes[2:])
+        law = claims.EXACT if self.reference.exact else claims.APPROXIMATE
+        notes = (law(law=self.reference.name), *plain.notes[1:2], *self._outside(alpha), *plain.notes[2:])
         return ResultSummary(plain.title, plain.tables, notes)
 
     def _outside(self, alpha: float) -> list[str]:
         """Where an estimate is not between the limits that are printed with it."""
         limits = self.conf_int(alpha)
         outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
-        return [
-            f"The estimate of {term} lies outside its interval: limits are running intersections, and what "
-            "was excluded earlier stays excluded."
-            for term, flag in zip(self.terms, outside, strict=True)
-            if flag
-        ]
+        return [claims.OUTSIDE(term=term) for term, flag in zip(self.terms, outside, strict=True) if flag]
 
     def _family(
         self, subject: str, method: str, draws: int, rng: RandomSource | None

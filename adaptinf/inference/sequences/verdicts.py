@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.claims.units import OF_LOGGED_ROUNDS
+from adaptinf.claims import said, sentence
+from adaptinf.claims import sequences as claims
 from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, settled
+from adaptinf.inference.sequences.facts.sequence import SequenceFacts
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
@@ -47,18 +49,11 @@ def _verdict(
     why = refusal(settled, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
     if why:
         return Verdict(name, "not valid", _FIRST, call, why)
-    mixed = means and not profile.context_free
-    assumes = (
-        "an arm's expected reward, given the past, is the same at each pull (no drift)"
-        if means
-        else "the logged propensities are the design's own; the same expected value in every round (no drift)"
-    )
-    assumes += "; contexts had no part in the choice" if mixed else ""
-    assumes += "; rewards within the stated range" if method.anytime else ""
-    rank = _FIRST + (_SPAN if mixed else 0.0)
+    facts = SequenceFacts(profile, method, estimator)
+    rank = _FIRST + (_SPAN if facts.contexts_may_spoil else 0.0)
     with np.errstate(under="ignore", over="ignore"):
         length = expected_width(profile, quantities, method, estimator)
-    if profile.repeated_units:
-        own = OF_LOGGED_ROUNDS()
-        return Verdict(name, LOGGED_ROUNDS, rank, call, method.reason, (assumes,), own, length=length)
-    return Verdict(name, method.label, rank, call, method.reason, (assumes,), length=length)
+    label = LOGGED_ROUNDS if profile.repeated_units else method.label
+    why, warning = sentence(said(claims.REASONS, facts)), sentence(said(claims.ROW_CAUTIONS, facts))
+    assumed = tuple(said(claims.ASSUMES, facts))
+    return Verdict(name, label, rank, call, why, assumed, warning, length=length)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import context_levels
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log.validation.batches import full_batches, propensities_as_far_as_known
@@ -39,10 +40,6 @@ _LEAST_VARIANCE = 25.0
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-CONTRADICTED = (
-    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
-    "can hardly be those of the choices, and what divides by them is not to be trusted"
-)
 _PIECES, _STRETCHES, _CONTEXTS = 20, 8, 10
 _BLOCK, _MOST = 4096, 2_000_000
 
@@ -71,7 +68,7 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str:
     time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
     pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
     if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
-        return "at some levels of them"
+        return claims.AT_LEVELS()
     if _smallest_pvalue(action, every, time[:, None], _STRETCHES) * ways < ALARM:
         return "over time"
     for name in names:
@@ -97,7 +94,7 @@ def miscalibrated_sums(cells: Cells) -> str:
     rounds, ways = cells.rounds[:, None], 2
     pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
     if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
-        return "at some levels of them"
+        return claims.AT_LEVELS()
     time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
     return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""
@@ -145,11 +142,7 @@ def calibration_caution(found: str) -> tuple[str, ...]:
     """The caution under a table that divides by such propensities; none where nothing shows."""
     if not found:
         return ()
-    return (
-        f"arms were not chosen as often as the logged propensities say, {found} (p < {ALARM:g}): what "
-        "divides by them is not to be trusted (look for propensities logged after the choice, averages in "
-        "their place, or rounds that were lost; diagnose shows where)",
-    )
+    return (claims.NOT_FOLLOWED(where=found, alarm=ALARM),)
 
 
 def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
@@ -163,11 +156,7 @@ def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
     if not found:
         return ()
     named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return (
-        f"{named}: not chosen as often as the chosen arms' propensities say, of rounds in which it counts as "
-        "possible: look for rounds in which it was not (batch= or every arm's propensities tell), or "
-        "propensities that are not those of the choices; what divides by them is not to be trusted",
-    )
+    return (claims.CHOSEN_NOT_FOLLOWED(arms=named),)
 
 
 def frequency_statistics(
@@ -284,7 +273,7 @@ class PropensityFacts(UnitFacts):
         found = calibration_caution(miscalibration(self.log, draws))
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
             found += chosen_alone_caution(self._frequencies, self.log.arms)
-        return (*found, CONTRADICTED) if self.log.adaptive and self._never_move else found
+        return (*found, claims.CONTRADICTED()) if self.log.adaptive and self._never_move else found
 
     @property
     def _frequencies(self) -> FloatArray:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.claims import propensities as claims
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
 from adaptinf.inference.inputs.labelled import by_arm
 from adaptinf.inference.inputs.rounds import propensities_before, turns
@@ -154,18 +155,13 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
         return logging
     problems = snapshots_problems(snapshots)
     refuse(method, problems)
-    unweighted = "weights='uniform' (not normal in general when propensities move with the data)"
+    unweighted = f"weights='uniform' ({claims.UNSETTLED()})"
     if log.arrays.propensities is None:
-        raise InvalidForLog(
-            method,
-            "it needs every arm's propensity at every round, and the log has the chosen arm's alone",
-            [unweighted],
-        )
+        raise InvalidForLog(method, claims.LACKS_EVERY_ARM(), [unweighted])
     if snapshots is None and not profile_of(log).context_free:
         raise InvalidForLog(
             method,
-            "the log has contexts, and its propensities say nothing about what a round's design would have "
-            "done with another round's context",
+            claims.OTHER_CONTEXTS_UNKNOWN(),
             [
                 "snapshots=PolicySnapshots(starts, policies)",
                 "snapshots='context-free' if the design never looked at contexts",
@@ -330,8 +326,8 @@ def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
             wrong[low:high] = np.any((gap > SAME) | (gap > _SAME_SHARE * logged + 1e-12), axis=1)
             largest = max(largest, float(gap.max()))
     if wrong.any():
-        message = (
+        problem = (
             "the snapshots are not the policies that gathered the log: they differ from its propensities by "
             f"up to {largest:.2g} (check the rows at which batches start, and the order of the arms)"
         )
-        raise ParameterError("PolicySnapshots", [_rows(message, wrong, 0)])
+        raise ParameterError("PolicySnapshots", [_rows(problem, wrong, 0)])

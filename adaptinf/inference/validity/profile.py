@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims.contexts import NO_PART
+from adaptinf.claims import adaptivity, contexts
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
@@ -34,13 +34,11 @@ FEW_EFFECTIVE = 20.0
 """Number of equally weighted rewards, one more than the degrees of freedom, below which t is doubted."""
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-_NO_CONTEXTS = "contexts that the log does not have"
-
 _IN_PLACE_OF_MEANS = {
-    "by-vector": "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors",
-    "by-context": "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts",
-    "by-released-bin": "BinMeans, from the released sums of bins",
-    "by-bin": "a comparison of arms among the rounds of one bin",
+    "by-vector": contexts.VECTORS_REGRESSION,
+    "by-context": contexts.CONTEXT_REGRESSION,
+    "by-released-bin": contexts.RELEASED_BINS,
+    "by-bin": contexts.WITHIN_BIN,
 }
 
 
@@ -95,10 +93,8 @@ class LogProfile(PropensityFacts, RewardFacts):
     def why_not_adaptive(self) -> str:
         """Why rewards cannot have moved actions, where they cannot."""
         if self.constant_propensities:
-            return "every arm's propensity is the same in all rounds, so that nothing adapted"
-        if self.log.adaptive is False:
-            return "assignment did not react to outcomes, as you state (adaptive=False)"
-        return "the design does not adapt to rewards"
+            return adaptivity.NEVER_MOVE()
+        return adaptivity.AS_STATED() if self.log.adaptive is False else adaptivity.BY_DESIGN()
 
     @cached_property
     def may_not_adapt(self) -> bool:
@@ -202,10 +198,7 @@ class LogProfile(PropensityFacts, RewardFacts):
         followed = self.decides_by_context or not self.context_free
         if self.batched or not followed or self.constant_propensities:
             return ""
-        return (
-            "propensities may depend on contexts, and the log has no batches: no weight is fixed before a "
-            "context is seen"
-        )
+        return contexts.NOT_FIXED_BEFORE()
 
     @cached_property
     def moving_batches(self) -> BoolArray:
@@ -246,38 +239,32 @@ class LogProfile(PropensityFacts, RewardFacts):
     def context_refusal(self) -> str:
         """Why means of the arms' rounds cannot be compared; empty where they can."""
         if self.decides_by_context:
-            return (
-                f"{self.design_title or 'the design, as the log says,'} assigns arms by context, so that the "
-                "arms' rounds are different mixes of contexts, whose means cannot be compared"
-            )
+            title = self.design_title
+            why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
+            return contexts.MIXED(why=why)
         if self.deciding_context:
-            return (
-                f"arms follow the context {self.deciding_context} (p < {VISIBLE:g} within short stretches of "
-                "rounds), so that the arms' rounds are different mixes of contexts, whose means cannot be "
-                "compared"
-            )
-        if self.undeclared_context:
-            return (
-                f"the log does not say whether {self.design_title} looks at contexts: if it does, the arms' "
-                "rounds are different mixes of contexts, whose means cannot be compared"
-            )
-        return ""
+            return contexts.MIXED(why=contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE))
+        return contexts.MAYBE_MIXED(design=self.design_title) if self.undeclared_context else ""
 
     @cached_property
     def in_place_of_means(self) -> str:
         """What takes the place of arm means, or makes them comparable, where contexts may assign arms."""
         if self.deciding_context:
-            return f"the propensities of the choices, or AdaptiveOLS with {self.deciding_context} as a column"
+            return contexts.WITH_COLUMN(context=self.deciding_context)
         if not self.decides_by_context:
-            return "context_free=True, or the design itself as design=, if contexts had no part in the choice"
+            return contexts.STATE_NO_PART()
         kind = "by-group" if self.traits is None else self.traits.arm_means
-        return _IN_PLACE_OF_MEANS.get(kind, f"CATE by {', '.join(self.log.context) or 'the context'}")
+        if kind in _IN_PLACE_OF_MEANS:
+            return _IN_PLACE_OF_MEANS[kind]()
+        return contexts.WITHIN_GROUPS(contexts=", ".join(self.log.context) or "the context")
 
     @cached_property
     def context_names(self) -> str:
         """The log's contexts in a sentence."""
         names = self.log.context
-        return ", ".join(names[:5]) + ", ..." * (len(names) > 5) if names else _NO_CONTEXTS
+        if not names:
+            return contexts.NOT_IN_LOG()
+        return ", ".join([*names[:5], "..."] if len(names) > 5 else names)
 
     @property
     def has_contexts(self) -> bool:
@@ -287,7 +274,7 @@ class LogProfile(PropensityFacts, RewardFacts):
     @cached_property
     def mixing_assumption(self) -> str:
         """End of the assumptions of a method that compares arms' rounds whatever their contexts."""
-        return f"; {NO_PART()}" if self.has_contexts else ""
+        return f"; {contexts.NO_PART()}" if self.has_contexts else ""
 
     # Propensities
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import (
     MOVED_WITHIN,
     VISIBLE,
@@ -16,7 +17,6 @@ from adaptinf.inference.validity.assignment import (
     shares_pvalue_of_counts,
 )
 from adaptinf.inference.validity.calibration import (
-    CONTRADICTED,
     calibration_caution,
     chosen_alone_caution,
     miscalibrated_sums,
@@ -298,7 +298,7 @@ class SumsProfile(LogProfile):
             told = self.share_cautions + chosen_alone_caution(self._frequencies, self.log.arms)
         else:
             told = calibration_caution(miscalibrated_sums(self.cells))
-        return (*told, CONTRADICTED) if self.log.adaptive and self._never_move else told
+        return (*told, claims.CONTRADICTED()) if self.log.adaptive and self._never_move else told
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -315,13 +315,8 @@ class SumsProfile(LogProfile):
         p = self.sums.share_movement
         if p is None or p >= MOVED_WITHIN:
             return ()
-        told = f"p = {p:.1g}" if p > _SMALLEST else f"p < {_SMALLEST:g}"
-        return (
-            f"within batches the arms' shares move ({told} for equal shares throughout a batch), and they "
-            "stand in for propensities: where rewards move at the same times, as by the hour of the day, "
-            "arms that are alike differ; give propensities, or cut times to shorter batches (every='hour'). "
-            "Several rows of one person that come together move shares, too",
-        )
+        told = f"= {p:.1g}" if p > _SMALLEST else f"< {_SMALLEST:g}"
+        return (claims.SHARES_MOVE_WITHIN_BATCHES(p=told),)
 
     @cached_property
     def impossible(self) -> IntArray:

@@ -7,6 +7,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
+from adaptinf.claims.units import DEPENDENT
 from adaptinf.inference.distributions.shape import squared_skewness
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
@@ -57,10 +59,7 @@ class UnitFacts:
         """Why a method that takes rounds to be independent does not serve; empty where no unit came back."""
         if not self.repeated_units:
             return ""
-        return (
-            f"{self.n_units} units have {self.log.n_rounds} rounds: rounds of one unit depend on each other, "
-            "and it takes all rounds to be independent"
-        )
+        return DEPENDENT(units=self.n_units, rounds=self.log.n_rounds)
 
     @cached_property
     def one_arm_a_unit(self) -> bool:
@@ -91,11 +90,7 @@ class UnitFacts:
         """Why logged propensities are not those of the draws, where units keep arms that would change."""
         if self.drawn_once or not self.one_draw_a_unit or not self._moves_within_units:
             return ""
-        return (
-            "every unit keeps one arm, which draws with the logged propensities would do with probability "
-            f"1e{self._chance_of_keeping / np.log(10.0):.0f}; if the arm is drawn once a unit, give the "
-            "propensity of that draw in all rounds of the unit, or 1 in the rounds after its first"
-        )
+        return ONE_DRAW_A_UNIT(power=self._chance_of_keeping / np.log(10.0))
 
     @cached_property
     def _moves_within_units(self) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims.units import NO_CARRY_OVER, TIED
+from adaptinf.claims import said
+from adaptinf.claims import units as claims
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import TOO_SKEWED
+from adaptinf.typing import BoolArray
 
 FEW_UNITS = 30
 """Units below which a table says that they are few."""
@@ -24,20 +27,107 @@ LOGGED_ROUNDS = "for the logged rounds"
 """Label of a method that holds for the rounds of the log, and not for units like theirs."""
 
 
+class ErrorsByUnit:
+    """What claims ask of errors by unit.
+
+    Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
+    """
+
+    def __init__(
+        self,
+        profile: LogProfile,
+        n_units: int,
+        n_rounds: int = 0,
+        *,
+        labels: Sequence[str] = (),
+        units: ArrayLike = (),
+        events: ArrayLike = (),
+        uniform: bool = True,
+    ) -> None:
+        self.profile, self.n_units, self.n_rounds = profile, n_units, n_rounds
+        self._labels, self._uniform = labels, uniform
+        self._units, self._events = np.asarray(units), np.asarray(events, dtype=float)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units and rounds."""
+        return {"units": self.n_units, "rounds": self.n_rounds}
+
+    @property
+    def no_carry_over(self) -> str:
+        """What is assumed of a unit's rounds."""
+        return f"Assumes that {claims.NO_CARRY_OVER()} (no carry-over)."
+
+    @property
+    def few(self) -> dict[str, int]:
+        """All units are few, and no test does without large numbers."""
+        return {} if self._has_exact_test else self._few
+
+    @property
+    def few_but_exact(self) -> dict[str, int]:
+        """All units are few, and there is a test that does without large numbers."""
+        return self._few if self._has_exact_test else {}
+
+    @property
+    def _few(self) -> dict[str, int]:
+        return {"units": self.n_units, "enough": FEW_UNITS} if self.n_units < FEW_UNITS else {}
+
+    @property
+    def _has_exact_test(self) -> bool:
+        """Re-drawing arms round by round holds whatever units share."""
+        return self.profile.log.design is not None and not self.profile.one_draw_a_unit
+
+    @property
+    def few_with_arm(self) -> dict[str, str]:
+        """Few units had an arm, of many."""
+        scarce = (self._units > 0) & (self._units < FEW_WITH_ARM)
+        return {} if self._few else self._numbered(self._units, scarce)
+
+    @property
+    def few_with_events(self) -> dict[str, Any]:
+        """Few units had an event."""
+        found = self._numbered(self._events, (self._events > 0) & (self._events < FEW_WITH_EVENTS))
+        return {"enough": FEW_WITH_EVENTS, **found} if found else {}
+
+    @property
+    def skewed(self) -> dict[str, str]:
+        """Few units count for the skewness of their means."""
+        far = (self._units > 0) & (self.profile.unit_skewness > TOO_SKEWED * self._units)
+        found = [label for label, flag in zip(self._labels, far, strict=True) if flag]
+        return {"terms": ", ".join(found)} if found else {}
+
+    @property
+    def seldom_drawn(self) -> dict[str, Any]:
+        """An arm's smallest propensity would give it to few of the units, where one draw gives each its arm.
+
+        How many had the arm in the log will not do: without those that got it against the odds the estimate
+        and its standard error are both small.
+        """
+        profile = self.profile
+        if not profile.knows_propensities or not profile.one_draw_a_unit:
+            return {}
+        expected = self.n_units * profile.smallest_propensity
+        arms = [
+            f"{profile.log.arms[k]} ({expected[k]:.1f})"
+            for k in np.flatnonzero((expected < FEWEST_EXPECTED) & (profile.pulls > 0))
+        ]
+        return {"units": self.n_units, "fewest": FEWEST_EXPECTED, "arms": ", ".join(arms)} if arms else {}
+
+    @property
+    def tied(self) -> bool:
+        """Weights are made from propensities that move."""
+        return not self._uniform and self.profile.moves
+
+    def _numbered(self, numbers: ArrayLike, flags: BoolArray) -> dict[str, str]:
+        """Terms with their numbers, such as "a (3), b (7)"; numbers, flags (k,)."""
+        found = zip(self._labels, np.asarray(numbers), flags, strict=True)
+        shown = [f"{label} ({int(number)})" for label, number, flag in found if flag]
+        return {"terms": ", ".join(shown)} if shown else {}
+
+
 def unit_notes(profile: LogProfile, n_units: int, n_rounds: int) -> list[str]:
     """What errors by unit rest on; of the units and rounds used."""
-    notes = [
-        f"Errors by unit: {n_units} units in {n_rounds} rounds. Rounds of one unit may depend on each other, "
-        "units are taken to be independent. Degrees of freedom: the effective number of units that had the "
-        "arm, minus 1, or less where few rounds carry the estimate.",
-        f"Assumes that {NO_CARRY_OVER()} (no carry-over).",
-    ]
-    if profile.drawn_once:
-        notes.append(
-            "Each unit keeps its arm, with propensity 1 after its first round: the arm is taken to be drawn "
-            "once a unit, and its propensity is that of the first round."
-        )
-    return notes
+    return said(claims.NOTES, ErrorsByUnit(profile, n_units, n_rounds))
 
 
 def unit_cautions(
@@ -53,87 +143,17 @@ def unit_cautions(
 
     Shapes: units, events (k,), of the units that count for each term, and those of them with an event.
     """
-    had, some = np.asarray(units), np.asarray(events, dtype=float)
-    found = []
-    scarce = [
-        f"{label} ({count})" for label, count in zip(labels, had, strict=True) if 0 < count < FEW_WITH_ARM
-    ]
-    found += unit_count_cautions(profile, n_units)
-    if scarce and not found:
-        found.append(
-            f"few units count for {', '.join(scarce)}: intervals by unit cover less than they promise"
-        )
-    rare = [
-        f"{label} ({int(count)})"
-        for label, count in zip(labels, some, strict=True)
-        if 0 < count < FEW_WITH_EVENTS
-    ]
-    if rare:
-        found.append(
-            f"fewer than {FEW_WITH_EVENTS} units have an event for {', '.join(rare)}: estimate and standard "
-            "error are too small together"
-        )
-    skewed = [
-        label
-        for label, count in zip(labels, had, strict=True)
-        if count > 0 and profile.unit_skewness > TOO_SKEWED * count
-    ]
-    if skewed:
-        found.append(
-            f"{', '.join(skewed)}: the units' mean rewards are skewed, and few units count: intervals by "
-            "unit may be too short"
-        )
-    found += seldom_drawn(profile, n_units)
-    if not uniform and profile.moves:
-        found.append(TIED())
-    return found
-
-
-def seldom_drawn(profile: LogProfile, n_units: int) -> list[str]:
-    """That an arm's smallest propensity would give it to few of the units, where one draw gives each its arm.
-
-    How many had the arm in the log will not do: without those that got it against the odds the estimate and
-    its standard error are both small.
-    """
-    if not profile.knows_propensities or not profile.one_draw_a_unit:
-        return []
-    expected = n_units * profile.smallest_propensity
-    arms = [
-        f"{profile.log.arms[k]} ({expected[k]:.1f})"
-        for k in np.flatnonzero((expected < FEWEST_EXPECTED) & (profile.pulls > 0))
-    ]
-    if not arms:
-        return []
-    return [
-        f"one draw gives each of {n_units} units its arm, and at their smallest propensity fewer than "
-        f"{FEWEST_EXPECTED} units are expected to get {', '.join(arms)}: intervals by unit may be too short"
-    ]
+    facts = ErrorsByUnit(profile, n_units, labels=labels, units=units, events=events, uniform=uniform)
+    return said(claims.CAUTIONS, facts)
 
 
 def unit_count_cautions(profile: LogProfile, n_units: int) -> list[str]:
     """That the units are few, where they are."""
-    if n_units >= FEW_UNITS:
-        return []
-    return [
-        f"{n_units} units are few: below about {FEW_UNITS} intervals by unit cover less than they promise"
-        + _exact_test(profile)
-    ]
+    return said(claims.COUNT_CAUTIONS, ErrorsByUnit(profile, n_units))
 
 
 def event_gaps(labels: Sequence[str], events: ArrayLike, fewest: int) -> list[str]:
     """Why there is no interval where fewer units have an event than any needs; events (k,)."""
     some = np.asarray(events, dtype=float)
     named = [f"{label} ({int(n)})" for label, n in zip(labels, some, strict=True) if n < fewest]
-    if not named:
-        return []
-    return [
-        f"{', '.join(named)}: no interval, as fewer than {fewest} units have an event (an outcome other than "
-        "the usual one; of two outcomes, the rarer)."
-    ]
-
-
-def _exact_test(profile: LogProfile) -> str:
-    """A test that needs no large numbers: re-drawing arms round by round holds whatever units share."""
-    if profile.log.design is None or profile.one_draw_a_unit:
-        return ""
-    return "; audit.randomization_test needs no large numbers"
+    return [claims.NO_INTERVAL(terms=", ".join(named), fewest=fewest)] if named else []

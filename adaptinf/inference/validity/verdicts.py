@@ -30,7 +30,7 @@ class Verdict:
     unanswered: int = 0
     """Arms that it gives no interval, as their outcomes are too rare for it."""
     opening: str = ""
-    """First note under the table of a fit that was taken for this reason; empty for the method's own."""
+    """What a fit that was taken for this reason says in the place of its own opening; empty for that."""
 
     @property
     def order(self) -> tuple[bool, int, Any]:

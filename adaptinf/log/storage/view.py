@@ -84,7 +84,7 @@ class LogColumns(Promises):
         arrays, lines = self.arrays, []
         if arrays.observed is not None:
             count = int(np.count_nonzero(~arrays.observed))
-            known = "" if arrays.observation is None else claims.KNOWN_OBSERVATION()
+            known = "" if arrays.observation is None else ", observation probabilities known"
             lines.append(claims.SHOWN_MISSING(count=count, meaning=self.missing, known=known))
         if arrays.received is not None:
             count = int(np.count_nonzero(arrays.received != arrays.action))

@@ -136,7 +136,7 @@ def row_order(
     moved = int((order != np.arange(len(order))).sum())
     if not moved:
         return None
-    newest = claims.NEWEST_FIRST() if bool(np.all(keys[1:] <= keys[:-1])) else ""
+    newest = " (stored newest first)" if bool(np.all(keys[1:] <= keys[:-1])) else ""
     values = {"role": role, "name": names[role], "newest": newest, "moved": moved, "rows": len(order)}
     found.tell("order", claims.SORTED(**values))
     return order

@@ -22,7 +22,7 @@ from adaptinf.inference.regression.batched import (
 )
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
 from adaptinf.inference.scores.least_squares import least_squares
 
 LOG_ALPHA = math.log(0.05)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.claims.propensities import ROUND_BEFORE
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.scores.inverse import two_point_weights
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -140,7 +141,7 @@ def test_sqrt_weights_of_the_round_before(estimator: str) -> None:
         squares = math.fsum((h * (g - estimate)) ** 2 for h, g in zip(weights, scores, strict=True))
         assert result.estimate[arm] == pytest.approx(estimate, rel=1e-10)
         assert result.std_error[arm] == pytest.approx(math.sqrt(squares) / total, rel=1e-10)
-    assert any("of the round before" in note for note in result.notes)
+    assert any(ROUND_BEFORE() in note for note in result.notes)
 
 
 @pytest.mark.parametrize("n_arms", [2, 3, 5])

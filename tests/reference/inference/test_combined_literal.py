@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf.claims.propensities import BATCH_BEFORE, ROUND_BEFORE
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.scores.inverse import arm_scores, combined_weights, lagged_combined_weights
@@ -92,7 +93,7 @@ def test_a_contrast_by_the_propensities_of_the_round_before(batches: int) -> Non
     log = AdaptiveLog.from_arrays(arrays, arms=("a", "b", "c"))
     check(log, h)
     told = " ".join(Contrast(log, treatment="c", control="a").fit().notes)
-    assert f"the propensities of the {'batch' if batches else 'round'} before" in told
+    assert (BATCH_BEFORE() if batches else ROUND_BEFORE()) in told
 
 
 @pytest.mark.parametrize("batches", [6, T])

@@ -19,12 +19,10 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.cli.entry import main
 
-UNUSED = (
-    "Columns of the file that were not used: pa, pb, number, site, coin. Name with --context those that the "
-    "choice of arms could depend on."
-)
+UNUSED = UNUSED_COLUMNS(names="pa, pb, number, site, coin")
 COLUMNS = ["--action", "arm", "--reward", "y"]
 KNOWN = [*COLUMNS, "--propensity", "p"]
 

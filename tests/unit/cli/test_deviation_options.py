@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.data.received_arms import EFFECT
+from adaptinf.claims.logs import readings as claims
 from adaptinf.cli.entry import main
 
 
@@ -43,8 +45,8 @@ def test_received_effect_and_late_outcomes(table: Path, capsys: pytest.CaptureFi
     pair = ["--treatment", "b", "--control", "a", "--received", "--outcome-round", "late"]
     assert main(["analyze", str(table), *COLUMNS, *pair]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "Effect of receiving b rather than a" in told
-    assert "became known only after a later choice" in told
+    assert EFFECT.sentence.partition(",")[0].format(treatment="b", control="a") in told
+    assert any(claims.LATE(late=late) in told for late in range(1, len(filled)))
     assert main(["analyze", str(table), *COLUMNS, "--received"]) == 2
     assert "needs --treatment and --control" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.cli.entry import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -49,7 +50,8 @@ def test_text_outcomes_order_and_patterns(run: Run, path: str) -> None:
     found = json.loads(out)
     assert [row["term"] for row in found["results"]] == ["01", "1"]
     note = next(note for note in found["notes"] if "log.report" in note)
-    assert "rows were put in the order of batch column 'day' (it was stored newest first)" in note
+    moved = claims.SORTED(role="batch", name="day", newest=" (stored newest first)", moved=40, rows=40)
+    assert moved in note
     assert "'Y' counts as 1" in note
     assert "read as day/month/year, 2024-04-09 to 2024-04-28" in note
     same = [*options[:-1], "share ", "--date-format", "%d/%m/%Y"]
@@ -63,7 +65,7 @@ def test_validate_prints_the_report(run: Run, path: str) -> None:
     assert code == 0
     assert "Read from CSV file visits.csv: 40 rounds" in out
     assert "  outcome: in reward column 'answer', 'N' counts as -1, 'Y' counts as 2" in out
-    assert "  labels: column 'version' is text as written, such as '01'" in out
+    assert f"  labels: {claims.AS_WRITTEN(name='version', example='01')}" in out
 
 
 def test_labels_are_those_of_the_file(run: Run, path: str) -> None:

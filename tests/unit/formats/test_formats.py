@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from transport import write_transport
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfWarning, LogValidationError, ParameterError
 from adaptinf.formats import read_adam, read_dsjson, read_open_bandit
 
@@ -431,16 +432,16 @@ def test_adam_reads_text_outcomes_codes_and_says_what_it_left_out(tmp_path: Path
     assert log.arrays.reward.tolist() == [0.0, 1.0, 1.0, 1.0]
     assert log.reward_range == (0.0, 1.0)
     report = str(log.report)
-    assert "dropped: 1 of 5 subjects, who are not in the population ITTFL, were left out" in report
-    assert "order: subjects were put in the order of RANDNUM" in report
-    assert "labels: in ADSL, column 'TRT01P' is text as written, such as '01'" in report
+    assert f"dropped: {claims.OUTSIDE_POPULATION(left=1, everyone=5, population='ITTFL')}\n" in report
+    assert f"order: {claims.SUBJECTS_SORTED(keys='RANDNUM')}" in report
+    assert f"labels: in ADSL, {claims.AS_WRITTEN(name='TRT01P', example='01')}\n" in report
 
 
 def test_open_bandit_says_what_it_left_out(tmp_path: Path) -> None:
     folder = _bandit_folder(tmp_path)
     report = str(read_open_bandit(folder, position=1).report)
     assert report.startswith("Read from Open Bandit file men.csv: 2 rounds")
-    assert "dropped: 2 of 4 impressions at positions other than 1 were left out" in report
+    assert f"dropped: {claims.OTHER_POSITIONS(others=2, total=4, position=1)}" in report
     whole = str(read_open_bandit(folder).report)
-    assert "order: impressions were put in the order of timestamp" in whole
+    assert f"order: {claims.IMPRESSIONS_SORTED()}" in whole
     assert "dropped" not in whole

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.formats import read_dsjson, read_open_bandit
 from adaptinf.log import read_log
@@ -124,7 +125,7 @@ def test_events_that_say_skip_learn_are_dropped_and_counted(tmp_path: Path) -> N
     path = _write(tmp_path / "log.dsjson", skipped[0], GOOD, skipped[1], kept)
     log = read_dsjson(path, action_id="id")
     assert log.arrays.reward.tolist() == [0.5, 0.25]
-    assert "dropped: 2 of 4 events were dropped, as they say _skipLearn" in str(log.report)
+    assert f"dropped: {claims.SKIPPED(skipped=2, events=4)}" in str(log.report)
     assert log.report.source == "dsjson file log.dsjson"
     assert log.report.pulls == {"n": 0, "s": 2}
     other = json.dumps(EVENT | {"c": {"age": 3, "_multi": [{"id": "n"}, {"id": "z"}]}})
@@ -304,7 +305,7 @@ def test_codes_of_places_and_units_keep_their_zeros(tmp_path: Path) -> None:
     assert log.units.tolist() == ["007", "7", "10"]
     assert log.column("hour").tolist() == [7, 12, 9]
     assert log.column("age").tolist() == [50.0, 52.5, 61.0]
-    assert "column 'zip' is text as written, such as '01234'" in str(log.report)
+    assert claims.AS_WRITTEN(name="zip", example="01234") in str(log.report)
 
 
 def test_batches_that_numbers_would_make_one_are_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adaptinf.claims.propensities import ROUND_BEFORE
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -52,14 +53,14 @@ class TestStatement:
         assert abs(result.estimate[0]) < 3.0 * result.std_error[0]
         own = Contrast(log, treatment="drug", control="placebo").fit(weights="sqrt")
         assert abs(own.estimate[0]) < 3.0 * own.std_error[0]
-        assert any("of the round before, as contexts may have moved its own" in note for note in own.notes)
+        assert any(ROUND_BEFORE() in note for note in own.notes)
 
     def test_a_statement_that_is_not_so_is_believed(self) -> None:
         said = Contrast(frame_log(context_free=True), treatment="drug", control="placebo")
         assert abs(said.fit().estimate[0]) < 3.0 * said.fit().std_error[0]  # one weight for both does no harm
         own = said.fit(weights="sqrt")
         assert own.estimate[0] > 0.3
-        assert not any("of the round before" in note for note in own.notes)
+        assert not any(ROUND_BEFORE() in note for note in own.notes)
 
     def test_contexts_that_the_log_does_not_have(self) -> None:
         log = frame_log(context_free=False)
@@ -76,7 +77,7 @@ class TestStatement:
         assert not profile_of(log).context_free
         assert effect(log).weights == "uniform"
         asked = ArmMeans(log).fit(weights="sqrt")
-        assert any("of the round before, as contexts may have moved its own" in note for note in asked.notes)
+        assert any(ROUND_BEFORE() in note for note in asked.notes)
         assert not any("as the log has none" in note for note in effect(frame_log(context_free=True)).notes)
         said = frame_log(context=["s"], context_free=True)
         assert profile_of(said).context_free

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.log.storage.stored import LATER_FIELDS
 from adaptinf.log.validation import IncompleteArrays, LogArrays
@@ -196,9 +197,9 @@ def test_pickles_and_copies() -> None:
 
 def test_printed() -> None:
     told = repr(full_log())
-    assert "2 missing, taken as 'drop' with known probabilities of observation" in told
-    assert "another arm than the assigned one in 1 rounds" in told
-    assert "outcomes: 2 became known after a later choice" in told
+    assert claims.SHOWN_MISSING(count=2, meaning="drop", known=", observation probabilities known") in told
+    assert claims.SHOWN_RECEIVED(count=1) in told
+    assert claims.SHOWN_LATE(late=2) in told
 
 
 def test_filled() -> None:

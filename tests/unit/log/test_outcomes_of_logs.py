@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs.coverage import OUTCOME
 from adaptinf.errors import LogValidationError
 
 
@@ -108,6 +109,6 @@ def test_the_public_part_has_none() -> None:
         guarantee_source="design",
     )
     public = other.public()
-    assert public.left_out["orders"] == "outcomes are what is protected, as rewards are"
+    assert public.left_out["orders"] == OUTCOME()
     assert public.rounds is not None
     assert "orders" not in public.rounds

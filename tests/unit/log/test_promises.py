@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs import promises as claims
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
@@ -42,11 +43,11 @@ def test_a_log_with_repeated_units_states_both_guarantees() -> None:
     person = log.person_guarantee
     assert person is not None
     assert (person.epsilon, person.rounds) == (1.5, 3)
-    assert "3 is the most rounds that a unit of this log has, a fact about the data" in person.reasons[0]
+    assert person.reasons[0] == claims.MOST_ROUNDS(most=3)
+    whole = "epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, standard"
     assert repr(log).splitlines()[2:4] == [
         "  guarantee: epsilon = 0.5, pure, per reward, central, standard; stated, not derived",
-        "  with all rounds of a unit: epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, "
-        "standard",
+        f"  {claims.PERSON(guarantee=whole)}",
     ]
 
 

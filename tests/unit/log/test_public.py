@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptinf import AdaptiveLog, designs, environments, read_log
+from adaptinf.claims.logs import coverage as claims
+from adaptinf.claims.logs import public_part as statement
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, FreshEpochs, LogArrays, Outputs
@@ -27,23 +29,19 @@ VECTORS = environments.LinearArms([[0.6, 0.2], [0.1, 0.7]], contexts="orthant", 
 CUBE = SmoothArms(n_arms=2, dimension=1)
 FEATURES = [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]
 
-OUTPUTS = "actions are outputs, protected jointly with the releases"
-COMPUTED = "computed from actions, proposals and releases, which are outputs"
-DECLARED = "declared beforehand"
-RELEASED = "outputs, with the scales of their noise, which are declared"
-OWN = "the guarantee leaves out a participant's own action, which can name their context"
+OUTPUTS, COMPUTED, DECLARED = claims.ACTIONS_ARE_OUTPUTS(), claims.COMPUTED(), claims.DECLARED()
 
 FIELDS = {
-    "releases": RELEASED,
-    "design": "its name and parameters are declared beforehand",
+    "releases": claims.RELEASES(),
+    "design": claims.DESIGN(),
     "arms": DECLARED,
     "guarantee": DECLARED,
     "noise": DECLARED,
     "n_rounds": DECLARED,
 }
-ACTIONS = {"t": "it counts the rounds", "action": OUTPUTS, "pulls": OUTPUTS}
-NAMED = {"phase": "it follows from actions and releases", "recommended": "computed from releases"}
-CALENDAR = {"phase": "it follows from the calendar"}
+ACTIONS = {"t": claims.COUNTS_ROUNDS(), "action": OUTPUTS, "pulls": OUTPUTS}
+NAMED = {"phase": claims.PHASE_BY_OUTPUTS(), "recommended": claims.RECOMMENDED()}
+CALENDAR = {"phase": claims.PHASE_BY_CALENDAR()}
 
 
 def propensities(n_arms: int) -> dict[str, str]:
@@ -193,8 +191,8 @@ def test_an_anticipating_file_does_not_know_actions_and_contexts(tmp_path: Path)
 def test_contexts_where_declared_public() -> None:
     log = designs.LinPriv(epsilon=1.0).run(VECTORS, 40, rng=0)
     public = log.public(contexts=["x1_0", "x1_1"])
-    assert public.covered["x1_0"] == "declared public"
-    assert public.left_out["x2_0"] == "it was not declared public"
+    assert public.covered["x1_0"] == claims.CONTEXT_IS_PUBLIC()
+    assert public.left_out["x2_0"] == claims.CONTEXT_IS_PRIVATE()
     assert public.rounds is not None
     assert public.rounds.columns.tolist() == ["t", "action", "x1_0", "x1_1"]
     np.testing.assert_array_equal(public.rounds["x1_0"], log.column("x1_0"))
@@ -253,7 +251,7 @@ def test_times_and_units_of_a_users_log() -> None:
     public = log.public()
     assert public.rounds is not None
     assert public.rounds.to_dict("list") == {"t": [1, 2, 3], "action": ["a", "b", "a"]}
-    assert public.left_out["unit_id"] == "who took part is no output"
+    assert public.left_out["unit_id"] == claims.UNIT()
 
 
 def test_propensities_that_were_estimated_are_not_covered() -> None:
@@ -267,7 +265,7 @@ def test_propensities_that_were_estimated_are_not_covered() -> None:
         design=designs.PrivateUCB(epsilon=1.0),
         guarantee={"epsilon": 1.0},
     ).public()
-    assert public.left_out["propensity"] == "estimated from the data: they are no numbers of the design"
+    assert public.left_out["propensity"] == claims.ESTIMATED()
     assert public.rounds is not None
     assert public.rounds.columns.tolist() == ["t", "action"]
 
@@ -275,18 +273,18 @@ def test_propensities_that_were_estimated_are_not_covered() -> None:
 def test_the_statement_is_in_words() -> None:
     public = designs.DPConSE(epsilon=1.0).run(GROUPS, 400, rng=0).public()
     text = str(public)
-    assert "everything but the participant's own action" in text
-    assert "NOT PRIVATE against whoever sees all digits" in text
-    assert "the arms, the groups of contexts and the design's parameters to have been fixed" in text
-    assert "rounds pays m times epsilon.\n" in text
-    assert f"  action: {OWN}" in text
-    assert f"  releases: {RELEASED}" in text
+    assert f"\n{statement.ALL_BUT_OWN_ACTION()} {statement.RECORD()}\n" in text
+    assert f"\n{statement.SIMULATED_NOISE()}\n" in text
+    assert f"\n{statement.FIXED()}\n" in text
+    assert f"\n{statement.PRICE(unit='record', delta='')}\n" in text
+    assert f"\n  action: {claims.OWN_ACTION()}\n" in text
+    assert f"\n  releases: {claims.RELEASES()}\n" in text
 
 
 def test_the_statement_says_what_more_rounds_cost() -> None:
     design = designs.LinPriv(epsilon=1.0, delta=1e-5)
     text = str(design.run(VECTORS, 40, rng=0).public())
-    assert "rounds pays m times epsilon, and more than m times delta.\n" in text
+    assert f"\n{statement.PRICE(unit='reward', delta=statement.MORE_DELTA())}\n" in text
 
 
 def test_names_of_files(tmp_path: Path) -> None:
@@ -304,7 +302,7 @@ def test_files_of_private_logs_mark_what_is_not_covered(tmp_path: Path) -> None:
     marked = json.loads(pq.read_schema(tmp_path / "log.parquet").metadata[b"adaptinf"])["not_covered"]
     assert marked == json.loads((tmp_path / "log.csv.json").read_text())["not_covered"]
     assert set(log.frame.columns) - set(marked) == {"t", "phase"}
-    assert marked["action"] == OWN
+    assert marked["action"] == claims.OWN_ACTION()
     assert all(read_log(tmp_path / name).equals(log) for name in ("log.parquet", "log.csv"))
     plain = designs.UCB().run(ARMS, 40, rng=0)
     plain.to_parquet(tmp_path / "plain.parquet")

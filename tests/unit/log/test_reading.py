@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.report import Reading, decode_readings
@@ -164,17 +165,17 @@ class TestBatches:
         assert log.arrays.batch.tolist() == [0, 1, 1]
         assert log.arrays.reward.tolist() == [2.0, 0.0, 1.0]
         assert log.arrays.action.tolist() == [0, 0, 1]
-        assert readings(log, "order") == [
-            "rows were put in the order of batch column 'day' (it was stored newest first): 3 of 3 moved, "
-            "rows of one value stay as they stood"
-        ]
+        newest = " (stored newest first)"
+        values = {"role": "batch", "name": "day", "newest": newest, "moved": 3, "rows": 3}
+        assert readings(log, "order") == [claims.SORTED(**values)]
         assert frame["y"].tolist() == [0.0, 1.0, 2.0]
 
     def test_labels_that_are_no_dates_stay_labels(self) -> None:
         for labels in (["start", "week", "2024-03-01"], ["b", "b", "a"], ["1.2.10", "1.2.9", "1.3"]):
             assert read(frame_of(day=labels), batch="day").arrays.batch is not None
         log = read(frame_of(day=["wave 3", "wave 2", "wave 1"]), batch="day")
-        assert "whose numbers go down, 'wave 3' first and 'wave 1' last" in readings(log, "caution")[0]
+        values = {"column": "batch column 'day'", "first": "wave 3", "last": "wave 1"}
+        assert readings(log, "caution") == [claims.NUMBERS_GO_DOWN(**values)]
         assert not readings(read(frame_of(day=["wave 1", "wave 2", "wave 9"]), batch="day"), "caution")
 
     def test_some_dates_among_labels_are_told(self) -> None:
@@ -326,30 +327,30 @@ class TestReport:
         return read_log(path, batch="day", sort=True, **options)
 
     def test_it_says_what_was_read(self, tmp_path: Path) -> None:
+        values = {"role": "batch", "name": "day", "newest": "", "moved": 60, "rows": 60}
         assert str(self.make(tmp_path).report).split("\n") == [
             "Read from CSV file visits.csv: 60 rounds",
             "  rounds by arm: '01' 20, '02' 40",
             "  outcome: column 'answer', 60 numbers from 0 to 1",
-            "  order: rows were put in the order of batch column 'day': 60 of 60 moved, rows of one value "
-            "stay as they stood",
+            f"  order: {claims.SORTED(**values)}",
             "  outcome: in reward column 'answer', 'N' counts as 0, 'Y' counts as 1",
             "  dates: batch column 'day' was read as month/day/year, 2019-06-09 to 2019-06-30",
-            "  labels: column 'version' is text as written, such as '02'",
-            "  labels: column 'zip' is text as written, such as '01234'",
-            "  left out: columns that nothing asked for: n, note",
+            f"  labels: {claims.AS_WRITTEN(name='version', example='02')}",
+            f"  labels: {claims.AS_WRITTEN(name='zip', example='01234')}",
+            f"  left out: {claims.UNUSED(names='n, note')}",
         ]
 
     def test_notes_of_tables_tell_what_changed(self, tmp_path: Path) -> None:
         notes = ai.ArmMeans(self.make(tmp_path)).fit().summary().notes
-        mine = [note for note in notes if "log.report" in note]
+        opening = claims.READ(readings="").rstrip(".")
+        mine = [note for note in notes if note.startswith(opening)]
         assert len(mine) == 1
-        assert mine[0].startswith(
-            "How the log was read (log.report): rows were put in the order of batch column"
-        )
-        assert "column 'version' is text as written" in mine[0]
-        assert "nothing asked for" not in mine[0]
+        values = {"role": "batch", "name": "day", "newest": "", "moved": 60, "rows": 60}
+        assert mine[0].startswith(claims.READ(readings=claims.SORTED(**values)).rstrip("."))
+        assert claims.AS_WRITTEN(name="version", example="02") in mine[0]
+        assert claims.UNUSED(names="n, note") not in mine[0]
         plain = AdaptiveLog(frame_of(x=[1, 2, 3, 4]), action="arm", reward="y")
-        assert not any("log.report" in note for note in ai.ArmMeans(plain).fit().summary().notes)
+        assert not any(opening in note for note in ai.ArmMeans(plain).fit().summary().notes)
 
     @pytest.mark.parametrize("suffix", ["csv", "parquet"])
     def test_own_files_keep_it(self, tmp_path: Path, suffix: str) -> None:

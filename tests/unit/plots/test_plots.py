@@ -27,6 +27,7 @@ from adaptinf.audit.bias.arms import SimulatedBias
 from adaptinf.audit.planning.calibration import Coverage
 from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.audit.studies.results import Study
+from adaptinf.claims.reports import pictures as claims
 from adaptinf.designs.replications import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -500,7 +501,7 @@ def test_bias_takes_simulated_bias_with_its_own_bound() -> None:
 
 def test_bias_says_which_arm_was_never_pulled() -> None:
     ax = plots.bias(runs_of([[0.3, np.nan], [0.31, np.nan]], [0.3, 0.6]))
-    assert written(ax) == ["never pulled in any run"]
+    assert written(ax) == [claims.NEVER_PULLED()]
     contextual = Replications(
         np.ones((2, 1, 2, 2, 3)), np.zeros((2, 0)), (), (), np.zeros(2), True, np.full((2, 2), 0.5)
     )
@@ -531,7 +532,7 @@ def test_coverage_has_wilson_intervals(measure: str, nominal: float) -> None:
     for row, (share, runs) in enumerate(zip(frame[measure][:2], (200, 100), strict=True)):
         np.testing.assert_allclose(ends[row], proportion_confint(share * runs, runs, 0.05, "wilson"))
     assert legend(ax)[1] == f"nominal {nominal:g}"
-    assert written(ax) == ["20.0% of runs have no interval", "not valid: no arms"]
+    assert written(ax) == [claims.SOME_WITHOUT(share=0.2), "not valid: no arms"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["x, a", "y, a", "z"]
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.reports import collection as claims
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
 from adaptinf.reports.checklist import FOR_YOU, ITEMS
@@ -181,7 +182,7 @@ def test_sums_are_reported_too(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     ai.report(ai.Sums.of_log(rows), tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "effective sample size" in text
-    assert "sums by batch and arm, 8 batches" in text
+    assert claims.SUMS(batches=8) in text
 
 
 def test_a_guarantee_and_its_correction_are_told(tmp_path: Path) -> None:
@@ -204,10 +205,10 @@ def test_a_report_of_releases_alone_is_covered(tmp_path: Path) -> None:
     groups = ai.environments.FiniteContext([0.5, 0.5], [[0.3, 0.5], [0.4, 0.4]])
     log = ai.designs.DPConSE(epsilon=1.0).run(groups, horizon=20_000, rng=5)
     result = ai.CATE(log, by="feature", treatment=1, control=0).fit(estimator="released")
-    for given, told in ((None, ">covered: it shows"), (log, ">not covered: it shows")):
+    for given, told in ((None, claims.SHOWS_RELEASES()), (log, claims.SHOWS_RAW())):
         ai.report(result, tmp_path / "r.html", log=given)
         text = (tmp_path / "r.html").read_text(encoding="utf-8")
-        assert told in text
+        assert f">{told}<" in text
         assert ('class="box"' in text) == (given is log)
 
 
@@ -217,10 +218,8 @@ def test_a_report_of_a_private_trial_says_on_top_that_it_is_not_covered(tmp_path
     for design, boxed in ((ai.designs.PrivateUCB(epsilon=1.0), True), (ai.designs.Uniform(), False)):
         ai.report(design.run(arms, horizon=400, rng=1), tmp_path / "r.html")
         text = (tmp_path / "r.html").read_text(encoding="utf-8")
-        told = (
-            '<p role="note" class="box">Not covered: this report shows raw numbers of a private trial, and '
-            "the guarantee (epsilon = 1, pure, per reward, central, standard) does not cover it."
-        )
+        promise = claims.BEYOND_GUARANTEE(guarantee="epsilon = 1, pure, per reward, central, standard")
+        told = f'<p role="note" class="box">{claims.NOT_COVERED(promise=promise)}'
         assert (told in text) == boxed
         assert not boxed or text.index(told) < text.index("<nav")
     ai.report(ai.designs.Thompson().run(arms, horizon=400, rng=1), tmp_path / "r.html")

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sum_rows import NAMES, rows_of
 
 import adaptinf as ai
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 
 # ibis calls what DuckDB and pandas deprecate.
@@ -322,7 +323,7 @@ def test_columns_that_the_sums_do_not_have() -> None:
         ai.ArmMeans(sums, denominator=np.ones(len(rows)))
     with pytest.raises(InvalidForLog, match="no products of rewards with 'before'"):
         ai.ArmMeans(sums).fit(covariate="before")
-    with pytest.raises(InvalidForLog, match="it needs rows"):
+    with pytest.raises(InvalidForLog, match=NEEDS_ROWS()):
         ai.ArmMeans(sums, denominator="orders").fit("alee")
     single = ai.Sums.of_log(log_of(rows.assign(batch=0)), covariate="before")
     with pytest.raises(InvalidForLog, match="slopes come from earlier batches, and there is one batch"):

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims.data import availability
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 
 NAMES = {
@@ -116,7 +118,7 @@ def test_an_arm_without_a_row_had_propensity_zero() -> None:
     sums = ai.Sums(frame, **NAMES)
     np.testing.assert_array_equal(sums.cells.possible, [[True, True], [True, False], [True, True]])
     result = ai.Contrast(sums, treatment="b", control="a").fit()
-    assert "Left out of 2400 rounds: 400" in " ".join(result.notes)
+    assert says(result.notes, availability.LEFT_OUT, rounds=2400, left="400")
 
 
 def test_order_of_rows_and_kind_of_frame_do_not_matter() -> None:

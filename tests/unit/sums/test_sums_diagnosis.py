@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.diagnostics.batch_passes import batch_score_sums, largest_batch_wealth
 from adaptinf.inference.scores.batch_sums import batch_means
 
@@ -114,10 +116,10 @@ def test_drift_is_found() -> None:
 def test_propensities_that_vary_within_batches_say_what_sums_lack() -> None:
     found = ai.diagnose(ai.Sums.of_log(batched(4, within=0.1)))
     (row,) = found.check("sample ratio")
-    assert row.advice.startswith("propensities vary within batches")
+    assert says(row.claims, claims.VARY_IN_BATCHES)
     assert found.check("propensity calibration", 0)[0].measure.startswith("chi2")
     assert found.check("propensity calibration", "all arms")[0].advice == row.advice
-    assert found.check("overlap", 0)[0].measure == "rounds of batches with some below 0.01"
+    assert found.check("overlap", 0)[0].measure == claims.BATCHES_BELOW(limit=0.01)
     declared = ai.diagnose(ai.Sums.of_log(batched(4)), expected=[1, 1, 1]).check("sample ratio")[0]
     assert declared.statistic == pytest.approx(
         ai.diagnose(batched(4), expected=[1, 1, 1]).check("sample ratio")[0].statistic, rel=1e-9
@@ -129,5 +131,5 @@ def test_shares_are_not_held_against_the_choices_they_were_made_of() -> None:
     found = ai.diagnose(ai.Sums(table.drop(columns="propensity"), **NAMES))
     for name in ("propensity calibration", "sample ratio", "sample ratio, anytime"):
         (row,) = found.check(name)
-        assert row.advice.startswith("the propensities are estimated from the choices themselves")
+        assert says(row.claims, claims.CIRCULAR)
     assert math.isfinite(found.check("sample mean against AIPW", 0)[0].statistic)

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.data import sums as claims
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.cli.entry import main
 from adaptinf.errors import InvalidForLog
 
@@ -51,7 +53,8 @@ def test_recommend_lists_what_sums_allow_and_runs_the_first() -> None:
     by_name = found.frame.set_index("method")
     assert by_name.loc["aipw with combined weights", "label"] == "asymptotic"
     assert by_name.loc["batched", "label"] == "asymptotic"
-    for method, reason in {"alee": "needs rows", "aipw with two-point weights": "round to round"}.items():
+    two_point = claims.BY_ROUND()
+    for method, reason in {"alee": NEEDS_ROWS(), "aipw with two-point weights": two_point}.items():
         assert by_name.loc[method, "label"] == "not valid"
         assert reason in by_name.loc[method, "reason"]
     first = found.fit()
@@ -60,7 +63,7 @@ def test_recommend_lists_what_sums_allow_and_runs_the_first() -> None:
     assert any(note.startswith("Chosen as the first of recommend(sums)") for note in default.notes)
     assert "Batches        2" in str(found)
     assert "compar" in str(ai.compare({"one": first, "other": default})).lower()
-    with pytest.raises(InvalidForLog, match=r"recommend .*needs rows"):
+    with pytest.raises(InvalidForLog, match=rf"recommend .*{NEEDS_ROWS()}"):
         ai.recommend(sums, target="policy-value", policy="a")
 
 
@@ -86,7 +89,8 @@ def test_the_command_line_reads_sums_that_were_written(
     assert main(["validate", str(written)]) == 0
     assert "Sums: 2,000 rounds in 2 batches" in capsys.readouterr().out
     assert main(["analyze", str(written)]) == 0
-    assert "From sums of 2,000 rounds" in " ".join(capsys.readouterr().out.split())
+    read = claims.READ(rounds=2000, batches=2, by="arm")
+    assert read in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_the_command_line_cannot_use_is_one_error(

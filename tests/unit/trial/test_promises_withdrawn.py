@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.logs.coverage import DECLARED
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
 
@@ -90,7 +91,7 @@ def test_a_trial_whose_horizon_is_used_up_keeps_its_promise(tmp_path: Path) -> N
         trial.finish("all came")
         log = trial.log()
     assert (log.guarantee.epsilon, log.unpromised) == (1.0, ())  # type: ignore[union-attr]
-    assert log.public().covered["n_rounds"] == "declared beforehand"
+    assert log.public().covered["n_rounds"] == DECLARED()
 
 
 def test_contexts_that_were_erased_are_named_as_before(tmp_path: Path) -> None:

@@ -101,13 +101,13 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
     values, within = past.mean, f" in the stratum of {', '.join(used)}" if used else ""
-    known = "" if arrays.known is None else missing_rewards.KNOWN_BY_THEN()
+    known = "" if arrays.known is None else " known by then"
     note: str = missing_rewards.MEAN(known=known, within=within)
     if regression:
         penalty = checked_penalty(asked.subject, asked.ridge)
         found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
         assert isinstance(found.values, np.ndarray)
-        values, note = found.values, found.note.partition(";")[0] + "."
+        values, note = found.values, found.note
     facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
     return Outcome(
         values,

@@ -17,22 +17,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import propensities, units
+from adaptinf.claims import assumptions, effects, first, said, sentence
+from adaptinf.claims import projections as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.effects.facts.projections import ProjectionFacts, ProjectionFit
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.notes import (
-    BOTH_PROPENSITIES,
-    bare_columns,
-    check_by_unit,
-    estimated_propensities,
-    few_effective,
-    low_propensity,
-    projection_meaning,
-    tiny_cautions,
-    unit_support,
-    warn_of_tiny,
-)
+from adaptinf.inference.effects.order import PROJECTIONS
 from adaptinf.inference.effects.projections.weighted_projection import (
     combined_weights,
     contrast_weights,
@@ -42,8 +33,8 @@ from adaptinf.inference.effects.projections.weighted_projection import (
     standard_errors,
 )
 from adaptinf.inference.effects.question import arm_pair
+from adaptinf.inference.effects.record import EffectMethod, effect, warn_of_tiny
 from adaptinf.inference.effects.rounds import (
-    MARKED_ROUNDS,
     Past,
     Rounds,
     arm_propensities,
@@ -61,7 +52,7 @@ from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, pr
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
-from adaptinf.inference.validity.methods import MethodRecord, refusal
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
@@ -70,7 +61,6 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 SUBJECT = "CATEProjection.fit"
 WEIGHTS = ("uniform", "combined", "two-point")
-_GROUPS = "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -140,7 +130,7 @@ class ProjectionQuestion:
         """Rounds in which both arms could be chosen."""
         log = self.profile.log
         if log.arrays.propensity is None:
-            raise InvalidForLog("aipw", "it divides by propensities, and the log has none", [_GROUPS])
+            raise InvalidForLog("aipw", effects.NO_PROPENSITIES(), [claims.GROUPS_INSTEAD()])
         return weightable_rounds(self.profile, self.marked, self.propensities)
 
     @property
@@ -161,7 +151,7 @@ class ProjectionQuestion:
         counts = chosen.sum(axis=0)
         empty = [repr(arm) for arm, n in zip((self.control, self.treatment), counts, strict=True) if n == 0]
         if empty:
-            reason = f"in the rounds used, {' and '.join(empty)} was never chosen"
+            reason = claims.NEVER_CHOSEN(arms=" and ".join(empty))
             raise InvalidForLog("a projection of the effect", reason, ["other rounds=", "other arms"])
         return chosen
 
@@ -203,7 +193,7 @@ class ProjectionQuestion:
         if both is None:
             if kind != "uniform":
                 method = f"a projection with {kind} weights"
-                raise InvalidForLog(method, BOTH_PROPENSITIES, ["uniform weights"])
+                raise InvalidForLog(method, effects.LACKS_BOTH_PROPENSITIES(), ["uniform weights"])
             return np.ones(len(kept))
         if kind == "combined" and self.combined is not None:
             return self.combined[0]
@@ -212,7 +202,7 @@ class ProjectionQuestion:
     @property
     def alternatives(self) -> list[str]:
         """What errors offer."""
-        return [MARKED_ROUNDS, *([] if self.profile.log.releases.empty else ["released"])]
+        return [effects.MARK_THE_ROUNDS(), *([] if self.profile.log.releases.empty else ["released"])]
 
 
 def projection_question(
@@ -239,31 +229,18 @@ def _assess(question: ProjectionQuestion, decay: float | None = None) -> list[Ve
         check_columns(question.covariates.matrix[question.kept], question.covariates.names)
         default = question.default_weights
     found = []
-    for place, weights in enumerate(WEIGHTS):
+    for weights in WEIGHTS:
         name, call = f"projection with {weights} weights", dict[str, Any](weights=weights)
-        if weights == "two-point" and decay is None:
-            reason = "its weights need decay=, fixed in advance"
-            found.append(Verdict(name, "not valid", 13.0, call, reason))
-            continue
-        call |= {"decay": decay} if weights == "two-point" else {}
-        rank = 9.0 if weights == default else 10.0 + place
-        reason = why or (
-            "" if weights == "uniform" or question.propensities is not None else BOTH_PROPENSITIES
-        )
-        if reason:
+        rank = PROJECTIONS["weights by default" if weights == default else f"{weights} weights"]
+        facts = ProjectionFacts(question, weights, decay)
+        if weights == "two-point" and decay is not None:
+            call |= {"decay": decay}
+        if reason := first(claims.NEEDS, facts):
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
-        assumes = "contexts do not depend on the past; the logged propensities are the design's own"
-        assumes += "; drift common to both arms is allowed, an effect that changes is averaged"
-        if weights == "two-point" or (weights == "combined" and question.combined is None):
-            assumes += "; weights count contexts by their propensities, right where the formula holds"
-        caution = propensities.UNSETTLED() if weights == "uniform" and question.profile.moves else ""
-        reason = "the best linear approximation of the effect by the formula"
-        if question.unit is not None:
-            reason = f"{reason}; {units.BY_UNIT()}"
-            assumes = f"{assumes}; {units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}"
-            caution = caution if weights == "uniform" else units.TIED()
-        found.append(Verdict(name, "asymptotic", rank, call, reason, (assumes,), caution))
+        reason, assumed = sentence(said(claims.REASONS, facts)), tuple(said(claims.ASSUMES, facts))
+        caution = sentence(said(claims.ROW_CAUTIONS, facts))
+        found.append(Verdict(name, "asymptotic", rank, call, reason, assumed, caution))
     return found
 
 
@@ -289,16 +266,18 @@ def _fit(
     who = None if unit is None else unit[used]
     fit = weighted_projection(x[used], score[used], weight[used], names, covariance, gain[used], who)
     std_error, gaps = standard_errors(fit, kept[used])
-    said, cautions, known = _support(question, model, kind, covariance)
-    std_error = std_error if known else np.full(len(names), np.nan)
     size = np.full(len(names), effective_size(gain[used]).min())
     lowest = np.full(len(names), (own if both is None else both[kept]).min())
-    tiny = tiny_cautions(["the projection"], lowest[:1], size[:1])
-    warn_of_tiny(SUBJECT, tiny)
-    notes = _notes(question, kind, said, covariance, float(lowest[0]))
+    if unit is not None:
+        check_by_unit(question.profile, covariance, own_past=_own_past(model))
+    if not ProjectionFacts(question, kind, decay).has_errors:
+        std_error = np.full(len(names), np.nan)
     reward = log.arrays.reward[kept][used]
     skewness = question.profile.squared_skewness if unit is None else None
     law = projection_law(fit, std_error, reward, skewness, names)
+    found = ProjectionFit(covariance, model, law, gaps, fit.df, size, lowest)
+    facts = ProjectionFacts(question, kind, decay, found)
+    warn_of_tiny(SUBJECT, facts.tiny_propensities)
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -315,14 +294,12 @@ def _fit(
         weights=kind,
         null=null,
         details={"ess": size, "min_propensity": lowest},
-        notes=(*notes, *gaps, *law.notes),
-        cautions=(
-            *question.profile.propensity_cautions,
-            *cautions,
-            *few_effective(names, fit.df, law.std_error),
-            *law.cautions,
-            *tiny,
+        notes=(
+            effect(question),
+            *assumptions(said(claims.FIT, facts, "assumes", "target")),
+            *said(claims.FIT, facts, "note"),
         ),
+        cautions=tuple(said(claims.FIT, facts, "caution")),
         scores=influence_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,
@@ -345,46 +322,20 @@ def _effect_scores(question: ProjectionQuestion, model: Outcome) -> tuple[FloatA
     return scores[:, 1] - scores[:, 0], known
 
 
-def _support(
-    question: ProjectionQuestion, model: Outcome, kind: str, covariance: str
-) -> tuple[list[str], list[str], bool]:
-    """The outcome model and what errors by unit rest on, cautions, and whether there are errors."""
-    unit, profile = question.unit, question.profile
-    if unit is None:
-        return [model.note], [], True
-    own_past = not isinstance(model.values, str) and model.start > 0
-    check_by_unit(profile, covariance, own_past=own_past)
-    arms = [str(question.control), str(question.treatment)]
-    rounds = question.chosen, profile.log.arrays.reward[question.kept], unit
-    notes, cautions, known = unit_support(profile, arms, *rounds, uniform=kind == "uniform")
-    told = model.note if isinstance(model.values, np.ndarray) else units.OTHERS_MEAN()
-    return [told, *notes], cautions, known
+def _own_past(model: Outcome) -> bool:
+    """Whether predictions are made from a unit's own earlier rounds, too."""
+    return not isinstance(model.values, str) and model.start > 0
 
 
-def _notes(
-    question: ProjectionQuestion, kind: str, said: list[str], covariance: str, lowest: float
-) -> tuple[str, ...]:
-    x, rounds = question.covariates.matrix[question.kept], question.rounds
-    return (
-        f"Effect of {question.treatment!r} over {question.control!r}: {question.formula.strip()}. Covariance "
-        f"{covariance}.",
-        *rounds.notes,
-        *said,
-        *projection_meaning(
-            kind,
-            question.combined[1] if kind == "combined" and question.combined is not None else None,
-            fixed=kind == "uniform" or question.past.free,
-            complete=len(rounds.notes) == 1,
-            saturated=question.saturated,
-        ),
-        "Assumes contexts that do not depend on earlier rewards or actions. Student's t, for each term by "
-        "the effective number of the smaller arm's rewards.",
-        *low_propensity(lowest),
-        *bare_columns(x, question.chosen, question.covariates.names),
-        *estimated_propensities(question.profile),
-    )
+def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
+    """Refuse what errors by unit do not allow for, such as predictions from a unit's own past."""
+    if covariance != "HC0":
+        ways = ["covariance='HC0', by unit"]
+        raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)
+    if profile.one_draw_a_unit and own_past:
+        raise InvalidForLog("outcome='running-ridge'", claims.OWN_PAST_TELLS(), ["outcome='running-mean'"])
 
 
-PROJECTION: MethodRecord[ProjectionQuestion] = MethodRecord(
-    "projection", _assess, _fit, length=projection_length
+PROJECTION: EffectMethod[ProjectionQuestion] = EffectMethod(
+    "projection", _assess, _fit, claims.FIT, length=projection_length
 )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims import Said
+from adaptinf.claims import projections as claims
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.inputs.rounds import turns
@@ -111,19 +113,18 @@ def combined_weights(
     return lagged_combined_weights(propensities, batch, past.cell), "batch"
 
 
-def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[str]]:
+def standard_errors(fit: Projection, kept: IntArray) -> tuple[FloatArray, list[Said]]:
     """Standard errors where there are any, and why there are none; kept (n,); returns (p,)."""
     n, p = len(kept), len(fit.coefficient)
     alone = np.asarray(kept)[np.isnan(fit.influence).any(axis=1)]
     if n > p and 0 < len(alone) < n:
         shown = ", ".join(map(str, alone[:10])) + (", ..." if len(alone) > 10 else "")
-        reason = f"round {shown} (counted from 0) alone decides a coefficient, so that it has no residual"
-        return np.full(p, np.nan), [f"No standard errors by HC2 or HC3: {reason}; HC0 and HC1 exist."]
+        return np.full(p, np.nan), [claims.ALONE_BY_HC(rounds=shown)]
     std_error = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0))
     if n <= p:
-        return np.full(p, np.nan), [f"No standard errors: {n} rounds for {p} columns."]
+        return np.full(p, np.nan), [claims.FEW_ROUNDS(n=n, columns=p)]
     if not np.all(np.isfinite(std_error)) or np.all(std_error == 0.0):
-        return np.full(p, np.nan), ["No standard errors: the scores do not vary about the fit."]
+        return np.full(p, np.nan), [claims.NO_SPREAD()]
     return np.where(std_error > 0.0, std_error, np.nan), []
 
 

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims.stationarity import OWN_WEIGHTS
+from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.regression.data import LINEAR, CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.data import CoefficientFit, RegressionData
+from adaptinf.inference.regression.facts.weighted import WeightedFacts
 from adaptinf.inference.regression.results import CoefficientTests
-from adaptinf.inference.regression.weighted.support import error_notes, gaps_told
 from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import Number, refuse
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
 
@@ -79,28 +78,19 @@ def weighted_least_squares(
     )
 
 
-def fit_own(
-    data: RegressionData, profile: LogProfile, options: FitOptions, propensity: FloatArray
-) -> CoefficientFit:
-    """Least squares with each arm's own weights; propensity (n,)."""
-    if gaps := gaps_told(data, profile):
-        reason = f"{gaps}, where it could not have been chosen: no weight of its own makes up for them"
-        raise InvalidForLog("weighted with sqrt weights", reason, ())
-    target, stated = _target(data, profile.log, options.settings.get("target"))
-    weight = stabilising_weights(data.action, propensity, target)
+def fit_own(facts: WeightedFacts) -> CoefficientFit:
+    """Least squares with each arm's own weights."""
+    data = facts.data
+    if facts.gaps:
+        raise InvalidForLog("weighted with sqrt weights", claims.OWN_IMPOSSIBLE(gaps=facts.gaps), ())
+    target = _target(data, facts.profile.log, facts.options.settings.get("target"))
+    assert data.propensity is not None
+    weight = stabilising_weights(data.action, data.propensity, target)
     found = weighted_least_squares(data.x, data.y, weight, data.names, small_samples=True)
     df = float(data.nobs - data.size)
     errors = np.sqrt(np.diag(found.covariance))
     if found.perfect:
         errors[:] = 0.0
-    notes = [
-        f"Weights sqrt(target / propensity), target {stated}: assumes {LINEAR} (not a projection), contexts "
-        "of one law, and propensities given the past.",
-        "Sandwich covariance: the variance of the noise may depend on arm and context, not on the round. For "
-        "small samples residuals are divided by 1 - leverage, and the law is t with rounds minus columns "
-        "degrees of freedom.",
-    ]
-    drifts = not options.stationary and not profile.constant_propensities and len(np.unique(data.action)) > 1
     return CoefficientFit(
         estimate=found.estimate,
         std_error=errors,
@@ -108,22 +98,20 @@ def fit_own(
         estimator="weighted",
         covariance=found.covariance,
         weights="sqrt(target / propensity)",
-        notes=tuple(notes),
-        last=tuple(error_notes(0 if found.perfect else found.decided, errors)),
-        cautions=(OWN_WEIGHTS(weights="sqrt importance"),) if drifts else (),
+        decided=0 if found.perfect else found.decided,
         details={"ess": np.full(data.size, found.ess)},
         df_resid=df,
         joint=CoefficientTests(found.estimate, found.covariance, np.eye(data.size), df),
     )
 
 
-def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> tuple[FloatArray, str]:
-    """Probabilities of all arms of the log under the stabilising policy, and what notes call them."""
+def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> FloatArray:
+    """Probabilities of all arms of the log under the stabilising policy; by default uniform."""
     codes: IntArray = np.unique(data.action)
     target = np.zeros(data.n_arms)
     if given is None:
         target[codes] = 1.0 / len(codes)
-        return target, "uniform over the arms of the fit"
+        return target
     problems = []
     used = [log.arms[code] for code in codes]
     if not isinstance(given, Mapping):
@@ -138,4 +126,4 @@ def _target(data: RegressionData, log: AdaptiveLog, given: Any) -> tuple[FloatAr
     refuse("weighted least squares", problems)
     for arm, probability in given.items():
         target[log.arms.index(arm)] = probability
-    return target, "as given, fixed before the data"
+    return target

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.data import covariates
+from adaptinf.claims.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.outcome_models import running_standardised
 
@@ -40,11 +43,11 @@ def test_the_variance_falls_by_what_is_explained() -> None:
     ratio = result.details["variance_ratio"][0]
     assert ratio == pytest.approx((result.std_error[0] / plain.std_error[0]) ** 2, rel=1e-12)
     assert 0.18 < ratio < 0.26
-    assert f"the variance is {ratio:.2f} times that without it" in result.notes[0]
+    assert says(result.notes[0], covariates.VARIANCE, names="prior", ratio=ratio)
     assert result.estimate[0] == pytest.approx(0.3, abs=4.0 * result.std_error[0])
     means = ai.ArmMeans(log).fit(covariate="prior")
     low, high = sorted(means.details["variance_ratio"])
-    assert f"variances are {low:.2f} to {high:.2f} times those without it" in means.notes[0]
+    assert says(means.notes[0], covariates.VARIANCES, names="prior", low=low, high=high)
 
 
 def test_a_covariate_that_explains_nothing_costs_little() -> None:
@@ -66,7 +69,7 @@ def test_other_contexts_have_no_part_and_labels_may() -> None:
     alone = ai.ArmMeans(log_of(rows, context=["prior"])).fit(covariate="prior")
     np.testing.assert_array_equal(ai.ArmMeans(log_of(rows)).fit(covariate="prior").estimate, alone.estimate)
     both = ai.ArmMeans(log_of(rows)).fit(covariate=["prior", "city"])
-    assert "by prior, city" in both.notes[0]
+    assert says(both.notes[0], covariates.VARIANCES, names="prior, city")
     assert not np.array_equal(both.estimate, alone.estimate)
 
 
@@ -189,7 +192,7 @@ def test_predictions_know_what_was_known(late: bool, missing: bool) -> None:
         first = np.array([np.any(own & (known <= t)) for t in range(len(rows))])
         np.testing.assert_array_equal(result.scores["weights"][:, place] > 0.0, first)
         np.testing.assert_allclose(result.scores["scores"][first, place], wanted[first], rtol=1e-9)
-    assert ("that were known by then on prior" in " ".join(result.notes)) is late
+    assert says(result.notes, RIDGE, names="prior", known=" known by then" if late else "")
     assert 0.1 < result.details["variance_ratio"].min() < 0.8
 
 

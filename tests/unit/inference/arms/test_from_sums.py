@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptinf as ai
+from adaptinf.claims import rare_outcomes
+from adaptinf.claims.data import availability
+from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.batch_sums import lagged_weights
 from adaptinf.inference.scores.inverse import lagged_combined_weights
@@ -222,7 +226,7 @@ def test_an_arm_that_is_gone_in_a_batch() -> None:
         pair = {"estimator": "aipw", "outcome": "batch-mean", "weights": weights}
         rows = ai.Contrast(log, treatment=2, control=0).fit(**pair)
         assert_same(rows, ai.Contrast(sums, treatment=2, control=0).fit(**pair))
-        assert any(note.startswith("Left out of") for note in rows.notes)
+        assert says(rows.notes, availability.LEFT_OUT)
 
 
 def test_lagged_weights_are_those_of_rows() -> None:
@@ -252,17 +256,16 @@ def test_shares_in_place_of_propensities() -> None:
             result.std_error[arm] ** 2, (own["variance"] * share**2 / own["n"]).sum(), rtol=1e-10
         )
     assert (sums.propensity_status, result.weights) == ("estimated", "uniform")
-    assert any("shares of each batch stand in" in note for note in result.notes)
-    assert any("how skewed rewards are" in caution for caution in result.cautions)
+    assert says(result.notes, claims.SHARES_STAND_IN)
+    assert says(result.cautions, rare_outcomes.SKEWNESS_UNKNOWN)
     with pytest.raises(InvalidForLog, match="the sums do not tell how skewed"):
         ai.ArmMeans(sums).fit(test="hall")
-    with pytest.raises(InvalidForLog, match="shares of each batch"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.Contrast(sums, treatment=1, control=0).fit(weights="combined")
+    assert says(caught.value.reason, claims.OF_SHARES)
     few = grouped.reset_index().assign(n=[4, 56, 40, 40, 25, 25])
     few[["total", "squares"]] = few["n"].to_numpy()[:, None] * [3.0, 12.0]
-    assert any(
-        "a batch has 4 rounds of an arm" in text for text in ai.ArmMeans(ai.Sums(few, **names)).fit().cautions
-    )
+    assert says(ai.ArmMeans(ai.Sums(few, **names)).fit().cautions, claims.FEW_IN_A_BATCH, n=4)
 
 
 def test_rewards_far_from_zero_keep_their_digits() -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptinf as ai
+from adaptinf.claims.data import covariates, ratios
 from adaptinf.errors import InvalidForLog, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::adaptinf.errors.AdaptinfWarning")
@@ -75,7 +77,7 @@ def test_the_literal_line_of_earlier_batches(penalty: float) -> None:
         plain = ai.ArmMeans(data).fit("aipw", weights="uniform", outcome="batch-mean")
         ratio = (found.std_error / plain.std_error) ** 2
         np.testing.assert_allclose(found.details["variance_ratio"], ratio, rtol=1e-12)
-        assert "without it (by means over earlier batches, with the same weights)" in found.notes[0]
+        assert says(found.notes[0], covariates.VARIANCES, means="means over earlier batches")
 
 
 def fitted(model: Any, **asked: Any) -> Any:
@@ -159,7 +161,7 @@ def test_no_ratio_to_a_mean_near_zero() -> None:
     for data in (log, sums_of(log)):
         result = ai.ArmMeans(data, denominator="orders").fit("sample-mean")
         assert math.isnan(result.estimate[0])
-        assert any("0: orders is above 0 in 19 rounds, fewer than 20" in text for text in result.cautions)
+        assert says(result.cautions, ratios.FEW_ROUNDS, arm="0", below="orders", n=19, fewest=20)
 
 
 def test_units_and_other_outcome_models_are_refused() -> None:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import rare_outcomes
+from adaptinf.claims.data import ratios
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results import Results
 from adaptinf.typing import FloatArray
@@ -79,7 +82,7 @@ def test_what_is_estimated_is_said() -> None:
     rows = frame()
     result = ai.ArmMeans(log_of(rows), denominator=rows["orders"]).fit()
     assert [one.kind for one in result.estimands] == ["ratio", "ratio"]
-    assert "the mean of revenue over that of orders" in result.notes[0]
+    assert says(result.notes[0], ratios.ESTIMATED, reward="revenue", below="orders")
     assert any("Chosen as the first of recommend(log)" in note for note in result.notes)
     pair = ai.Contrast(log_of(rows), treatment="b", control="a", denominator=rows["orders"]).fit()
     assert pair.estimands[0].kind == "ratio-contrast"
@@ -130,7 +133,7 @@ def test_rewards_in_proportion_have_no_error() -> None:
     rows["revenue"] = 0.3 * rows["orders"]
     result = ai.ArmMeans(log_of(rows), denominator=rows["orders"]).fit("sample-mean")
     np.testing.assert_allclose(result.estimate, 0.3, rtol=1e-12)
-    assert any("its rewards do not vary" in told for told in result.cautions)
+    assert says(result.cautions, rare_outcomes.UNVARYING)
 
 
 def test_no_ratio_to_a_mean_near_zero() -> None:
@@ -144,14 +147,16 @@ def test_no_ratio_to_a_mean_near_zero() -> None:
     assert math.isnan(result.estimate[0])
     assert math.isnan(result.std_error[0])
     assert result.estimate[1] > 0.0
-    assert any("a: " in text and "above 0 in 19 rounds, fewer than 20" in text for text in result.cautions)
+    assert says(result.cautions, ratios.FEW_ROUNDS, arm="a", n=19, fewest=20)
     few[own[:20]] = 1.0
     assert np.isfinite(ai.ArmMeans(log_of(rows), denominator=few).fit("sample-mean").estimate).all()
     heavy = few.copy()
     heavy[own[0]] = 1e6
     result = ai.ArmMeans(log_of(rows), denominator=heavy).fit("sample-mean")
     assert math.isnan(result.estimate[0])
-    assert any("1.0 standard errors from 0, less than 3" in text for text in result.cautions)
+    assert says(result.cautions, ratios.NEAR_ZERO, arm="a", fewest=3)
+    (errors,) = [one.values["errors"] for one in result.cautions if says(one, ratios.NEAR_ZERO)]
+    assert errors == pytest.approx(1.0, abs=0.05)
     assert math.isnan(
         ai.Contrast(log_of(rows), treatment="b", control="a", denominator=heavy)
         .fit("sample-mean")
@@ -165,7 +170,7 @@ def test_a_mean_rather_near_zero_is_cautioned() -> None:
     for arm in ("a", "b"):
         few[np.flatnonzero(rows["arm"] == arm)[:40]] = 1.0
     result = ai.ArmMeans(log_of(rows), denominator=few).fit("sample-mean")
-    assert sum("less than 10" in text for text in result.cautions) == 2
+    assert sum(says(text, ratios.RATHER_NEAR_ZERO, enough=10) for text in result.cautions) == 2
 
 
 def test_rare_rewards_are_as_rare_as_without_a_denominator() -> None:
@@ -177,7 +182,7 @@ def test_rare_rewards_are_as_rare_as_without_a_denominator() -> None:
     result = ai.ArmMeans(log_of(rows), denominator=rows["orders"] + 1.0).fit("sample-mean")
     assert np.isfinite(result.estimate).all()
     assert np.isnan(result.std_error).all()
-    assert any("fewer than 5 outcomes other than the commonest" in note for note in result.notes)
+    assert says(result.notes, rare_outcomes.NO_INTERVAL, fewest=5)
 
 
 def _with(place: int, value: float) -> FloatArray:
@@ -223,8 +228,9 @@ def test_what_takes_no_denominator() -> None:
     rows = frame()
     log = log_of(rows)
     pair = ai.Contrast(log, treatment="b", control="a", denominator=rows["orders"])
-    with pytest.raises(InvalidForLog, match="estimates differences alone"):
+    with pytest.raises(InvalidForLog) as caught:
         pair.fit("batched")
+    assert says(caught.value.reason, ratios.DIFFERENCES_ALONE)
     with pytest.raises(ParameterError, match="predictions of rewards are none of denominators"):
         pair.fit(outcome=np.ones((ROUNDS, 2)))
     with pytest.raises(InvalidForLog, match="rows"):

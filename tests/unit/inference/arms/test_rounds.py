@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 from adaptinf import designs
+from adaptinf.claims.data import availability
+from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
@@ -65,11 +68,9 @@ def test_a_late_arm_has_its_own_rounds(chosen: bool) -> None:
         assert result.estimate[arm] == pytest.approx(mean, rel=1e-12)
         assert result.std_error[arm] == pytest.approx(math.sqrt(math.fsum(x * x for x in parts)), rel=1e-9)
     if not chosen:
-        assert "Left out of 240 rounds: 100 for c, in which the arm could not be chosen" in " ".join(
-            result.notes
-        )
+        assert says(result.notes, availability.LEFT_OUT, rounds=240, left="100 for c", arm="the arm")
         assert len(result.cautions) == 1
-        assert "different rounds" in result.cautions[0]
+        assert says(result.cautions[0], availability.DIFFERENT_ROUNDS)
         assert ArmMeans(log).fit("aipw", "uniform", stationary=True).cautions == ()
 
 
@@ -81,7 +82,7 @@ def test_one_late_arm_leaves_the_default_of_all_arms() -> None:
     alone = ArmMeans(log, ["a"]).fit(stationary=True)
     assert (result.weights, alone.weights) == ("sqrt", "sqrt")
     assert result.estimate[0] == pytest.approx(alone.estimate[0], rel=1e-13)
-    assert "Left out" not in " ".join(alone.notes)
+    assert not says(alone.notes, availability.LEFT_OUT)
     assert recommend(log).best.verdict.name == "aipw with joint weights"
     assert recommend(log, "contrast", treatment="c", control="a").best.verdict.name == (
         "aipw with combined weights"
@@ -102,10 +103,11 @@ def test_a_contrast_uses_the_rounds_of_both() -> None:
     assert result.estimate[0] == pytest.approx(first - second, rel=1e-9)
     spread = math.sqrt(math.fsum((x - y) ** 2 for x, y in zip(d_first, d_second, strict=True)))
     assert result.std_error[0] == pytest.approx(spread, rel=1e-9)
-    assert "Left out of 240 rounds: 120, in which c or a could not be chosen" in " ".join(result.notes)
-    assert "if its rewards were the reason, the estimate is biased" in " ".join(result.cautions)
+    assert says(result.notes, availability.LEFT_OUT, rounds=240, left="120", arm="c or a")
+    assert says(result.cautions, availability.GONE, arms="c and a")
     fixed = log_of(p, adaptive_rounds=0)
-    assert "if its rewards" not in " ".join(Contrast(fixed, treatment="c", control="a").fit("aipw").cautions)
+    unmoved = Contrast(fixed, treatment="c", control="a").fit("aipw")
+    assert not says(unmoved.cautions, availability.GONE)
 
 
 def test_arms_that_never_met() -> None:
@@ -113,8 +115,9 @@ def test_arms_that_never_met() -> None:
     p[:120, 2] = 0.0
     p[120:, 0] = 0.0
     log = log_of(p)
-    with pytest.raises(InvalidForLog, match="in no round could both arms have been chosen"):
+    with pytest.raises(InvalidForLog) as caught:
         Contrast(log, treatment="c", control="a").fit("aipw")
+    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="both arms")
     assert np.isfinite(ArmMeans(log).fit("aipw").std_error).all()
     assert Contrast(log, treatment="c", control="b").fit().estimator == "aipw"
 
@@ -127,21 +130,24 @@ def test_an_arm_that_never_came() -> None:
     assert result.estimator == "aipw"
     assert np.isnan(result.estimate).tolist() == [False, False, True]
     assert "c: never chosen, so nothing is estimated." in result.notes
-    with pytest.raises(InvalidForLog, match="in no round could the arms asked for have been chosen"):
+    with pytest.raises(InvalidForLog) as caught:
         ArmMeans(log, ["c"]).fit("aipw")
+    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="the arms asked for")
 
 
 def test_nothing_drawn_at_random_leaves_nothing_to_weight() -> None:
     log = log_of(np.eye(3)[np.random.default_rng(1).integers(0, 3, ROUNDS)])
-    with pytest.raises(InvalidForLog, match="arm 'a' was never drawn at random"):
+    with pytest.raises(InvalidForLog) as caught:
         ArmMeans(log).fit("aipw")
+    assert says(caught.value.reason, availability.NEVER_DRAWN, arm="a")
     assert default_estimator(log).estimator == "alee"
 
 
 def test_a_design_that_takes_arms_away_by_rewards_is_refused() -> None:
     log = log_of(late(), design=designs.Thompson().record())
-    with pytest.raises(InvalidForLog, match="Thompson takes arms away by what it learns"):
+    with pytest.raises(InvalidForLog) as caught:
         ArmMeans(log).fit("aipw")
+    assert says(caught.value.reason, availability.TAKEN_AWAY, design="Thompson")
 
 
 class TestMarked:
@@ -169,7 +175,7 @@ class TestMarked:
             found = ArmMeans(every, rounds=rounds).fit(estimator)
             np.testing.assert_array_equal(found.estimate, expected.estimate)
             np.testing.assert_array_equal(found.std_error, expected.std_error)
-            assert "Rounds: 160 of 240, marked by rounds=" in found.notes[-1]
+            assert found.notes[-1] == MARKED(kept=160, rounds=240)
             assert found.facts.n_rounds == 160
         assert every.n_rounds == ROUNDS
         assert len(every.units) == ROUNDS

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 from scipy import stats
 
+from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.distributions.base import RecodedReference, StudentReference
@@ -89,7 +91,7 @@ def test_means_have_the_interval_of_the_formula() -> None:
         for column, z in enumerate((stats.t.ppf(0.95, df[k]), stats.t.ppf(0.05, df[k]))):
             x = 3 / g * (np.cbrt(1 + g * (z - g / 6)) - 1)
             assert limits[k, column] == pytest.approx(result.estimate[k] - s * x, rel=1e-9)
-    assert any("corrected for skewness" in note for note in result.notes)
+    assert says(result.notes, rare_outcomes.CORRECTED)
 
 
 def test_a_contrast_has_movers_interval() -> None:
@@ -178,10 +180,10 @@ def test_an_arm_with_few_uncommon_outcomes_has_no_interval(estimator: str) -> No
     assert np.isfinite(result.estimate).all()
     assert np.isnan(result.conf_int().to_numpy()).tolist() == [[False, False], [True, True]]
     assert np.isnan(result.bse["b"])
-    assert any(note.startswith("b (3): no test or interval") for note in result.notes)
+    assert says(result.notes, rare_outcomes.NO_INTERVAL, terms="b (3)")
     contrast = Contrast(log, treatment="b", control="a").fit(estimator)
     assert np.isnan(contrast.pvalues.iloc[0])
-    assert any(note.startswith("b (3): no test or interval") for note in contrast.notes)
+    assert says(contrast.notes, rare_outcomes.NO_INTERVAL, terms="b (3)")
 
 
 def test_few_events_are_cautioned() -> None:
@@ -189,8 +191,8 @@ def test_few_events_are_cautioned() -> None:
     counts = [int(arrays.reward[arrays.action == k].sum()) for k in (0, 1)]
     assert all(5 <= count < 20 for count in counts)
     result = ArmMeans(log_of(arrays)).fit("aipw")
-    text = " ".join(result.cautions)
-    assert f"a ({counts[0]}), b ({counts[1]}): fewer than 20 outcomes other than the commonest" in text
+    terms = f"a ({counts[0]}), b ({counts[1]})"
+    assert says(result.cautions, rare_outcomes.FEW_OUTCOMES, terms=terms, enough=20)
     assert "Caution: " in str(result)
     assert ArmMeans(log_of(made("normal"))).fit("aipw").cautions == ()
 
@@ -199,7 +201,7 @@ def test_strong_skewness_is_cautioned() -> None:
     arrays = made("lognormal", rounds=ROUNDS)
     heavy = LogArrays(arrays.action, arrays.reward**3, arrays.propensity, arrays.propensities)
     result = ArmMeans(log_of(heavy)).fit("aipw")
-    assert any("rewards are skewed" in caution for caution in result.cautions)
+    assert says(result.cautions, rare_outcomes.SKEWED_THOUGH_CORRECTED)
 
 
 def test_exact_tests_are_for_any_two_values() -> None:
@@ -247,8 +249,8 @@ def test_batched_differences_of_rare_outcomes() -> None:
     assert np.isfinite(few.estimate[0])
     assert np.isnan(few.pvalues.iloc[0])
     assert np.isnan(few.conf_int().to_numpy()).all()
-    assert any("no test or interval" in note for note in few.notes)
-    assert any("fewer than 20 outcomes" in caution for caution in events.cautions)
+    assert says(few.notes, rare_outcomes.NO_INTERVAL)
+    assert says(events.cautions, rare_outcomes.FEW_OUTCOMES, enough=20)
     # The coin's shares are made to move within these batches, which is all that is said.
     assert [caution[:47] for caution in normal.cautions] == [
         "the arms' shares move within batches, where the"

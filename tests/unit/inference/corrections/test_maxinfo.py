@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
+from adaptinf.claims import max_information as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import (
@@ -223,20 +225,16 @@ def test_correction_with_the_moment_bound() -> None:
 
 
 def test_describe_says_what_a_pvalue_needs() -> None:
-    assert _correction(0.02, 20_190).describe(0.05) == (
-        "max-information 12.2 bits (epsilon = 0.02, n = 20190, beta = 1.6e-02 at alpha = 0.05): "
-        "a p-value must be at most 7.2e-06"
-    )
-    assert _correction(0.01, 1).describe(0.05) == (
-        "max-information 0.0 bits (epsilon = 0.01, n = 1, beta = 0 at alpha = 0.05): "
-        "a p-value must be at most 4.9e-02"
-    )
+    much = claims.BITS(bits=12.2, setting="epsilon = 0.02, n = 20190", beta="1.6e-02", alpha=0.05)
+    assert _correction(0.02, 20_190).describe(0.05) == claims.REQUIRED(bound=much, level="7.2e-06")
+    none = claims.BITS(bits=0.0, setting="epsilon = 0.01, n = 1", beta="0", alpha=0.05)
+    assert _correction(0.01, 1).describe(0.05) == claims.REQUIRED(bound=none, level="4.9e-02")
 
 
 def test_described_level_is_never_above_the_level() -> None:
     for n in range(10, 5000, 90):
         correction = _correction(0.1, n)
-        shown = float(correction.describe(0.05).rsplit(" ", 1)[1])
+        shown = float(correction.describe(0.05).values["level"])
         assert (
             0.9 * math.exp(correction.level(math.log(0.05)))
             <= shown
@@ -248,7 +246,7 @@ def test_vacuous_where_no_double_is_small_enough() -> None:
     correction = _correction(0.3, 20_190)
     assert correction.vacuous(0.05)
     assert correction.level(math.log(0.05)) < -970.0
-    assert correction.describe(0.05).endswith("no correction possible at this epsilon and n")
+    assert says(correction.describe(0.05), claims.IMPOSSIBLE)
     assert not _correction(0.1, 20_190).vacuous(0.05)
 
 
@@ -263,8 +261,9 @@ def test_correction_needs_a_level_inside_the_unit_interval(alpha: float) -> None
 def test_correction_refuses_what_the_guarantee_does_not_give() -> None:
     with pytest.raises(ParameterError, match=r"below the guarantee's 0\.5"):
         Correction(0.1, 100, PrivacyGuarantee(0.5))
-    with pytest.raises(ParameterError, match="delta = 1e-06 is positive"):
+    with pytest.raises(ParameterError) as caught:
         Correction(0.5, 100, PrivacyGuarantee(0.5, delta=1e-6))
+    assert says(caught.value.problems, claims.APPROXIMATE, delta=1e-6)
 
 
 def test_correction_for_a_log_counts_its_adaptive_rounds() -> None:
@@ -282,13 +281,13 @@ def test_correction_for_a_log_counts_its_adaptive_rounds() -> None:
 @pytest.mark.parametrize(
     ("guarantee", "reason"),
     [
-        (None, "no reward-level privacy guarantee is stated"),
-        (PrivacyGuarantee(0.5, delta=1e-6), "delta = 1e-06 is positive"),
-        (PrivacyGuarantee(math.inf), "epsilon is infinite"),
-        (PrivacyGuarantee(0.5, unit="record", notion="anticipating"), "anticipating"),
+        (None, claims.NOT_STATED()),
+        (PrivacyGuarantee(0.5, delta=1e-6), claims.APPROXIMATE(delta=1e-6)),
+        (PrivacyGuarantee(math.inf), claims.INFINITE()),
+        (PrivacyGuarantee(0.5, unit="record", notion="anticipating"), claims.ANTICIPATING()),
     ],
 )
 def test_why_a_log_has_no_correction(guarantee: PrivacyGuarantee | None, reason: str) -> None:
     log = SomeLog(guarantee)
     assert correction_for(log) is None
-    assert reason in why_not(log)
+    assert why_not(log) == reason

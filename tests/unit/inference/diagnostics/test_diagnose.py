@@ -7,11 +7,13 @@ import math
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf import designs
+from adaptinf.claims import diagnosis as claims
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
-from adaptinf.inference.diagnostics.diagnosis import QUESTIONS, diagnose
+from adaptinf.inference.diagnostics.diagnosis import diagnose
 from adaptinf.inference.diagnostics.overlap import fitted_decay, low_rounds
 from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
 from adaptinf.inference.diagnostics.results import (
@@ -66,7 +68,7 @@ def test_a_log_in_order_raises_no_concern() -> None:
     assert found.concerns == ()
     tested = [check for check in found.checks if not math.isnan(check.log_pvalue)]
     assert {check.verdict for check in tested} == {NO_EVIDENCE}
-    assert {check.name for check in found.checks} == set(QUESTIONS)
+    assert {check.name for check in found.checks} == set(claims.QUESTIONS)
 
 
 # --- something is wrong ---------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ def test_lost_rounds() -> None:
     lost = (gathered().arrays.action == 1) & (rng.random(gathered().n_rounds) < 0.25)
     found = diagnose(changed(gathered(), keep=~lost))
     assert found.check("sample ratio")[0].verdict == AGAINST
-    assert "lost or filtered" in found.check("sample ratio")[0].advice
+    assert says(found.check("sample ratio")[0].claims, claims.LOST_ROUNDS)
 
 
 def test_declared_allocation() -> None:
@@ -140,7 +142,7 @@ def test_planted_drift() -> None:
     assert verdicts(log, "drift over time") == {"0": NO_EVIDENCE, "1": AGAINST}
     row = diagnose(log).check("drift over time", "1")[0]
     assert row.statistic > 4
-    assert "changed while it was sampled" in row.advice
+    assert says(row.claims, claims.MEAN_CHANGED)
 
 
 def test_planted_drift_by_batch() -> None:
@@ -171,7 +173,7 @@ def test_overlap_and_effective_size() -> None:
     low = (log.arrays.propensities[:, 0] < 0.001).sum()
     assert low > 0
     rows = found.check("overlap", "0")
-    assert [row.measure for row in rows] == ["rounds below 0.01", "rounds below 0.001"]
+    assert [row.measure for row in rows] == [claims.BELOW(limit=0.01), claims.BELOW(limit=0.001)]
     assert rows[1].statistic == low
     assert rows[1].verdict == CAUTION
     assert found.check("overlap", "1")[1].verdict == FINE
@@ -179,7 +181,7 @@ def test_overlap_and_effective_size() -> None:
     decay = found.check("decay of propensities")
     assert decay[0].statistic == log.arrays.propensities.min()
     assert decay[0].verdict == CAUTION
-    assert "never fitted" in decay[1].advice
+    assert says(decay[1].claims, claims.EXPONENT_TO_LOOK_AT)
     assert found.tables["decay"]["smallest_0"].min() == pytest.approx(log.arrays.propensities[:, 0].min())
 
 
@@ -197,36 +199,36 @@ def test_a_few_rounds_without_overlap_are_no_concern() -> None:
 # --- what does not apply --------------------------------------------------------------------------------
 
 
-def reasons(log: AdaptiveLog) -> dict[str, str]:
-    return {check.name: check.advice for check in diagnose(log).checks if check.verdict == NOT_APPLICABLE}
+def reasons(log: AdaptiveLog) -> dict[str, tuple[str, ...]]:
+    return {check.name: check.claims for check in diagnose(log).checks if check.verdict == NOT_APPLICABLE}
 
 
 def test_no_propensities() -> None:
     found = reasons(changed(gathered(), propensity=None, propensities=None))
-    assert set(found) == set(QUESTIONS)
-    assert set(found.values()) == {"the log has no propensities"}
+    assert set(found) == set(claims.QUESTIONS)
+    assert set(found.values()) == {(claims.NO_PROPENSITIES(),)}
 
 
 def test_deterministic_design() -> None:
     """UCB's propensities are 0 and 1."""
     found = reasons(designs.UCB().run(ENV, 300, rng=0))
-    assert found["propensity calibration"].startswith("every known propensity is 0 or 1")
-    assert found["sample ratio"].startswith("every known propensity is 0 or 1")
-    assert found["drift over time"].startswith("an arm has propensity 0 in some rounds")
+    assert says(found["propensity calibration"], claims.CERTAIN)
+    assert says(found["sample ratio"], claims.CERTAIN)
+    assert says(found["drift over time"], claims.NEVER_POSSIBLE)
 
 
 def test_estimated_propensities_are_circular() -> None:
     found = diagnose(changed(gathered(), status="estimated"))
-    assert "circular" in found.check("propensity calibration")[0].advice
-    assert "circular" in found.check("sample ratio")[0].advice
-    assert any("estimates, whose error" in note for note in found.notes)
+    assert says(found.check("propensity calibration")[0].claims, claims.CIRCULAR)
+    assert says(found.check("sample ratio")[0].claims, claims.CIRCULAR)
+    assert says(found.notes, claims.ERROR_IGNORED)
     assert found.check("drift over time", "0")[0].verdict == NO_EVIDENCE
 
 
 def test_constant_propensities_leave_nothing_to_compare() -> None:
     found = reasons(designs.Uniform().run(ENV, 400, rng=0))
-    assert found["sample mean against AIPW"].startswith("propensities do not change")
-    assert found["drift by batch"] == "the log has no batches, or one"
+    assert says(found["sample mean against AIPW"], claims.SETTLED)
+    assert says(found["drift by batch"], claims.NO_BATCHES)
 
 
 def test_elimination_is_checked_where_it_is_random() -> None:
@@ -256,8 +258,8 @@ def test_one_round() -> None:
     found = diagnose(one_round())
     assert found.check("propensity calibration", "a")[0].verdict == NOT_APPLICABLE
     assert found.check("sample ratio")[0].statistic == pytest.approx(1.0)
-    assert found.check("sample mean against AIPW", "a")[0].advice == "an arm has fewer than 20 rewards"
-    assert found.check("decay of propensities")[1].advice == "fewer than 33 rounds"
+    assert says(found.check("sample mean against AIPW", "a")[0].claims, claims.FEW_REWARDS, fewest=20)
+    assert says(found.check("decay of propensities")[1].claims, claims.FEW_ROUNDS, fewest=33)
     assert "Diagnosis" in str(found)
 
 
@@ -277,7 +279,7 @@ def test_one_arm() -> None:
 
 def test_constant_rewards() -> None:
     found = diagnose(changed(gathered(), reward=np.full(gathered().n_rounds, 0.3)))
-    assert found.check("sample mean against AIPW", "0")[0].advice == "an arm's rewards are all the same"
+    assert says(found.check("sample mean against AIPW", "0")[0].claims, claims.ONE_REWARD)
     assert found.check("drift over time", "1")[0].verdict == NOT_APPLICABLE
     assert found.check("propensity calibration", "all arms")[0].verdict == NO_EVIDENCE
 
@@ -311,8 +313,8 @@ def test_three_arms_with_the_chosen_arms_propensity() -> None:
     assert row.statistic == pytest.approx(terms.sum() / math.sqrt((terms**2).sum()))
     assert row.measure == "z, inverse"
     assert found.check("propensity calibration", "all arms")[0].verdict == NO_EVIDENCE
-    assert "expected=" in found.check("sample ratio")[0].advice
-    assert found.check("overlap", "1")[0].measure == "rounds below 0.01 where chosen"
+    assert says(found.check("sample ratio")[0].claims, claims.NEEDS_EVERY)
+    assert found.check("overlap", "1")[0].measure == claims.BELOW_WHERE_CHOSEN(limit=0.01)
     wrong = changed(log, propensity=0.6 * log.arrays.propensity)
     assert diagnose(wrong).check("propensity calibration", "all arms")[0].verdict == AGAINST
 
@@ -322,9 +324,9 @@ def test_three_arms_with_the_chosen_arms_propensity() -> None:
 
 def test_holm_and_verdicts() -> None:
     rows = [
-        Check("a", "x", "z", 3.0, math.log(0.01), "", "look"),
-        Check("a", "y", "z", 2.0, math.log(0.04), "", "b"),
-        Check("b", "x", "n", 5.0, math.nan, FINE, "c"),
+        Check("a", "x", "z", 3.0, math.log(0.01), "", ("look",)),
+        Check("a", "y", "z", 2.0, math.log(0.04), "", ("b",)),
+        Check("b", "x", "n", 5.0, math.nan, FINE, ("c",)),
     ]
     found = judged(rows, 0.03)
     assert [math.exp(row.log_adjusted) for row in found[:2]] == pytest.approx([0.02, 0.04])
@@ -378,7 +380,7 @@ def test_all_p_values_of_the_table_are_adjusted_together() -> None:
     for place, row in enumerate(tests):
         largest = max(largest, (len(tests) - place) * math.exp(row.log_pvalue))
         assert math.exp(row.log_adjusted) == pytest.approx(min(1.0, largest), rel=1e-9)
-    assert f"number of p-values in the table, {len(tests)};" in " ".join(found.notes)
+    assert says(found.notes, claims.HOLM, tests=len(tests), alpha=0.05)
 
 
 def test_common_drift_is_found_and_what_could_be_missed_is_told() -> None:
@@ -391,7 +393,7 @@ def test_common_drift_is_found_and_what_could_be_missed_is_told() -> None:
     assert found.check("common drift")[0].statistic > 3.0
     least = found.check("drift that could be missed", "all arms")[0].statistic
     assert 0.3 < least < 0.45
-    assert "would have been found with probability 80%" in found.notes[-1]
+    assert says(found.notes[-1], claims.MISSED_COMMON, common=least)
 
 
 def test_a_large_origin_changes_no_statistic() -> None:
@@ -413,7 +415,7 @@ def test_frame_and_summary() -> None:
     assert row["p_value"] == pytest.approx(math.exp(found.check("sample ratio")[0].log_pvalue))
     assert row["p_holm"] >= row["p_value"]
     known = frame["p_value"].notna().sum()
-    assert any(f"number of p-values in the table, {known};" in note for note in found.notes)
+    assert says(found.notes, claims.HOLM, tests=known)
     summary = found.summary()
     assert "Diagnosis of the Log" in summary.as_text()
     assert "| sample ratio | all arms | chi2(1) |" in summary.as_markdown()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 
+from adaptinf.claims import effects, propensities, releases
+from adaptinf.claims import group_effects as claims
 from adaptinf.designs.conse.epochs import ConSE
 from adaptinf.designs.conse.private import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -71,7 +74,7 @@ def test_constant_propensities_make_every_round_usable():
     result = CATE(simple_log(frame), by="site").fit()
     assert_welch(result, frame)
     assert result.reference.name == "Welch t"
-    assert "all 600 of the log" in " ".join(result.notes)
+    assert says(result.notes, effects.CONSTANT_IN_GROUPS, n=600, where="the log")
     assert result.correction is None
 
 
@@ -125,10 +128,13 @@ def test_groups_may_be_combinations_of_columns():
 def test_propensities_that_vary_within_a_group_are_refused():
     frame = simple_frame()
     frame.loc[599, ["p_new", "p_old"]] = [0.4, 0.6]
-    with pytest.raises(InvalidForLog, match=r"vary within site=\w,.*possible here: aipw"):
+    site = f"site={frame['site'].iloc[599]}"
+    with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(frame), by="site").fit("difference-in-means")
+    assert says(error.value.reason, effects.PROPENSITIES_VARY, groups=site)
+    assert error.value.alternatives[0] == "aipw"
     marked = CATE(simple_log(frame), by="site", rounds=np.full(600, True)).fit()
-    assert any("valid only if a marked round draws its arm with fixed" in note for note in marked.notes)
+    assert says(marked.notes, effects.MARKED_VARY, groups=site)
 
 
 def test_one_propensity_a_round_serves_as_well():
@@ -137,15 +143,19 @@ def test_one_propensity_a_round_serves_as_well():
     log = simple_log(frame, propensities=False, propensity="p")
     assert_welch(CATE(log, by="site").fit(), frame)
     frame.loc[0, "p"] += 0.01
-    with pytest.raises(InvalidForLog, match="vary within"):
+    with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(frame, propensities=False, propensity="p"), by="site").fit("difference-in-means")
+    assert says(error.value.reason, effects.PROPENSITIES_VARY)
 
 
 def test_without_propensities_or_marks_nothing_is_known():
-    with pytest.raises(InvalidForLog, match=r"neither which rounds.*rounds= with a column"):
+    with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(simple_frame(), propensities=False), by="site").fit()
-    with pytest.raises(InvalidForLog, match="divides by propensities"):
+    assert says(error.value.reason, effects.NOTHING_RANDOMISED)
+    assert says(error.value.alternatives, effects.MARK_THE_ROUNDS)
+    with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(simple_frame(), propensities=False), by="site").fit("aipw")
+    assert says(error.value.reason, effects.NO_PROPENSITIES)
 
 
 def binary_log(counts, successes):
@@ -177,7 +187,7 @@ def test_few_events_switch_a_group_to_agresti_caffo():
         result.conf_int().loc["g=1"], [middle - z * error, middle + z * error], rtol=1e-10
     )
     assert result.pvalues["g=1"] == pytest.approx(2 * stats.norm.sf(middle / error), rel=1e-9)
-    assert any("Agresti-Caffo intervals for g=1" in note for note in result.notes)
+    assert says(result.notes, claims.ADJUSTED, terms="g=1")
 
 
 def test_groups_without_enough_data_are_nan_with_the_reason():
@@ -191,9 +201,8 @@ def test_groups_without_enough_data_are_nan_with_the_reason():
     np.testing.assert_array_equal(np.isnan(result.params), [True, False, False])
     np.testing.assert_array_equal(np.isnan(result.conf_int()["low"]), [True, True, False])
     np.testing.assert_array_equal(np.isnan(result.pvalues), [True, True, False])
-    notes = " ".join(result.notes)
-    assert "g=0: no estimate, one of the arms has no rewards" in notes
-    assert "g=2: no standard error, an arm has a single reward" in notes
+    assert says(result.notes, claims.ONE_ARM_MISSING, terms="g=0")
+    assert says(result.notes, claims.SINGLE_REWARD, terms="g=2")
 
 
 def test_rewards_that_do_not_vary_have_no_standard_error():
@@ -204,7 +213,7 @@ def test_rewards_that_do_not_vary_have_no_standard_error():
     result = CATE(AdaptiveLog.from_arrays(same, arms=("a", "b")), by="g").fit()
     assert result.params.iloc[0] == pytest.approx(0.2)
     assert np.isnan(result.bse.iloc[0])
-    assert any("g=0; g=1: no standard error, no arm's rewards vary" in note for note in result.notes)
+    assert says(result.notes, claims.NO_VARIATION, terms="g=0; g=1")
 
 
 def test_rewards_far_from_zero_keep_their_digits():
@@ -379,7 +388,7 @@ def test_sqrt_weights_are_by_the_group_s_round_before():
         estimate, error, _ = literal_aipw(group, action, reward, propensities, code, "sqrt", by)
         assert result.params.iloc[code] == pytest.approx(estimate, rel=1e-10)
         assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
-    assert "by the propensities of the group's previous round" in " ".join(result.notes)
+    assert says(result.notes, effects.LAGGED, by=propensities.ROUND_BEFORE())
 
 
 def test_aipw_may_weight_all_scores_alike():
@@ -402,12 +411,13 @@ def test_aipw_with_more_arms_and_the_chosen_propensity_alone():
         assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
     with pytest.raises(InvalidForLog, match="aipw with uniform weights"):
         model.fit("aipw", weights="sqrt")
-    with pytest.raises(InvalidForLog, match="vary within"):
+    with pytest.raises(InvalidForLog) as error:
         model.fit("difference-in-means")
+    assert says(error.value.reason, effects.PROPENSITIES_VARY)
     default = model.fit()
     assert (default.estimator, default.weights) == ("aipw", "uniform")
     np.testing.assert_array_equal(default.estimate, result.estimate)
-    assert "difference-in-means is not valid for this log, as the propensities vary" in default.notes[-1]
+    assert says(default.notes[-1:], claims.CHOSEN, name="difference-in-means", reason=error.value.reason)
 
 
 def test_aipw_leaves_out_rounds_where_an_arm_was_impossible():
@@ -428,15 +438,19 @@ def test_aipw_leaves_out_rounds_where_an_arm_was_impossible():
     estimate, error, _ = literal_aipw(group[:300], action[:300], reward[:300], propensities[:300], 1)
     assert result.params.iloc[1] == pytest.approx(estimate, rel=1e-10)
     assert result.bse.iloc[1] == pytest.approx(error, rel=1e-10)
-    assert any("Left out: 100 rounds" in note for note in result.notes)
-    with pytest.raises(InvalidForLog, match="in none of the 100 rounds"):
+    assert says(result.notes, effects.LEFT_OUT, n=100)
+    with pytest.raises(InvalidForLog) as error:
         CATE(log, by="g", rounds=late).fit("aipw")
+    assert says(error.value.reason, effects.NEVER_BOTH, n=100)
 
 
 def test_estimated_propensities_are_noted():
     frame = simple_frame()
     log = simple_log(frame, propensity_status="estimated")
-    assert any("estimated" in note for note in CATE(log, by="site").fit("aipw").notes)
+    assert says(CATE(log, by="site").fit("aipw").notes, propensities.ESTIMATED)
+    with pytest.raises(InvalidForLog) as error:
+        CATE(log, by="site").fit("difference-in-means")
+    assert says(error.value.reason, effects.ESTIMATES_SHOW_NOTHING)
 
 
 # --- logs of ConSE and DP-ConSE
@@ -493,9 +507,10 @@ def test_rounds_after_conse_has_stopped_randomising_are_not_pooled():
     np.testing.assert_array_equal(
         weighted.diagnostics()["pulls_treatment"], plain.diagnostics()["pulls_treatment"]
     )
-    assert any("after the randomised stretch" in note for note in weighted.notes)
-    with pytest.raises(InvalidForLog, match="no private releases"):
+    assert says(weighted.notes, effects.LEFT_OUT)
+    with pytest.raises(InvalidForLog) as error:
         model.fit("released")
+    assert says(error.value.reason, releases.NO_GROUP_EFFECTS)
 
 
 def test_released_estimates_come_from_the_releases_alone(private_log):
@@ -554,9 +569,7 @@ def test_small_released_counts_are_nan_with_the_reason():
     result = CATE(release_log([30.0, 11.0]), by="feature").fit("released")
     np.testing.assert_array_equal(np.isnan(result.params), [False, True])
     np.testing.assert_array_equal(np.isnan(result.conf_int()["low"]), [False, True])
-    assert any(
-        "feature=1: no estimate, the released count 11.0 is not above" in note for note in result.notes
-    )
+    assert says(result.notes, releases.SMALL_COUNT, terms="feature=1", count=11.0)
 
 
 def test_the_smallest_count_is_a_quarter_of_the_planned_rounds():
@@ -570,16 +583,18 @@ def test_the_smallest_count_is_a_quarter_of_the_planned_rounds():
 def test_effects_beyond_one_by_far_have_no_interval():
     result = CATE(release_log([30.0, 30.0], contrast=60.0), by="feature").fit("released")
     assert np.isnan(result.conf_int()["low"]).all()
-    assert any("feature=0; feature=1: no interval at alpha = 0.05" in note for note in result.notes)
+    assert says(result.notes, claims.EMPTY_INTERVAL, terms="feature=0; feature=1")
 
 
 def test_releases_that_do_not_fit_are_refused():
-    with pytest.raises(InvalidForLog, match="depends on the design's alpha"):
-        CATE(release_log([30.0, 30.0], alpha=None), by="feature").fit("released")
-    with pytest.raises(InvalidForLog, match="not the labels of by= feature"):
-        CATE(release_log([30.0, 30.0], labels=(0, 5)), by="feature").fit("released")
-    with pytest.raises(InvalidForLog, match="no private releases"):
-        CATE(release_log([30.0, 30.0], names=("arrivals", "other")), by="feature").fit("released")
+    for log, claim, values in (
+        (release_log([30.0, 30.0], alpha=None), releases.NO_LEAST_COUNT, {}),
+        (release_log([30.0, 30.0], labels=(0, 5)), claims.OTHER_LABELS, {"by": "feature", "groups": "0, 5"}),
+        (release_log([30.0, 30.0], names=("arrivals", "other")), releases.NO_GROUP_EFFECTS, {}),
+    ):
+        with pytest.raises(InvalidForLog) as error:
+            CATE(log, by="feature").fit("released")
+        assert says(error.value.reason, claim, **values)
     with pytest.raises(ParameterError, match="rounds="):
         CATE(release_log([30.0, 30.0]), by="feature", rounds=np.arange(10) > 4).fit("released")
 
@@ -604,7 +619,7 @@ def test_published_estimates_that_were_never_released_are_nan():
     partial = AdaptiveLog.from_arrays(log.arrays, arms=log.arms, phases=log.phases, releases=kept)
     result = CATE(partial, by="feature").fit("released")
     np.testing.assert_array_equal(np.isnan(result.params), [False, True, False])
-    assert any("feature=1: no estimate was released" in note for note in result.notes)
+    assert says(result.notes, releases.NOT_RELEASED, terms="feature=1")
 
 
 # --- all estimators
@@ -680,12 +695,10 @@ def test_many_small_groups_share_their_notes_and_have_short_names():
     log = simple_log(frame, context=["share"])
     result = CATE(log, by="share", rounds=np.full(len(frame), True)).fit("difference-in-means")
     assert result.terms[:4] == ("share=0.0", "share=0.166667", "share=0.333333", "share=0.5")
-    (gap,) = [note for note in result.notes if "no estimate" in note]
+    (gap,) = [note for note in result.notes if says(note, claims.ONE_ARM_MISSING)]
     assert gap.startswith("share=0.0; share=0.166667; share=0.333333; share=0.5; ")
-    assert gap.endswith(
-        "; share=1.16667 and 22 more: no estimate, one of the arms has no rewards among these rounds."
-    )
-    assert any("CATE.from_formula" in note for note in result.notes)
+    assert "; share=1.16667 and 22 more: " in gap
+    assert says(result.notes, claims.SMALL_GROUPS)
 
 
 @pytest.mark.parametrize(

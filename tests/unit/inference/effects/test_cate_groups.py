@@ -7,9 +7,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
+from adaptinf.claims import effects, propensities
+from adaptinf.claims import group_effects as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_effects
@@ -187,10 +190,11 @@ def test_groups_without_a_standard_error_are_left_out_with_the_reason():
     scaled = CATE(scaled_log(counts), by="g").fit()
     test = scaled.heterogeneity()
     assert (test.df, test.groups) == (1, ("g=0", "g=2"))
-    assert "Left out, without a standard error: g=1" in str(test)
+    assert says(test.notes, claims.GROUPS_LEFT_OUT, terms="g=1")
+    assert claims.GROUPS_LEFT_OUT(terms="g=1") in str(test)
     pairs = scaled.interactions()
     np.testing.assert_array_equal(np.isnan(pairs.pvalues), [True, False, True])
-    assert "No test for g=1 - g=0, g=2 - g=1" in " ".join(pairs.notes)
+    assert says(pairs.notes, claims.NO_TEST, terms="g=1 - g=0, g=2 - g=1")
     assert scaled.wald_test("`g=0` = `g=2`").pvalue == pytest.approx(scaled.heterogeneity("chi2").pvalue)
 
 
@@ -214,8 +218,9 @@ def test_what_cannot_be_compared_is_refused():
     lone = CATE(scaled_log(np.array([[20, 20]])), by="g").fit()
     with pytest.raises(ParameterError, match="single group"):
         lone.interactions()
-    with pytest.raises(InvalidForLog, match="1 of 1 groups has a standard error"):
+    with pytest.raises(InvalidForLog) as error:
         lone.heterogeneity()
+    assert says(error.value.reason, claims.TOO_FEW_GROUPS, n=1, all=1)
 
 
 # --- private releases
@@ -278,9 +283,13 @@ def test_joint_tests_of_releases_go_by_intervals():
     assert test.pvalue < 0.01
     assert result.interactions(0).private
     assert (result.interactions(0).conf_int().loc["feature=1 - feature=0"] < 0).all()
-    for call in (lambda: result.wald_test("`feature=0` = 0"), lambda: result.heterogeneity("chi2")):
-        with pytest.raises(InvalidForLog, match="normal plus Laplace"):
+    for call, claim in (
+        (lambda: result.wald_test("`feature=0` = 0"), claims.NO_JOINT_LAW),
+        (lambda: result.heterogeneity("chi2"), claims.NOT_NORMAL),
+    ):
+        with pytest.raises(InvalidForLog) as error:
             call()
+        assert says(error.value.reason, claim)
 
 
 # --- weights where other contexts move the propensities
@@ -310,17 +319,15 @@ def test_default_weights_do_not_mix_contexts_that_move_the_propensities():
     result = CATE(log, by="g").fit("aipw")
     assert result.weights == "uniform"
     assert (np.abs(result.tvalues) < 4).all()
-    text = " ".join(result.notes)
-    assert "Uniform weights, because z may move" in text
-    assert "not normal in general when propensities move with the data" in text
-    assert "Assumes that the logged propensities are the design's own." in text
+    assert says(result.notes, claims.UNIFORM_FOR_CONTEXTS, contexts="z")
+    assert says(result.notes, propensities.UNSETTLED)
+    assert says(result.notes, propensities.RIGHT)
     asked = CATE(log, by="g").fit("aipw", weights="sqrt")
     # By the round's own, sqrt(.8) against sqrt(.1): one mean would lean to z = 1, the other to z = 0.
     assert (np.abs(asked.tvalues) < 4).all()
-    assert "by the propensities of the group's previous round" in " ".join(asked.notes)
-    assert "not normal in general" not in " ".join(asked.notes)
+    assert says(asked.notes, effects.LAGGED, by=propensities.ROUND_BEFORE())
+    assert not says(asked.notes, propensities.UNSETTLED)
     both = CATE(log, by=["g", "z"])
     assert both.fit("aipw").weights == "combined"
-    assert "Assumes that the logged propensities" in " ".join(both.fit("aipw").notes)
-    plain = " ".join(both.fit("aipw", weights="uniform").notes)
-    assert "Uniform weights: not normal in general" in plain
+    assert says(both.fit("aipw").notes, propensities.RIGHT)
+    assert says(both.fit("aipw", weights="uniform").notes, claims.UNIFORM)

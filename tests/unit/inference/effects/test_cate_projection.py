@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import effects
+from adaptinf.claims import projections as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.projections.projection import CATEProjection
@@ -166,14 +169,14 @@ def test_default_weights_change_no_estimand():
     log = user_log(context=["age", "site", "vip"])
     result = CATE.from_formula("~ age", log).fit()
     assert result.weights == "uniform"
-    assert "best linear approximation of the effect over the log's contexts" in " ".join(result.notes)
+    assert says(result.notes, claims.BEST_APPROXIMATION)
     weighted = CATE.from_formula("~ age", log).fit(weights="combined")
-    assert "combined weights: valid if the formula holds exactly" in " ".join(weighted.notes)
+    assert claims.WEIGHED_CONTEXTS(weights="weights") in weighted.notes[1]
     labels = user_log(context=["site", "vip"])
     assert CATE.from_formula("~ site", labels).fit().weights == "uniform"
     full = CATE.from_formula("~ site * vip", labels).fit()
     assert full.weights == "combined"
-    assert "every combination of contexts its own effect" in " ".join(full.notes)
+    assert says(full.notes, claims.SATURATED)
 
 
 def test_a_saturated_formula_gives_the_groups_differences_of_weighted_scores():
@@ -205,9 +208,8 @@ def test_rounds_in_which_an_arm_could_not_be_drawn_are_left_out():
     frame.loc[late, ["p_new", "p_old"]] = [0.0, 1.0]
     frame.loc[late, "arm"] = "old"
     result = CATE.from_formula("~ age", user_log(frame)).fit(keep_scores=True)
-    notes = " ".join(result.notes)
-    assert "Left out: 100 rounds" in notes
-    assert "Uniform weights over the rounds that could be used: valid if" in notes
+    assert says(result.notes, effects.LEFT_OUT, n=100)
+    assert claims.WEIGHED_CONTEXTS(weights="the rounds used") in result.notes[1]
     influence = result.scores["influence"]
     assert influence.shape == (400, 2)
     assert (influence[late] == 0).all()
@@ -222,8 +224,10 @@ def test_three_arms_with_the_chosen_propensity_alone_allow_uniform_weights_only(
     columns = {"propensities": None, "propensity": "p", "arms": ["old", "new", "third"]}
     model = CATE.from_formula("~ age", user_log(frame, **columns), treatment="new", control="old")
     assert model.fit().weights == "uniform"
-    with pytest.raises(InvalidForLog, match=r"both arms' propensities.*possible here: uniform weights"):
+    with pytest.raises(InvalidForLog) as error:
         model.fit(weights="combined")
+    assert says(error.value.reason, effects.LACKS_BOTH_PROPENSITIES)
+    assert error.value.alternatives == ("uniform weights",)
     with pytest.raises(ParameterError, match="name treatment= and control="):
         CATE.from_formula("~ age", user_log(frame, **columns))
 
@@ -231,24 +235,27 @@ def test_three_arms_with_the_chosen_propensity_alone_allow_uniform_weights_only(
 def test_projections_need_propensities():
     frame = user_frame()
     log = AdaptiveLog(frame, action="arm", reward="score", context=["age"])
-    with pytest.raises(InvalidForLog, match=r"the log has none; possible here: CATE\(log, by="):
+    with pytest.raises(InvalidForLog) as error:
         CATE.from_formula("~ age", log).fit()
+    assert says(error.value.reason, effects.NO_PROPENSITIES)
+    assert error.value.alternatives == (claims.GROUPS_INSTEAD(),)
 
 
 def test_missing_arms_and_flat_scores_are_said():
     frame = user_frame()
     frame["arm"] = "old"
-    with pytest.raises(InvalidForLog, match="'new' was never chosen"):
+    with pytest.raises(InvalidForLog) as error:
         CATE.from_formula("~ age", user_log(frame)).fit()
+    assert says(error.value.reason, claims.NEVER_CHOSEN, arms="'new'")
     frame = user_frame()
     frame.loc[frame["site"] == "z", "arm"] = "old"
-    notes = " ".join(CATE.from_formula("~ site", user_log(frame)).fit().notes)
-    assert "site[T.z]: one of the arms has no rewards where it is 1" in notes
+    notes = CATE.from_formula("~ site", user_log(frame)).fit().notes
+    assert says(notes, claims.BARE_COLUMN, name="site[T.z]")
     flat = user_frame()
     flat["score"] = 0.0
     result = CATE.from_formula("~ age", user_log(flat)).fit()
     assert result.bse.isna().all()
-    assert "the scores do not vary" in " ".join(result.notes)
+    assert says(result.notes, claims.NO_SPREAD)
     assert result.predict({"age": [30.0]})["low"].isna().all()
 
 
@@ -267,13 +274,18 @@ def test_everything_wrong_with_a_fit_is_said_at_once():
 def test_small_propensities_are_noted_and_tiny_ones_warned_of():
     frame = user_frame()
     frame.loc[5, ["p_new", "p_old", "arm"]] = [0.02, 0.98, "old"]
-    notes = " ".join(CATE.from_formula("~ age", user_log(frame)).fit().notes)
-    assert "Propensities as low as 0.02" in notes
+    notes = CATE.from_formula("~ age", user_log(frame)).fit().notes
+    assert says(notes, claims.LOW_PROPENSITIES, least=0.02)
     frame.loc[5, ["p_new", "p_old"]] = [1e-6, 1 - 1e-6]
-    with pytest.warns(AdaptinfWarning, match=r"smallest propensity 1e-06, effective sample size \d"):
-        CATE.from_formula("~ age", user_log(frame)).fit()
-    with pytest.warns(AdaptinfWarning, match=r"site=\w: smallest propensity 1e-06"):
-        CATE(user_log(frame, context=["site"]), by="site").fit("aipw")
+    with pytest.warns(AdaptinfWarning) as warned:
+        result = CATE.from_formula("~ age", user_log(frame)).fit()
+    (tiny,) = [one for one in result.cautions if says(one, effects.TINY_PROPENSITIES, least=1e-6)]
+    assert [str(one.message) for one in warned] == [f"CATEProjection.fit: {tiny}."]
+    with pytest.warns(AdaptinfWarning) as warned:
+        by_site = CATE(user_log(frame, context=["site"]), by="site").fit("aipw")
+    site = f"site={frame['site'].iloc[5]}"
+    (tiny,) = [one for one in by_site.cautions if says(one, effects.TINY_PROPENSITIES, term=site, least=1e-6)]
+    assert [str(one.message) for one in warned] == [f"CATE.fit: {tiny}."]
 
 
 @pytest.mark.parametrize("kind", ["HC2", "HC3"])
@@ -286,8 +298,7 @@ def test_a_round_that_alone_decides_a_coefficient_leaves_no_residual(kind, row, 
     model = CATE.from_formula("~ age + alone", user_log(frame, context=("age", "alone")))
     result = model.fit(covariance=kind)
     assert np.isnan(result.std_error).all()
-    note = f"No standard errors by HC2 or HC3: round {row} (counted from 0) alone decides a coefficient"
-    assert any(note in one for one in result.notes)
+    assert says(result.notes, claims.ALONE_BY_HC, rounds=str(row))
     assert np.isfinite(model.fit(covariance="HC0").std_error[:2]).all()
 
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 from scipy import stats
 
+from adaptinf.claims import Claim, drift, effects, projections, propensities
+from adaptinf.claims import group_effects as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import group_aipw
 from adaptinf.inference.effects.models import CATE
@@ -101,45 +104,47 @@ def test_own_propensities_serve_where_they_are_known_before_the_context() -> Non
 
 
 @pytest.mark.parametrize(
-    ("batches", "options", "by", "kind", "word"),
+    ("batches", "options", "by", "kind", "before"),
     [
-        (6, {}, "g", "combined", "of the group's previous batch"),
-        (None, {}, "g", "uniform", "because x may move the propensities within a group"),
-        (None, {"context_free": True}, "g", "combined", "of the round"),
-        (None, {}, ["g", "x"], "combined", "of the group's previous round"),
-        (6, {}, ["g", "x"], "combined", "of the round"),
+        (6, {}, "g", "combined", propensities.BATCH_BEFORE),
+        (None, {}, "g", "uniform", None),
+        (None, {"context_free": True}, "g", "combined", None),
+        (None, {}, ["g", "x"], "combined", propensities.ROUND_BEFORE),
+        (6, {}, ["g", "x"], "combined", None),
     ],
 )
 def test_the_default_weights_and_what_is_said_of_them(
-    batches: int | None, options: dict[str, Any], by: Any, kind: str, word: str
+    batches: int | None, options: dict[str, Any], by: Any, kind: str, before: Claim | None
 ) -> None:
     result = CATE(log_of(arrays(batches=batches), **options), by=by).fit("aipw")
     assert result.weights == kind
-    notes = " ".join(result.notes)
-    assert word in notes
-    assert ("x may move" in notes) == (kind == "uniform")
-    assert ("A drift that both arms share cancels" in notes) == (kind == "combined")
-    assert "Under an effect that changes" in notes
+    notes = result.notes
+    assert says(notes, effects.LAGGED) == (before is not None)
+    assert before is None or says(notes, effects.LAGGED, by=before())
+    assert says(notes, claims.UNIFORM_FOR_CONTEXTS, contexts="x") == (kind == "uniform")
+    assert says(notes, claims.COMBINED) == (kind == "combined")
+    assert says(notes, drift.AVERAGED_EQUALLY if kind == "uniform" else drift.AVERAGED_BY_WEIGHT)
+    assert says(notes, drift.PAIR_SHARES_DRIFT)
 
 
 def test_combined_weights_are_refused_where_none_are_known_in_time() -> None:
     model = CATE(log_of(arrays(batches=None)), by="g")
-    with pytest.raises(
-        InvalidForLog, match=r"x may move the propensities.*without batches.*context_free=True"
-    ):
+    with pytest.raises(InvalidForLog) as error:
         model.fit(weights="combined")
+    assert says(error.value.reason, claims.UNFIXED_WEIGHTS, contexts="x")
     three = arrays(batches=None)
     alone = LogArrays(three.action, three.reward, propensity=three.propensity, context=three.context)
     log = AdaptiveLog.from_arrays(alone, arms=("a", "b", "c"))
-    with pytest.raises(InvalidForLog, match="both arms' propensities"):
+    with pytest.raises(InvalidForLog) as error:
         CATE(log, by="g", treatment="b", control="a").fit(weights="combined")
+    assert says(error.value.reason, effects.LACKS_BOTH_PROPENSITIES)
 
 
 def test_own_weights_are_the_default_of_means_that_do_not_drift() -> None:
     free = log_of(arrays(batches=None), context_free=True)
     result = CATE(free, by="g").fit("aipw", stationary=True)
     assert result.weights == "sqrt"
-    assert "assumes that each arm's mean within a group stays the same" in " ".join(result.notes)
+    assert says(result.notes, claims.NO_DRIFT)
     asked = CATE(free, by="g").fit(weights="sqrt")
     np.testing.assert_array_equal(result.estimate, asked.estimate)
     assert result.cautions == ()
@@ -175,7 +180,7 @@ def test_few_effective_rewards_are_cautioned() -> None:
     given = arrays(4, rounds=60, batches=None)
     few = CATE(log_of(given), by=["g"]).fit(weights="uniform")
     assert len(few.cautions) == 1
-    assert few.cautions[0].startswith("g=0; g=1: an arm is worth ")
+    assert says(few.cautions, effects.FEW_EFFECTIVE, terms="g=0; g=1", enough=20.0)
     assert "Caution: g=0" in str(few)
     assert CATE(log_of(arrays()), by="g").fit("aipw").cautions == ()
     half = np.full((400, 2), 0.5)
@@ -263,9 +268,8 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     assert given.propensities is not None
     lagged = CATE.from_formula("~ x", log_of(given)).fit()
     assert lagged.weights == "combined"
-    notes = " ".join(lagged.notes)
-    assert "Estimand: the best linear approximation of the effect over the log's contexts." in notes
-    assert "The weights are those of the previous batch, known before the round's contexts." in notes
+    assert says(lagged.notes, projections.BEST_APPROXIMATION)
+    assert says(lagged.notes, effects.LAGGED, by=propensities.BATCH_BEFORE())
     cell = np.zeros(ROUNDS, dtype=np.int64)
     found = combined_weights(given.propensities, past(cell, given.batch), movers=True)
     assert found is not None
@@ -276,9 +280,9 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     assert CATE.from_formula("~ x", log_of(alone)).fit().weights == "uniform"
     free = CATE.from_formula("~ x", log_of(alone, context_free=True)).fit()
     assert free.weights == "combined"
-    assert "Estimand: the best linear approximation" in " ".join(free.notes)
+    assert says(free.notes, projections.BEST_APPROXIMATION)
     asked = CATE.from_formula("~ x", log_of(alone)).fit(weights="combined")
-    assert "valid if the formula holds exactly" in " ".join(asked.notes)
+    assert projections.WEIGHED_CONTEXTS(weights="weights") in asked.notes[1]
 
 
 @pytest.mark.slow

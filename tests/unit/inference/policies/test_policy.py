@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import outcome_models
+from adaptinf.claims import policies as claims
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -264,7 +267,7 @@ class TestPolicies:
         zero = PolicyValue(log, sign).fit(outcome=given, **options)
         ipw = PolicyValue(log, sign).fit(estimator="ipw", **options)
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
-        assert "predictions of your own" in notes(zero)
+        assert says(zero.notes, outcome_models.OWN)
         ridge = PolicyValue(log, sign).fit(outcome="running-ridge", ridge=2.0, **options)
         assert "penalty 2" in notes(ridge)
         assert ridge.std_error[0] < ipw.std_error[0]
@@ -314,9 +317,10 @@ class TestDefaults:
         assert given.weights == "stable-variance, non-contextual"
         asked = PolicyValue(contextual, sign).fit("stable-variance", True, snapshots=SNAPSHOTS)
         assert asked.weights == "stable-variance, contextual"
-        assert "need the design's policies" in notes(PolicyValue(contextual, sign).fit())
-        assert "propensities settle" in notes(asked)
-        assert "propensities settle" not in notes(given)
+        assert says(PolicyValue(contextual, sign).fit().notes, claims.UNIFORM_FOR_WANT_OF_POLICIES)
+        for claim in (claims.SETTLING, claims.UNSETTLED_TOO):
+            assert says(asked.notes, claim)
+            assert not says(given.notes, claim)
         without = make_log("two batches", context=False)
         assert PolicyValue(without, "a").fit(stationary=True).weights == "stable-variance, non-contextual"
         ours = make_log("two batches", design=designs.Thompson(batch_size=10).record())
@@ -330,7 +334,8 @@ class TestDefaults:
         log, every = make_log("contextual", chosen_only=True), make_log("contextual")
         few, all_of_them = (PolicyValue(one, sign).fit() for one in (log, every))
         assert few.estimate[0] == all_of_them.estimate[0]
-        assert "chosen arm's propensity alone" in notes(few)
+        assert says(few.notes, claims.CHOSEN_ALONE)
+        assert not says(all_of_them.notes, claims.CHOSEN_ALONE)
         assert PolicyContrast(log, sign, baseline="c").fit().weights == "uniform"
         known = PolicyContrast(log, sign, baseline="c").fit(snapshots=SNAPSHOTS)
         told = PolicyContrast(every, sign, baseline="c").fit(snapshots=SNAPSHOTS)
@@ -362,11 +367,15 @@ class TestNumericalCare:
             propensities=tiny,
         )
         rare = AdaptiveLog.from_arrays(arrays, arms=ARMS, context_free=True)
-        with pytest.warns(AdaptinfWarning, match="effective sample size 1.0"):
+        with pytest.warns(AdaptinfWarning) as caught:
             uniform = PolicyValue(rare, "a").fit(weights="uniform")
         assert uniform.min_propensity == 1e-6
-        with pytest.warns(AdaptinfWarning, match="1e-06"):
+        one = pytest.approx(1.0, abs=0.05)
+        assert says(uniform.cautions, claims.TINY_PROPENSITY, least=1e-6, size=one)
+        assert {str(one.message) for one in caught} <= {f"{caution}." for caution in uniform.cautions}
+        with pytest.warns(AdaptinfWarning):
             stable = PolicyValue(rare, "a").fit(weights="min-variance")
+        assert says(stable.cautions, claims.TINY_PROPENSITY, least=1e-6)
         assert stable.ess.iloc[0] > 50
         PolicyValue(rare, "b").fit()
 
@@ -382,10 +391,13 @@ class TestNumericalCare:
         )
         log = AdaptiveLog.from_arrays(arrays, arms=("common", "rare"))
         size, rate = action.sum(), arrays.reward.mean()
-        with pytest.warns(AdaptinfWarning, match=f"worth {size * rate:.1f} of these, fewer than 10"):
+        with pytest.warns(AdaptinfWarning) as caught:
             result = PolicyValue(log, "rare").fit(weights="uniform")
         assert result.ess.iloc[0] == pytest.approx(size)
-        assert f"sample size of {size:.1f}, where {rate:.2g} of the outcomes are other" in result.cautions[0]
+        told = {"size": size, "rate": rate, "worth": size * rate}
+        told = {name: pytest.approx(value) for name, value in told.items()}
+        assert says(result.cautions[0], claims.FEW_EVENTS, enough=10, **told)
+        assert str(caught[0].message) == f"{result.cautions[0]}."
         means = ArmMeans(log).fit("aipw", "uniform")
         arms = " ".join((*means.notes, *means.cautions))
         assert "rare (" in arms
@@ -405,7 +417,8 @@ class TestNumericalCare:
         result = PolicyValue(short, ["a", "c", "uniform", np.array([0.5, 0.499, 0.001])]).fit()
         np.testing.assert_array_equal(np.isnan(result.estimate), [False, True, True, False])
         np.testing.assert_array_equal(np.isnan(result.std_error), [False, True, True, False])
-        assert "c: 100.00% of its probability is on arms that were never chosen" in notes(result)
+        assert says(result.notes, claims.NEVER_CHOSEN, policy="c", share=1.0, arms="c")
+        assert says(result.notes, claims.LEFT_OUT, share=pytest.approx(0.001))
         contrast = PolicyContrast(short, ["a", "b"], baseline="c").fit()
         assert np.isnan(contrast.estimate).all()
 
@@ -420,10 +433,10 @@ class TestNumericalCare:
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         result = PolicyValue(log, {"a": np.array([0.7]), "b": np.array([0.3])}).fit(**options)
         assert np.isnan(result.pvalues).all()
-        assert "(b), of which nothing is known: no estimate" in notes(result)
+        assert says(result.notes, claims.NEVER_CHOSEN, arms="b")
         result = PolicyValue(log, "a").fit(**options)
         assert np.isnan(result.pvalues).all()
-        assert "spread is unknown" in notes(result) or "nothing is estimated" in notes(result)
+        assert says(result.notes, claims.CHOSEN_ONCE) or says(result.notes, claims.UNWEIGHTED)
 
     @pytest.mark.parametrize("options", [*ALL_WEIGHTS, {"estimator": "cadr"}])
     def test_constant_rewards(self, options: dict[str, Any]) -> None:
@@ -436,7 +449,7 @@ class TestNumericalCare:
         )
         result = PolicyValue(AdaptiveLog.from_arrays(arrays, arms=ARMS), "a").fit(**options)
         assert np.isnan(result.pvalues).all()
-        assert "do not vary" in notes(result) or "nothing is estimated" in notes(result)
+        assert says(result.notes, claims.CONSTANT) or says(result.notes, claims.UNWEIGHTED)
 
     def test_a_batch_that_cannot_serve_other_contexts_gets_no_weight_there(self) -> None:
         log = make_log("contextual")

@@ -8,7 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from claims_said import says
 
+from adaptinf.claims import policies as claims
+from adaptinf.claims.propensities import NEEDED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
 from adaptinf.inference.validity.policies import PolicySnapshots
@@ -142,11 +145,14 @@ def test_baselines() -> None:
 @pytest.mark.parametrize("known", ["all", "chosen"])
 def test_a_policy_beyond_what_the_design_could_choose(known: str) -> None:
     log = make_log(known, closed=True)
-    with pytest.raises(InvalidForLog, match="'b' in 5 of 60 rounds; nothing was observed") as caught:
+    with pytest.raises(InvalidForLog) as caught:
         PolicyValue(log, "uniform")
+    beyond = {"arms": "'b' in 5", "rounds": 60}
+    assert says(caught.value.reason, claims.BEYOND_SUPPORT, policy="uniform", **beyond)
     assert "keeps to the arms" in caught.value.alternatives[0]
-    with pytest.raises(InvalidForLog, match="policy 'b'"):
+    with pytest.raises(InvalidForLog) as caught:
         PolicyContrast(log, "a", baseline="b")
+    assert says(caught.value.reason, claims.BEYOND_SUPPORT, policy="b", **beyond)
     PolicyValue(log, "a")
 
 
@@ -239,8 +245,9 @@ class TestUnknownDesign:
     def test_a_changing_policy_and_no_contexts(self, options: dict[str, Any]) -> None:
         log = make_log(context=False)
         matrix = late(make_log().frame)
-        with pytest.raises(InvalidForLog, match="so there are contexts, but the log has none"):
+        with pytest.raises(InvalidForLog) as caught:
             PolicyValue(log, matrix).fit(**options)
+        assert says(caught.value.reason, claims.UNLOGGED_CONTEXTS)
         PolicyValue(log, matrix).fit(snapshots="context-free", **options)
 
     def test_the_chosen_arms_propensity_alone(self, options: dict[str, Any]) -> None:
@@ -249,5 +256,6 @@ class TestUnknownDesign:
             PolicyValue(log, "a").fit(**options)
 
     def test_no_propensities(self, options: dict[str, Any]) -> None:
-        with pytest.raises(InvalidForLog, match="it needs propensities, and the log has none"):
+        with pytest.raises(InvalidForLog) as caught:
             PolicyValue(make_log("none"), "a").fit(**options)
+        assert says(caught.value.reason, NEEDED)

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims import policies as claims
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.contrast_weights import earlier_ratios
 from adaptinf.inference.policies.inputs import read_policies
@@ -176,13 +179,14 @@ class TestWeights:
         arrays = LogArrays(log.arrays.action, log.arrays.reward, propensity=log.arrays.propensity)
         chosen = AdaptiveLog.from_arrays(arrays, arms=ARMS)
         assert ai.PolicyContrast(chosen, "b", baseline="a").fit().weights == "uniform"
-        with pytest.raises(InvalidForLog, match="need every arm's propensity"):
+        with pytest.raises(InvalidForLog) as caught:
             ai.PolicyContrast(chosen, "b", baseline="a").fit("combined")
+        assert says(caught.value.reason, EVERY_ONE_NEEDED)
 
     def test_policies_that_agree_everywhere_have_no_test(self) -> None:
         result = ai.PolicyContrast(log_of("wander"), {"b": 1.0}, baseline="b", names=["p", "q"]).fit()
         assert np.isnan(result.pvalues).all()
-        assert any("do not vary" in note for note in result.notes)
+        assert says(result.notes, claims.CONSTANT, term="p - q")
 
 
 class TestSupport:
@@ -220,18 +224,13 @@ class TestSupport:
 
 class TestWords:
     def test_say_what_decides_the_weights(self) -> None:
-        said = {
-            "its own propensities": ai.PolicyContrast(log_of("batches"), "b", baseline="a").fit(),
-            "the propensities of the last 50 rounds": ai.PolicyContrast(
-                log_of("wander"), "b", baseline="a"
-            ).fit(),
-            "the propensities of the batch before": ai.PolicyContrast(
-                log_of("by context", batched=True), "b", baseline="a"
-            ).fit(),
-        }
-        for words, result in said.items():
-            assert any(f"one per round for both policies, by {words}" in note for note in result.notes)
-            assert any("uniform weights estimate the mean over the period" in note for note in result.notes)
+        made_of = (
+            (claims.BY_OWN(), log_of("batches")),
+            (claims.BY_ROUNDS_BEFORE(nearest=50), log_of("wander")),
+            (claims.BY_BATCH_BEFORE(nearest=50), log_of("by context", batched=True)),
+        )
+        for by, log in made_of:
+            assert says(ai.PolicyContrast(log, "b", baseline="a").fit().notes, claims.COMBINED, by=by)
 
     def test_an_effect_that_is_seen_to_move(self) -> None:
         log = log_of("wander")
@@ -242,9 +241,9 @@ class TestWords:
             LogArrays(arrays.action, arrays.reward + turned, **columns), arms=ARMS
         )
         result = ai.PolicyContrast(moving, ["b", "c"], baseline="a").fit()
-        (said,) = result.cautions
-        assert said.startswith("b - a: seen to move over the rounds (p = ")
-        assert "weights='uniform' estimate its mean over the period" in said
+        (caution,) = result.cautions
+        assert says(caution, claims.DIFFERENCE_MOVES, term="b - a")
+        assert caution.values["p"] < 0.005
         assert ai.PolicyContrast(moving, ["b", "c"], baseline="a").fit("uniform").cautions == ()
         assert ai.PolicyContrast(log, ["b", "c"], baseline="a").fit().cautions == ()
 
@@ -258,7 +257,7 @@ class TestWords:
             result = ai.PolicyContrast(log, ["b", "c"], baseline="a").fit(keep_scores=True)
             kept = result.scores
             p = moving_effects(kept["scores"], kept["weights"], result.reference.df)[0]
-            seen.append((p, any(caution.startswith("b - a: seen") for caution in result.cautions)))
+            seen.append((p, says(result.cautions, claims.DIFFERENCE_MOVES, term="b - a", p=p)))
         assert all((p < 0.005) == told for p, told in seen)
         assert any(0.001 < p < 0.005 for p, _ in seen)
         assert any(0.005 < p < 0.02 for p, _ in seen)

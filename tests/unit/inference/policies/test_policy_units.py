@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import policies as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
@@ -63,16 +65,18 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     )
     np.testing.assert_array_equal(told.estimate, same.estimate)
     np.testing.assert_array_equal(told.std_error, same.std_error)
-    with pytest.raises(InvalidForLog, match="one draw gave each unit its arm"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log_of(kept=True), "b").fit("stable-variance")
+    assert says(caught.value.reason, claims.ONE_DRAW_A_UNIT)
 
 
 def test_what_units_spoil_is_refused() -> None:
     log = log_of()
     with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other"):
         ai.PolicyValue(log, "b").fit(estimator="cadr")
-    with pytest.raises(InvalidForLog, match="contexts have no part in"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log, "b").fit("stable-variance", contextual=True)
+    assert says(caught.value.reason, claims.CONTEXTUAL_BY_UNIT)
     rows = {row.verdict.name: row.verdict for row in ai.recommend(log, "policy-value", policy="b").methods}
     assert rows["cadr"].label == "not valid"
     assert next(iter(rows)) == "aipw with uniform weights"

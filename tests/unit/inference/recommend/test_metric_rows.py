@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.data import covariates, ratios
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.table import Recommendation
 
@@ -58,9 +60,9 @@ def test_rows_of_ratios_run_and_expect_the_lengths_that_they_have() -> None:
     for name, length in own.items():
         if "alee" not in name:
             assert expected[name] == pytest.approx(length, rel=0.15), name
-    assert "Ratios: the mean of y over that of orders" in " ".join(table.fit().notes)
+    assert says(table.fit().notes, ratios.ESTIMATED, reward="y", below="orders")
     reasons = table.frame.set_index("method")["reason"]
-    assert reasons["batched"].startswith("it estimates differences alone")
+    assert says(reasons["batched"], ratios.DIFFERENCES_ALONE)
     assert reasons["betting sequence on sample means"] == (
         "a sequence is of means and their differences, not of ratios"
     )
@@ -85,9 +87,9 @@ def test_rows_with_covariates_come_before_those_without_and_are_shorter() -> Non
         "aipw with combined weights",
     )
     assert first.length / second.length == pytest.approx(own[first.name] / own[second.name], rel=0.05)
-    assert first.assumes[-1] == "no arm can have moved prior"
+    assert says(first.assumes[-1], covariates.UNMOVED, names="prior")
     assert table.best.call.endswith("fit(estimator='aipw', weights='combined', covariate='prior')")
-    assert "Covariate adjustment by prior" in table.fit().notes[0]
+    assert says(table.fit().notes[0], covariates.VARIANCE, names="prior")
 
 
 def test_what_is_refused_and_why() -> None:
@@ -99,7 +101,8 @@ def test_what_is_refused_and_why() -> None:
     gaps.loc[3, "y"] = np.nan
     missing = ai.recommend(log_of(gaps, missing="drop"), covariate="prior")
     reasons = missing.frame.set_index("method")["reason"]
-    assert "what prior explains of the rewards is taken out" in reasons["aipw with uniform weights, adjusted"]
+    taken_out = covariates.TAKEN_OUT(names="prior")
+    assert taken_out in reasons["aipw with uniform weights, adjusted"]
     checked(missing)
     ratios = ai.recommend(log_of(gaps, missing="drop"), denominator="orders")
     assert {one.verdict.reason for one in ratios.methods} == {"rewards are missing"}

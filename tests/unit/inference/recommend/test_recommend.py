@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.claims import contexts as context_claims
+from adaptinf.claims import propensities, recommendations
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
+from adaptinf.inference.arms.facts.sample_means import length_ratio
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.arms.sample_mean import length_ratio
 from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.models import CATE
@@ -35,6 +37,7 @@ from adaptinf.simulation.environments import (
     NormalArms,
 )
 from adaptinf.typing import VALIDITY_LABELS
+from tests.claims_said import says, wording
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 TWO = BernoulliArms([0.4, 0.6])
@@ -196,7 +199,7 @@ def test_fit_takes_the_first_of_its_class(name: str) -> None:
         kinds = {"arm-means": ArmMeans, "contrast": Contrast, "policy-value": PolicyValue}
         model = kinds[target](log, **pair)
         if not first:
-            with pytest.raises(InvalidForLog, match="assigns arms by context"):
+            with pytest.raises(InvalidForLog, match=wording(context_claims.BY_DESIGN)):
                 model.fit()
             continue
         default = quietly(model.fit)
@@ -327,7 +330,7 @@ class TestOrder:
             assert recommend(log, "contrast").best.verdict.name == first
         contexts = recommend(log_of("chosen arm's, contexts")).best.verdict
         assert contexts.name == "aipw with uniform weights"
-        assert "not normal in general" in contexts.warning
+        assert says(contexts.warning, propensities.UNSETTLED)
         assert recommend(log_of("estimated, contexts")).best.verdict.name == "aipw with uniform weights"
 
     def test_contexts_that_may_move_propensities(self) -> None:
@@ -373,7 +376,10 @@ class TestOrder:
         table = recommend(log_of("thompson"), stopping="data-chosen")
         assert table.best.verdict.name == "betting sequence on sample means"
         assert all("sequence" in one.verdict.name for one in table.methods if one.verdict.valid)
-        with pytest.raises(InvalidForLog, match="the data chose it; possible here: betting sequence"):
+        with pytest.raises(
+            InvalidForLog,
+            match=wording(recommendations.STOPPED_BY_DATA) + "; possible here: betting sequence",
+        ):
             table.fit("aipw with sqrt weights")
 
     def test_small_propensities_are_a_caution(self) -> None:
@@ -382,7 +388,9 @@ class TestOrder:
 
     def test_nothing_is_valid(self) -> None:
         table = recommend(log_of("linucb"))
-        with pytest.raises(InvalidForLog, match=r"any method for arm-means.*assigns arms by context"):
+        with pytest.raises(
+            InvalidForLog, match="any method for arm-means.*" + wording(context_claims.BY_DESIGN)
+        ):
             table.fit()
         assert "none is valid" in repr(table)
         assert "none is valid" in str(table)
@@ -501,7 +509,7 @@ def test_the_records_of_mixtures_name_both_designs() -> None:
     record = designs.Mixture(designs.LinUCB(), 0.2).record()
     log = user_log("all", design=record)
     verdicts = {one.verdict.name: one.verdict for one in recommend(log).methods}
-    assert verdicts["alee"].reason.startswith("Mixture over LinUCB assigns arms by context")
+    assert says(verdicts["alee"].reason, context_claims.BY_DESIGN, design="Mixture over LinUCB")
     assert verdicts["aipw with uniform weights"].valid
     assert "another mix of contexts" in verdicts["aipw with sqrt weights"].reason
     with pytest.raises(InvalidForLog, match=r"another mix of contexts; possible here: aipw with uniform"):

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf import designs
+from adaptinf.claims import Claim, said
+from adaptinf.claims.regression import adjusted_regression, regressions, weighted_regression
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.student_sums import MeanStudent
@@ -27,8 +30,7 @@ from adaptinf.inference.regression.data import CoefficientFit, FitOptions, Regre
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
 from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.notes import weight_cautions
-from adaptinf.inference.regression.weighted import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
@@ -82,16 +84,32 @@ def made(
     return data, log
 
 
-def fit(name: str, data: RegressionData, log: AdaptiveLog, **settings: Any) -> CoefficientFit:
+def facts_of(name: str, data: RegressionData, log: AdaptiveLog, **settings: Any) -> Any:
     entry = ADJUSTMENTS[name]
-    return entry.fit(data, profile_of(log), FitOptions(entry.covariances[0], 0.0, settings))
+    facts = entry.facts(data, profile_of(log), FitOptions(entry.covariances[0], 0.0, settings))
+    facts.fit = entry.fit(facts)
+    return facts
+
+
+def fit(name: str, data: RegressionData, log: AdaptiveLog, **settings: Any) -> CoefficientFit:
+    found: CoefficientFit = facts_of(name, data, log, **settings).fit
+    return found
+
+
+def told(name: str, facts: Any) -> list[str]:
+    """Notes and cautions of a fit."""
+    return said(ADJUSTMENTS[name].claims, facts)
 
 
 @functools.cache
-def every_fit() -> dict[str, CoefficientFit]:
+def every_fact() -> dict[str, Any]:
     data, log = made(adaptive=False)
     settings: dict[str, dict[str, Any]] = {"ellipsoid": {"noise_scale": 1.0, "bound": 3.0}}
-    return {name: fit(name, data, log, **settings.get(name, {})) for name in WITHOUT_GUARANTEE}
+    return {name: facts_of(name, data, log, **settings.get(name, {})) for name in WITHOUT_GUARANTEE}
+
+
+def every_fit() -> dict[str, CoefficientFit]:
+    return {name: facts.fit for name, facts in every_fact().items()}
 
 
 def check_duality(reference: Reference) -> None:
@@ -110,9 +128,9 @@ def check_duality(reference: Reference) -> None:
 
 @pytest.mark.parametrize("name", WITHOUT_GUARANTEE)
 def test_pvalues_are_at_most_alpha_exactly_where_intervals_exclude_the_null(name: str) -> None:
-    found = every_fit()[name]
-    check_duality(found.reference)
-    assert found.notes
+    facts = every_fact()[name]
+    check_duality(facts.fit.reference)
+    assert len(said(ADJUSTMENTS[name].claims, facts, "note")) > 1
 
 
 @pytest.mark.parametrize("name", WITHOUT_GUARANTEE)
@@ -276,15 +294,33 @@ def test_scaling_a_restriction_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "lacks", "reason", "ways"),
     [
-        ("anytime", {}, "fixed in advance", ["weighted", "batched", "w-decorrelation", "ellipsoid"]),
-        ("weighted", {"propensity": False}, "the log has none", ["batched", "w-decorrelation", "ellipsoid"]),
-        ("batched", {"batched": False}, "needs batches", ["weighted", "w-decorrelation", "ellipsoid"]),
+        (
+            "anytime",
+            {},
+            adjusted_regression.NEEDS_A_FIXED_DESIGN,
+            ["weighted", "batched", "w-decorrelation", "ellipsoid"],
+        ),
+        (
+            "weighted",
+            {"propensity": False},
+            weighted_regression.LACKS_PROPENSITIES,
+            ["batched", "w-decorrelation", "ellipsoid"],
+        ),
+        (
+            "batched",
+            {"batched": False},
+            adjusted_regression.LACKS_BATCHES,
+            ["weighted", "w-decorrelation", "ellipsoid"],
+        ),
     ],
 )
-def test_a_refusal_names_what_works(name: str, lacks: dict[str, bool], reason: str, ways: list[str]) -> None:
+def test_a_refusal_names_what_works(
+    name: str, lacks: dict[str, bool], reason: Claim, ways: list[str]
+) -> None:
     model = AdaptiveOLS(made(**lacks)[1], ["z"])
-    with pytest.raises(InvalidForLog, match=reason) as caught:
+    with pytest.raises(InvalidForLog) as caught:
         model.fit(name)
+    assert says(caught.value.reason, reason)
     assert caught.value.alternatives == tuple(f"adjustment={way!r}" for way in ways)
 
 
@@ -297,18 +333,20 @@ def lame(adaptive: bool) -> tuple[RegressionData, AdaptiveLog]:
 
 
 def test_an_adaptive_log_with_a_batch_without_rank_is_refused() -> None:
-    with pytest.raises(InvalidForLog, match=r"in 1 of 6 batches \(2, counted from 0\).*bend the law"):
+    with pytest.raises(InvalidForLog) as caught:
         fit("batched", *lame(adaptive=True))
+    unusable = adjusted_regression.UNUSABLE(missing=1, batches=6, which="2")
+    assert says(caught.value.reason, adjusted_regression.UNUSABLE_BY_REWARDS, what=unusable)
 
 
 def test_a_design_that_does_not_adapt_leaves_such_a_batch_out() -> None:
     data, log = lame(adaptive=False)
-    found = fit("batched", data, log)
+    facts = facts_of("batched", data, log)
     keep = np.r_[0:40, 60:ROUNDS]
     assert data.batch is not None
     whole = batch_regressions(data.batch[keep], data.x[keep], data.y[keep])
-    np.testing.assert_allclose(found.estimate, batched_coefficients(whole, np.eye(3))[0], rtol=1e-12)
-    assert any(note.startswith("Left out") for note in found.notes)
+    np.testing.assert_allclose(facts.fit.estimate, batched_coefficients(whole, np.eye(3))[0], rtol=1e-12)
+    assert says(told("batched", facts), adjusted_regression.LEFT_OUT)
 
 
 def test_a_batch_in_which_an_arm_of_its_own_fit_has_no_round_counts_as_missing() -> None:
@@ -326,23 +364,26 @@ def test_a_batch_in_which_an_arm_of_its_own_fit_has_no_round_counts_as_missing()
         propensity=None,
         arm="b",
     )
-    with pytest.raises(InvalidForLog, match=r"in 1 of 6 batches \(3,"):
+    with pytest.raises(InvalidForLog) as caught:
         fit("batched", own, log)
+    assert adjusted_regression.UNUSABLE(missing=1, batches=6, which="3") in caught.value.reason
 
 
 @pytest.mark.parametrize("name", ["w-decorrelation", "batched", "weighted", "ellipsoid"])
 def test_a_selected_arm_is_refused(name: str) -> None:
     model = AdaptiveOLS(made()[1], ["z"], arm="most-pulled")
-    with pytest.raises(InvalidForLog, match=f"which {name} does not account for"):
+    with pytest.raises(InvalidForLog) as caught:
         model.fit(name)
+    assert says(caught.value.reason, regressions.SELECTION_UNCOVERED, selector="most-pulled", name=name)
 
 
 def test_the_ellipsoid_says_all_that_it_needs() -> None:
     with pytest.raises(ParameterError) as caught:
         fit("ellipsoid", *made())
     assert len(caught.value.problems) == 2
-    found = fit("ellipsoid", *made(reward_range=(0.0, 3.0)), bound=2.0)
-    assert "scale 1.5 (half the range of the rewards)" in found.notes[1]
+    facts = facts_of("ellipsoid", *made(reward_range=(0.0, 3.0)), bound=2.0)
+    source = adjusted_regression.HALF_RANGE()
+    assert says(told("ellipsoid", facts), adjusted_regression.ELLIPSOID_BOUNDS, scale=1.5, source=source)
     with pytest.raises(ParameterError) as caught:
         fit("ellipsoid", *made(), noise_scale=-1.0, bound=math.inf, ridge=0.0)
     assert len(caught.value.problems) == 3
@@ -390,8 +431,10 @@ def test_a_given_target_changes_the_weights() -> None:
 
 
 def test_small_propensities_warn_with_the_effective_sample_size() -> None:
-    with pytest.warns(AdaptinfWarning, match=r"Propensities down to 1e-06.*effective sample size"):
-        fit("weighted", *made(smallest=1e-6))
+    with pytest.warns(AdaptinfWarning) as caught:
+        facts = facts_of("weighted", *made(smallest=1e-6))
+    size = facts.fit.details["ess"].min()
+    assert [str(one.message) for one in caught] == [weighted_regression.TINY(least=1e-6, size=size)]
 
 
 def test_a_round_that_alone_decides_a_coefficient_is_named_as_the_reason() -> None:
@@ -399,24 +442,25 @@ def test_a_round_that_alone_decides_a_coefficient_is_named_as_the_reason() -> No
     alone = dataclasses.replace(
         data, x=np.column_stack([data.x, np.arange(ROUNDS) == 7]), names=(*data.names, "d")
     )
-    found = fit("weighted", alone, log)
-    assert np.isnan(found.std_error).all()
-    assert found.notes[-1].startswith("No standard errors: 1 rounds have leverage 1")
-    assert not any("do not vary" in note for note in found.notes)
+    facts = facts_of("weighted", alone, log)
+    assert np.isnan(facts.fit.std_error).all()
+    assert says(told("weighted", facts), weighted_regression.DECIDED_ALONE, rounds=1)
+    assert not says(told("weighted", facts), regressions.PERFECT)
 
 
 def test_propensities_that_fall_are_cautioned() -> None:
     for smallest, cautioned in ((0.01, True), (0.2, False)):
-        data, log = made(smallest=smallest)
-        found = weight_cautions(data, profile_of(log), fit("weighted", data, log).details)
-        assert any("needs a floor of 0.05" in one for one in found) == cautioned
-    assert weight_cautions(data, profile_of(log), {}) == ()
+        facts = facts_of("weighted", *made(smallest=smallest))
+        found = said(ADJUSTMENTS["weighted"].claims, facts, "caution")
+        assert says(found, weighted_regression.BELOW_FLOOR, floor=0.05) == cautioned
+    assert weighted_regression.BELOW_FLOOR not in ADJUSTMENTS["batched"].claims
 
 
 def test_an_arm_that_could_not_be_chosen_is_refused() -> None:
     data, log = made(smallest=1.0)
-    with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 120 rounds"):
+    with pytest.raises(InvalidForLog, match="has propensity 0 in 1 of 120 rounds") as caught:
         fit("weighted", data, log)
+    assert says(caught.value.reason, weighted_regression.IMPOSSIBLE)
 
 
 def test_dependent_restrictions_are_refused() -> None:
@@ -437,10 +481,13 @@ def test_rewards_that_do_not_vary_have_no_tests() -> None:
     for name in ("w-decorrelation", "batched", "weighted", "anytime"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = fit(name, data, log)
+            facts = facts_of(name, data, log)
+            found = facts.fit
             assert np.isnan(found.reference.log_pvalues(0.0)).all(), name
             assert np.isnan(found.reference.interval(math.log(0.05))).all(), name
-            assert any("do not vary" in note for note in found.notes), name
+            batched = name == "batched"
+            claim = adjusted_regression.CONSTANT_IN_A_BATCH if batched else regressions.PERFECT
+            assert says(told(name, facts), claim), name
             if name == "weighted":
                 assert found.joint is not None
                 assert math.isnan(found.joint.wald_test(hypothesis, ()).statistic)
@@ -464,7 +511,11 @@ def test_the_drifting_form_sees_effects_that_cancel() -> None:
 
 def test_joint_tests_print_the_law_of_their_p_values() -> None:
     hypothesis = linear_hypothesis("wald_test", "b = 0, z = 0", ["Intercept", "b", "z"])
-    laws = {"batched": "multivariate Student", "ellipsoid": "self-normalised", "anytime": "anytime-valid F"}
+    laws = {
+        "batched": adjusted_regression.STUDENT_SUM(),
+        "ellipsoid": adjusted_regression.ELLIPSOID_LAW(),
+        "anytime": adjusted_regression.ANYTIME_LAW(),
+    }
     for name, found in every_fit().items():
         if found.joint is not None and name != "weighted":
             text = str(found.joint.wald_test(hypothesis, ("A note.",)))

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import first, propensities
+from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.regression.facts.weighted import WeightedFacts
 from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.regression.weighted.choice import WEIGHTED
 from adaptinf.inference.regression.weighted.equations import arm_columns, shared_regression
 from adaptinf.inference.regression.weighted.running import running_regression
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
 
@@ -119,12 +125,14 @@ def test_propensities_by_context_fix_the_weight_before_the_context(batched: bool
     result = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted")
     other = ai.Contrast(log, treatment="b", control="a").fit("aipw")
     assert result.weights == other.weights == ("combined" if batched else "uniform")
-    assert any("the propensities of the batch before" in one for one in result.notes) == batched
+    before = f", by {propensities.BATCH_BEFORE()}"
+    assert says(result.notes, weighted_regression.SHARED_WEIGHTS, by=before) == batched
     np.testing.assert_allclose(result.params.iloc[1], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[1], other.bse.iloc[0], rtol=1e-12)
     if not batched:  # asked for, they are fixed all the same
         asked = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
-        assert any("the propensities of the round before" in one for one in asked.notes)
+        before = f", by {propensities.ROUND_BEFORE()}"
+        assert says(asked.notes, weighted_regression.SHARED_WEIGHTS, by=before)
 
 
 def test_the_chosen_arm_s_propensity_alone_gives_uniform_weights() -> None:
@@ -134,8 +142,9 @@ def test_the_chosen_arm_s_propensity_alone_gives_uniform_weights() -> None:
     assert result.weights == other.weights == "uniform"
     np.testing.assert_allclose(result.params.iloc[2], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[2], other.bse.iloc[0], rtol=1e-12)
-    with pytest.raises(InvalidForLog, match="the chosen arm's alone"):
+    with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
+    assert says(caught.value.reason, propensities.EVERY_ONE_NEEDED)
 
 
 def test_an_arm_that_joins_late_is_compared_where_it_could_be_chosen() -> None:
@@ -146,9 +155,11 @@ def test_an_arm_that_joins_late_is_compared_where_it_could_be_chosen() -> None:
         term = f"C(action)[T.{arm}]"
         np.testing.assert_allclose(result.params[term], other.params.iloc[0], rtol=1e-12)
         np.testing.assert_allclose(result.bse[term], other.bse.iloc[0], rtol=1e-12)
-    assert any("propensity 0 in 150 of 400 rounds" in note for note in result.notes)
-    with pytest.raises(InvalidForLog, match="propensity 0 in 150 of 400 rounds"):
+    gaps = "arm 'b' has propensity 0 in 150 of 400 rounds"
+    assert says(result.notes, weighted_regression.COMPARED_WHERE_POSSIBLE, gaps=gaps)
+    with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="sqrt")
+    assert says(caught.value.reason, weighted_regression.OWN_IMPOSSIBLE, gaps=gaps)
 
 
 def test_arms_that_never_meet_are_refused() -> None:
@@ -156,8 +167,9 @@ def test_arms_that_never_meet_are_refused() -> None:
     every = np.where(np.arange(400)[:, None] < 200, [[1.0, 0.0]], [[0.0, 1.0]])
     arrays = LogArrays(every.argmax(axis=1), log.arrays.reward, propensity=np.ones(400), propensities=every)
     apart = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), propensity_status="exact")
-    with pytest.raises(InvalidForLog, match="could both have been chosen"):
+    with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ C(action)", apart).fit("weighted")
+    assert says(caught.value.reason, weighted_regression.NOT_TOLD_APART)
 
 
 # The old weights
@@ -320,7 +332,7 @@ def test_columns_that_look_at_other_rounds_arms_are_weighted_without_a_projectio
     assert model.data.rows_of is not None
     assert arm_columns(model.data.rows_of, np.arange(2), model.data.x, model.data.action) is None
     result = model.fit("weighted")
-    assert not any("projections of differences" in note for note in result.notes)
+    assert not says(result.notes, weighted_regression.PROJECTED)
     action, every = log.arrays.action, log.arrays.propensities
     assert every is not None
     weight = (1.0 / every).sum(axis=1) ** -0.5 / every[np.arange(400), action]
@@ -416,12 +428,14 @@ def test_small_propensities_leave_weighted_regression_the_default_and_name_the_r
         context=["area", "age", "educ"],
         reward_range=(0, 1),
     )
-    result = AdaptiveOLS.from_formula(formula, log).fit()
+    model = AdaptiveOLS.from_formula(formula, log)
+    result = model.fit()
     assert result.adjustment == "weighted"
-    assert any(
-        "the smallest, 0.042, is below the floor of 0.05" in " ".join(note.split()) for note in result.notes
-    )
-    assert any("needs a floor of 0.05" in caution for caution in result.cautions)
+    reason = first(WEIGHTED.reasons, WEIGHTED.facts(model.data, profile_of(log), None))
+    assert says(reason, weighted_regression.SMALL_BUT_ENOUGH, floor=0.05)
+    assert "0.042" in reason
+    assert says(result.notes, regressions.CHOSEN, name="weighted", reason=reason)
+    assert says(result.cautions, weighted_regression.BELOW_FLOOR, floor=0.05)
     assert result.bse["C(action)[T.visit]"] < 0.12
 
 
@@ -433,7 +447,7 @@ def test_batches_come_before_w_decorrelation() -> None:
     assert result.bse.iloc[1] < 0.6 * model.fit("w-decorrelation").bse.iloc[1]
     assert result.cautions == ()
     (caution,) = model.fit("w-decorrelation").cautions
-    assert "coefficients are the same in every round" in caution
+    assert says(caution, regressions.MOVES)
     assert model.fit("w-decorrelation", stationary=True).cautions == ()
 
 
@@ -453,13 +467,13 @@ def test_what_passes_weighted_regression_over_is_told() -> None:
     model = AdaptiveOLS.from_formula("reward ~ C(action) + x", small)
     result = model.fit()
     assert result.adjustment == "w-decorrelation"
-    told = " ".join(" ".join(result.notes).split())
-    assert "weighted needs propensities of 0.05 and more" in told
-    assert "the smallest is 0.001" in told
+    passed = WeightedFacts(model.data, profile_of(small)).passed_over
+    assert says(passed, weighted_regression.TOO_SMALL, floor=0.05, least=0.001)
+    assert any(passed in note for note in result.notes)
     # Where w-decorrelation would leave the bias in, weighted regression is the default after all.
     rough = AdaptiveOLS.from_formula("reward ~ C(action) + I(40 * x + 60)", small).fit()
     assert rough.adjustment == "weighted"
-    assert "no other adjustment serves" in " ".join(rough.notes)
+    assert any(regressions.WEIGHTED_LEFT(reason=passed) in note for note in rough.notes)
 
 
 def test_a_regression_without_rounds_of_weight_says_why() -> None:
@@ -491,5 +505,5 @@ def test_an_arm_without_rewards_of_weight_has_no_error() -> None:
     once = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), propensity_status="exact")
     result = AdaptiveOLS.from_formula("reward ~ C(action) + x", once).fit("weighted")
     assert result.bse.isna().tolist() == [False, True, False]
-    assert any("an arm has 1.0 equally weighted rewards" in caution for caution in result.cautions)
-    assert any("fewer than two rewards of an arm have a weight" in note for note in result.notes)
+    assert says(result.cautions, weighted_regression.FEW_EFFECTIVE, size=1.0)
+    assert says(result.notes, weighted_regression.FEW_WITH_WEIGHT)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf import CATE, ArmMeans, Contrast, designs, environments, recommend
+from adaptinf.claims import releases
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.released.effects import ReleasedReference, effect_from_two_means
 from adaptinf.log import AdaptiveLog
@@ -75,14 +77,15 @@ def test_pairs_named_after_have_equal_parts_of_alpha(three: AdaptiveLog) -> None
     np.testing.assert_allclose(
         after.conf_int(alpha=0.06).to_numpy(), before.conf_int(alpha=0.02).to_numpy(), rtol=1e-9
     )
-    assert "assumes that the pair was named before the trial: else named='after'" in " ".join(before.notes)
-    assert "any of 3 has 1/3 of alpha" in " ".join(after.notes)
+    assert says(before.notes, releases.NAMED_BEFORE)
+    assert says(after.notes, releases.NAMED_AFTER, pairs=3)
 
 
 def test_notes_name_the_epoch_and_its_share(three: AdaptiveLog) -> None:
-    notes = " ".join(Contrast(three, treatment=0, control=2).fit("released").notes)
-    assert "From the released means of epoch 1 alone, the last that both arms reached" in notes
-    assert "this one has the share 0.1 of alpha, fixed before it began" in notes
+    notes = Contrast(three, treatment=0, control=2).fit("released").notes
+    assert says(notes, releases.EPOCH_ALONE, epoch=1)
+    (share,) = [note for note in notes if says(note, releases.EPOCH_SHARE)]
+    assert "the share 0.1 of alpha" in share
 
 
 def test_one_context_agrees_with_cate() -> None:
@@ -98,28 +101,29 @@ def test_one_context_agrees_with_cate() -> None:
 
 
 def test_refusals(three: AdaptiveLog) -> None:
-    with pytest.raises(InvalidForLog, match="it has no private releases of a difference of arms") as caught:
+    with pytest.raises(InvalidForLog) as caught:
         Contrast(log_of("plain"), treatment=1, control=0).fit("released")
+    assert says(caught.value.reason, releases.NO_PAIR_EFFECT)
     assert any("alee" in way for way in caught.value.alternatives)
     groups = environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
     several = designs.DPConSE(epsilon=1.0).run(groups, 2_000, rng=0)
-    with pytest.raises(
-        InvalidForLog, match=r"its releases are for 2 groups, 0, 1: CATE has an effect for each"
-    ):
+    with pytest.raises(InvalidForLog) as caught:
         Contrast(several, treatment=1, control=0).fit("released")
+    assert says(caught.value.reason, releases.SEVERAL_GROUPS, n=2, groups="0, 1")
     moved = three.releases.assign(scale=three.releases["scale"] / 2)
     other = AdaptiveLog.from_arrays(three.arrays, arms=three.arms, design=three.design, releases=moved)
-    with pytest.raises(
-        InvalidForLog, match=r"the scales of epoch 2 are not those of the [\d,]+ pulls an arm"
-    ):
+    with pytest.raises(InvalidForLog) as caught:
         Contrast(other, treatment=1, control=0).fit("released")
+    assert says(caught.value.reason, releases.OTHER_SCALES, epoch=2)
     none = AdaptiveLog.from_arrays(
         three.arrays, arms=three.arms, design=three.design, releases=three.releases.iloc[:0]
     )
-    with pytest.raises(InvalidForLog, match="ended before both arms had released a mean"):
+    with pytest.raises(InvalidForLog) as caught:
         Contrast(none, treatment=1, control=0).fit("released")
-    with pytest.raises(InvalidForLog, match="it has no released successes and failures") as caught:
+    assert says(caught.value.reason, releases.NO_COMMON_EPOCH)
+    with pytest.raises(InvalidForLog) as caught:
         ArmMeans(three).fit("released")
+    assert says(caught.value.reason, releases.NOTHING_IN_TIME)
     assert caught.value.alternatives == ("Contrast(log, treatment=, control=).fit('released')",)
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -24,6 +25,7 @@ from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statis
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
+from tests.claims_said import says
 
 TERMS = ("a", "b", "c")
 
@@ -372,23 +374,19 @@ class TestHypotheses:
         untold = LogArrays(action=base.arrays.action, reward=base.arrays.reward)
         naive = ArmMeans(AdaptiveLog.from_arrays(untold, arms=base.arms)).fit("sample-mean")
         for test in (naive.wald_test("a = b, b = c"), naive.t_test("a = b")):
-            assert test.notes == (
-                "Not valid under adaptivity: sample means.",
-                "Degrees of freedom: the fewest of any term involved.",
-            )
+            assert test.notes == (tables.NOT_VALID(estimates="sample means"), tables.FEWEST_FREEDOM())
             assert all(note in str(test) for note in test.notes)
         fixed = ArmMeans(designs.Uniform().run(BernoulliArms([0.4, 0.6]), 200, rng=0)).fit("sample-mean")
         for test in (fixed.wald_test("`0` = `1`"), fixed.t_test("`0` = `1`")):
-            assert test.notes == ("Degrees of freedom: the fewest of any term involved.",)
+            assert test.notes == (tables.FEWEST_FREEDOM(),)
 
     def test_corrections_and_sequences_say_so(self) -> None:
         log = designs.PrivateUCB(epsilon=0.05).run(BernoulliArms([0.4, 0.6]), 500, rng=0)
-        note = "Not corrected: Contrast gives corrected columns."
         means = ArmMeans(log).fit("sample-mean")
-        assert note in str(means.t_test("`1` = `0`"))
-        assert note in str(means.wald_test("`1` = `0`"))
+        assert says(str(means.t_test("`1` = `0`")), tables.CONTRASTS_CORRECTED)
+        assert says(str(means.wald_test("`1` = `0`")), tables.CONTRASTS_CORRECTED)
         contrast = Contrast(log, treatment=1, control=0).fit("sample-mean")
-        assert "conf_int_corrected are." in str(contrast.t_test("`1 - 0` = 0"))
+        assert says(str(contrast.t_test("`1 - 0` = 0")), tables.SINGLES_CORRECTED)
         sequence = ConfidenceSequence(log).fit()
         for test in (sequence.t_test, sequence.wald_test):
             with pytest.raises(InvalidForLog, match="its standard errors are descriptions"):

@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims.tables import OWN_NUMBERS
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
+from tests.claims_said import says
 
 
 def means(log: AdaptiveLog) -> Any:
@@ -31,7 +33,7 @@ def test_tests_and_intervals_are_normal_or_students() -> None:
     assert student.pvalues["b"] == pytest.approx(2 * stats.t.sf(0.7 / 0.5, 9))
     one = ai.result(0.3, 0.1, terms=["a"], validity="exact", notes=["By hand."])
     assert (one.validity, one.estimator, one.notes[-1]) == ("exact", "own", "By hand.")
-    assert "labelled 'exact' by the user" in one.notes[0]
+    assert says(one.notes[0], OWN_NUMBERS, validity="exact")
     assert "0.3000" in str(one)
     gap = ai.result({"a": np.nan, "b": 1.0}, 0.5)
     assert np.isnan(gap.conf_int().loc["a"]).all()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from adaptinf.claims import guarantees, tables
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import (
@@ -23,6 +24,7 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
+from tests.claims_said import says
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)
@@ -98,10 +100,10 @@ def test_labels_follow_alpha(alpha: float, labels: list[str]) -> None:
 def test_test_names_in_the_header() -> None:
     student = make(StudentReference(ESTIMATE, STD_ERROR, np.array([9.0, 9.0]))).summary().as_text()
     assert "P>|t|" in student
-    assert "t, an approximation" in student
+    assert says(student, tables.LAW, law="t")
     exact = make(BinomialReference(1000 * ESTIMATE, np.array([1000, 1000]))).summary().as_text()
     assert "P exact" in exact
-    assert "exact for any fixed sequence of actions" in plain(exact)
+    assert says(plain(exact), tables.EXACT_LAW)
 
 
 def test_corrected_columns_are_the_frame() -> None:
@@ -116,46 +118,46 @@ def test_corrected_columns_are_the_frame() -> None:
 def test_correction_is_described_and_a_vacuous_one_admitted() -> None:
     text = plain(corrected().summary(0.05).as_text())
     assert "max-information 14.3 bits" in text
-    assert "The normal approximation may fail so far out in the tail." in text
-    assert "none possible" not in text
-    assert "none possible at this epsilon" in plain(corrected(n=10**6).summary().as_text())
+    assert says(text, tables.FAR_OUT, law="normal")
+    assert says(text, tables.CORRECTED)
+    assert not says(text, tables.CORRECTION_IMPOSSIBLE)
+    assert says(plain(corrected(n=10**6).summary().as_text()), tables.CORRECTION_IMPOSSIBLE)
     exact = corrected(reference=BinomialReference(1000 * ESTIMATE, np.array([1000, 1000])))
-    assert "may fail" not in exact.summary().as_text()
+    assert not says(plain(exact.summary().as_text()), tables.FAR_OUT)
 
 
 def test_privacy_notes() -> None:
     text = plain(make().summary().as_text())
-    assert "It covers the actions and the named releases." in text
-    assert "Not covered: the raw log, its propensity columns, and estimates from the raw log" in text
-    assert "Simulation noise: not private." in text
+    assert says(text, guarantees.COVERS_ACTIONS)
+    assert says(text, guarantees.NOT_COVERED)
+    assert says(text, guarantees.SIMULATION_NOISE)
     released = make(facts=LogFacts(1000, "DPConSE", GUARANTEE, "release"), private=True)
     text = plain(released.summary().as_text())
-    assert "from the private releases alone and are covered by it" in text
-    assert "Not covered" not in text
-    assert "Simulation noise" not in text
+    assert says(text, guarantees.COVERS_RELEASES)
+    assert not says(text, guarantees.NOT_COVERED)
+    assert not says(text, guarantees.SIMULATION_NOISE)
 
 
 def test_corrected_columns_of_units_that_came_back_say_what_they_take_for_granted() -> None:
-    told = "Corrected columns take rounds to be independent, and units came back"
     facts = LogFacts(1000, "PrivateUCB", GUARANTEE, "simulation", person=GUARANTEE.group(3))
-    assert told in plain(corrected(facts=facts).summary().as_text())
-    assert told not in plain(corrected().summary().as_text())
-    assert told not in plain(make(facts=facts).summary().as_text())
+    assert says(plain(corrected(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
+    assert not says(plain(corrected().summary().as_text()), tables.CORRECTS_PERSONS)
+    assert not says(plain(make(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
 
 
 @pytest.mark.parametrize("private", [False, True])
 def test_an_infinite_guarantee_covers_nothing(private: bool) -> None:
     facts = LogFacts(1000, "DPConSE", PrivacyGuarantee(epsilon=np.inf), "release")
     text = plain(make(facts=facts, private=private).summary().as_text())
-    assert "Nothing is covered, neither actions nor releases." in text
-    assert "covered by it" not in text
-    assert "It covers" not in text
+    assert says(text, guarantees.COVERS_NOTHING)
+    assert not says(text, guarantees.COVERS_RELEASES)
+    assert not says(text, guarantees.COVERS_ACTIONS)
 
 
 def test_footer_keeps_the_models_notes_in_order() -> None:
     notes = footer(make(notes=("first", "second")))
     assert notes[1:3] == ("first", "second")
-    assert notes[0].startswith("P-values and intervals: normal")
+    assert says(notes[0], tables.LAW, law="normal")
 
 
 @pytest.mark.parametrize("result", [make(), corrected(), corrected(n=10**5)])

@@ -11,6 +11,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from adaptinf import designs
+from adaptinf.claims import Claim, tables
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
@@ -23,6 +24,7 @@ from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
+from tests.claims_said import says
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 
@@ -72,11 +74,13 @@ def test_adjustment_comes_after_the_correction() -> None:
     np.testing.assert_allclose(valid.adjust("bh"), theirs(valid.pvalues.to_numpy(), "bh"), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("method", "word"), [("holm", "Holm"), ("bh", "BH")])
-def test_the_summary_shows_it(method: str, word: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "word", "claim"), [("holm", "Holm", tables.HOLM), ("bh", "BH", tables.BH)]
+)
+def test_the_summary_shows_it(method: str, word: str, claim: Claim) -> None:
     result = ArmMeans(private()).fit("sample-mean", null=0.5)
     text = result.summary(adjust=method).as_text()
-    assert f"{word}: the corrected p-values of 3 terms" in " ".join(text.split())
+    assert says(" ".join(text.split()), claim, pvalues="the corrected p-values", count=3)
     assert text.count(word) == 2
     assert "Holm" not in result.summary().as_text()
 
@@ -84,7 +88,8 @@ def test_the_summary_shows_it(method: str, word: str) -> None:
 def test_sequences_are_adjusted_too() -> None:
     result = ConfidenceSequence(private()).fit("betting", null=0.5)
     np.testing.assert_allclose(result.adjust("holm"), theirs(result.pvalues.to_numpy(), "holm"), rtol=1e-9)
-    assert "Holm: the p-values of 3 terms" in " ".join(result.summary(adjust="holm").as_text().split())
+    text = " ".join(result.summary(adjust="holm").as_text().split())
+    assert says(text, tables.HOLM, pvalues="the p-values", count=3)
 
 
 def test_unknown_adjustments() -> None:
@@ -122,10 +127,9 @@ class TestCompare:
             assert "not valid" in text
             assert "betting" in text
         assert "nan" not in str(table)
-        assert (
-            "Uncorrected numbers not valid under adaptivity: naive; its corrected columns are exact, by the "
-            "log's guarantee."
-        ) in summary.notes
+        assert says(
+            summary.notes, tables.CORRECTED_COLUMNS_VALID, results="naive", whose="its", label="exact"
+        )
         assert "corrected   corrected P" in str(table)
         assert summary.as_markdown().count("\n| ") == 14
 
@@ -143,28 +147,31 @@ class TestCompare:
     def test_nulls(self) -> None:
         means = ArmMeans(private())
         same = compare({"a": means.fit("alee", null=0.5), "b": means.fit("alee", null=0.5)}).summary()
-        assert "p-values against 0.5. The choice" in same.notes[0]
+        assert says(same.notes[0], tables.COMPARED, nulls="0.5")
         other = compare({"a": means.fit("alee", null=0.5), "b": means.fit("sample-mean")}).summary()
-        assert "against 0.5 (a) and 0 (b): they are not to be compared." in other.notes[0]
+        assert says(other.notes[0], tables.NULLS_DIFFER, nulls="0.5 (a) and 0 (b)")
 
     def test_other_logs_and_other_targets_are_told(self) -> None:
         log = designs.Uniform().run(ARMS, 200, rng=0)
         longer = designs.Uniform().run(ARMS, 300, rng=1)
         same = compare({"a": ArmMeans(log).fit("alee"), "b": ArmMeans(log).fit("aipw")}).summary().notes
-        assert not any("different logs" in note or "same target" in note for note in same)
+        assert not says(same, tables.LOGS_DIFFER)
+        assert not says(same, tables.TARGETS_DIFFER)
         means = {"short": ArmMeans(log).fit("alee"), "long": ArmMeans(longer).fit("alee")}
-        assert compare(means).summary().notes[1] == (
-            "Results of different logs: short of 200 rounds (design Uniform); long of 300 rounds (design "
-            "Uniform)."
+        assert says(
+            compare(means).summary().notes[1],
+            tables.LOGS_DIFFER,
+            results="short of 200 rounds (design Uniform); long of 300 rounds (design Uniform)",
         )
         values = PolicyValue(log, log.arms[0]).fit()
         notes = compare({"means": ArmMeans(log).fit("alee"), "value": values}).summary().notes
-        assert "'0' is not the same target throughout: arm-mean in means; policy-value in value." in notes
+        targets = "arm-mean in means; policy-value in value"
+        assert says(notes, tables.TARGETS_DIFFER, term="0", targets=targets)
 
     def test_baselines_without_corrections(self) -> None:
         log = designs.EpsilonGreedy().run(ARMS, 300, rng=0)
         notes = compare({"naive": ArmMeans(log).fit("sample-mean")}).summary().notes
-        assert "Not valid under adaptivity, as baselines: naive." in notes
+        assert says(notes, tables.BASELINES, results="naive")
 
     def test_p_values_that_underflow(self) -> None:
         log = designs.Uniform().run(NormalArms([0.0, 1.0], 0.01), 2000, rng=0)

@@ -17,6 +17,7 @@ from statsmodels.iolib.summary import Summary
 import adaptinf as ai
 import adaptinf.inference
 from adaptinf import designs
+from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results
@@ -24,6 +25,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 from adaptinf.simulation.environments.smooth import SmoothArms
 from adaptinf.typing import VALIDITY_LABELS
+from tests.claims_said import says
 
 PAIR = {"treatment": 1, "control": 0}
 ARMS = BernoulliArms([0.3, 0.6])
@@ -185,13 +187,12 @@ def test_the_name_of_the_model_decides_nothing(name: str) -> None:
 
 
 def test_combinations_of_baselines_are_told_to_be_no_better() -> None:
-    warned = "Not valid under adaptivity"
     for name, fit in BASELINES:
         result = fitted(name, fit)
         first = np.eye(len(result.terms))[:1]
         for test in (result.t_test(first), result.wald_test(first)):
             text = " ".join(test.notes)
-            assert warned in text or "not valid under adaptivity: the corrected ones" in text
+            assert says(text, tables.NOT_VALID) or "not valid under adaptivity: the corrected ones" in text
             better = dataclasses.replace(result, validity="asymptotic")
             assert not any("adaptivity" in note for note in better.t_test(first).notes)
 
@@ -246,7 +247,7 @@ def test_summaries_follow_the_law(
     text = result.summary().as_text()
     header = next(line for line in text.splitlines() if "coef" in line).split()
     assert header[header.index("err") + 1] == letter
-    assert ("are descriptions" in text) == described
+    assert says(" ".join(text.split()), tables.WITHOUT_STD_ERROR) == described
 
 
 def test_the_name_of_a_law_decides_nothing() -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from claims_said import says
 
+from adaptinf.claims import outcome_models as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
@@ -181,7 +183,7 @@ class TestRunningRidge:
             ArmMeans(log).fit(outcome="running-ridge").weights == "uniform"
         )  # contexts may move propensities
         assert (fitted.bse < 0.8 * plain.bse).all()
-        assert "ridge regression of the arm's earlier rewards on x, site, penalty 1" in " ".join(fitted.notes)
+        assert says(fitted.notes, claims.RIDGE, known="", names="x, site", scaled="", penalty=1.0)
         assert fitted.scores is not None
         total = fitted.scores["weights"] * (fitted.scores["scores"] - fitted.estimate)
         np.testing.assert_allclose(
@@ -222,7 +224,7 @@ class TestOwnPredictions:
         named = {arm: f"guess_{arm}" for arm in "abc"}
         by_name = ArmMeans(log).fit(outcome=named)
         np.testing.assert_allclose(by_name.estimate, ArmMeans(base).fit(outcome=guess).estimate, rtol=1e-12)
-        assert "predictions of your own" in " ".join(by_name.notes)
+        assert says(by_name.notes, claims.OWN)
         pair = Contrast(log, treatment="c", control="a").fit(outcome={"a": "guess_a", "c": "guess_c"})
         assert pair.estimate[0] == pytest.approx(by_name.params["c"] - by_name.params["a"], rel=1e-10)
         with pytest.raises(ParameterError, match="outcome has no column for arm 'b', 'c'"):

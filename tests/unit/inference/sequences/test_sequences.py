@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptinf import designs
+from adaptinf.claims import Said
+from adaptinf.claims import sequences as claims
+from adaptinf.claims.contexts import NO_PART
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import sequence_rows
@@ -342,7 +347,7 @@ def test_contexts_that_may_have_chosen_take_ipw_scores() -> None:
         assert low < 0.0 < high
         naive = contrast.fit(estimator="sample-mean")
         assert naive.conf_int().to_numpy()[0, 0] > 0.0
-        assert any("only if they had no part in the choice" in note for note in naive.notes)
+        assert says(naive.notes, NO_PART)
 
 
 def test_contexts_without_usable_propensities_are_noted() -> None:
@@ -355,11 +360,11 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
     for other in (zero, by_context(propensity_status="estimated")):
         result = ConfidenceSequence(other).fit()
         assert result.estimator == "sample-mean"
-        assert "The log has contexts: right only if they had no part in the choice." in result.notes
+        assert says(result.notes, NO_PART)
     blind = by_context(design=designs.UCB().record())
     result = ConfidenceSequence(blind).fit()
     assert result.estimator == "sample-mean"
-    assert not any("contexts" in note for note in result.notes)
+    assert not says(result.notes, NO_PART)
     with pytest.raises(ParameterError, match="leave it out, or ask for estimator='sample-mean'"):
         ConfidenceSequence(log).fit("normal-mixture", sigma=0.5)
     assert ConfidenceSequence(log).fit("normal-mixture", floor=0.2).estimator == "ipw"
@@ -379,7 +384,7 @@ def test_sample_means_rank_last_where_contexts_may_have_chosen() -> None:
         scores = [row for name, row in rows.items() if "sample means" not in name]
         assert len(means) == len(METHODS) + 1  # rewards are 0 or 1: the beta-binomial too
         assert scores
-        assert all(("contexts had no part in the choice" in "; ".join(row.assumes)) is mixed for row in means)
+        assert all(says(row.assumes, NO_PART) is mixed for row in means)
         assert (min(row.rank for row in means) > max(row.rank for row in scores)) is mixed
 
 
@@ -392,8 +397,10 @@ def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
         first = ConfidenceSequence(full).fit(method, estimator="ipw").conf_int()
         assert first.equals(ConfidenceSequence(chosen).fit(method, estimator="ipw").conf_int())
     for method, estimator in (("betting", "aipw"), ("normal-mixture", "ipw")):
-        with pytest.raises(InvalidForLog, match=r"every arm's propensity.*floor="):
+        with pytest.raises(InvalidForLog) as caught:
             ConfidenceSequence(chosen).fit(method, estimator=estimator)
+        assert says(caught.value.reason, claims.EVERY_ONE_NEEDED)
+        assert says(caught.value.alternatives, claims.GUARANTEED_FLOOR)
         same = ConfidenceSequence(chosen).fit(method, estimator=estimator, floor=0.5).conf_int()
         np.testing.assert_allclose(
             same, ConfidenceSequence(full).fit(method, estimator=estimator).conf_int(), atol=1e-12
@@ -401,17 +408,16 @@ def test_chosen_propensities_are_enough_for_bets_on_ipw_scores() -> None:
 
 
 def test_summary_says_what_holds() -> None:
-    text = str(ConfidenceSequence(greedy()).fit())
-    for words in (
-        "betting confidence sequence, exact, valid at any time",
-        "same at each pull",
-        "tuned for alpha = 0.05",
-        "Standard errors and z are descriptions",
-    ):
-        assert words in " ".join(text.split())
+    notes = ConfidenceSequence(greedy()).fit().summary().notes
+    assert claims.EXACT(law="betting confidence sequence") in notes
+    assert says(notes, claims.SAME_AT_EACH_PULL)
+    assert claims.TOGETHER(when="at all rounds", alpha=0.05) in notes
+    assert any("Standard errors and z are descriptions" in note for note in notes)
     frame = ConfidenceSequence(greedy()).fit().to_frame()
     assert list(frame.columns)[:5] == ["term", "estimate", "std_error", "statistic", "p_value"]
-    assert "only in the limit" in " ".join(str(ConfidenceSequence(greedy()).fit("asymptotic")).split())
+    notes = ConfidenceSequence(greedy()).fit("asymptotic").summary().notes
+    assert claims.APPROXIMATE(law="asymptotic confidence sequence") in notes
+    assert claims.LATE_START(start=100) in notes
 
 
 @pytest.mark.parametrize(
@@ -488,49 +494,55 @@ def test_wrong_tables() -> None:
 
 def test_what_a_log_does_not_support() -> None:
     plain = {"action": [0, 1], "reward": [0.0, 1.0]}
-    cases: list[tuple[AdaptiveLog, dict[str, Any], str]] = [
+    moving = {**plain, "propensities": [[0.5, 0.5], [0.4, 0.6]]}
+    sure = {**plain, "propensities": [[1.0, 0.0], [0.0, 1.0]]}
+    cases: list[tuple[AdaptiveLog, dict[str, Any], Said, str]] = [
+        (log_of(**plain, reward_range=None), {}, claims.BOUNDS_NEEDED(), "sigma=.*asymptotic"),
+        (log_of(**plain, reward_range=(0.0, math.inf)), {}, claims.BOUNDS_NEEDED(), "sigma="),
+        (log_of([0, 1], [0.0, 2.0]), {}, claims.OUTSIDE_RANGE(outside=1, low=0.0, high=1.0), ""),
         (
-            log_of(**plain, reward_range=None),
-            {},
-            "no finite reward_range; possible here:.*sigma=.*asymptotic",
+            log_of(**plain),
+            {"estimator": "ipw"},
+            claims.NO_PROPENSITIES(),
+            "^estimator='sample-mean'",
         ),
-        (log_of(**plain, reward_range=(0.0, math.inf)), {}, "no finite reward_range"),
-        (log_of([0, 1], [0.0, 2.0]), {}, "1 rewards lie outside"),
-        (log_of(**plain), {"estimator": "ipw"}, "no propensities; possible here: estimator='sample-mean'"),
         (
             log_of(**plain, propensities=[0.5, 0.5], propensity_status="estimated"),
             {"estimator": "ipw"},
-            "its propensities are estimates",
+            claims.ESTIMATES(),
+            "",
         ),
+        (log_of(**sure), {"estimator": "ipw"}, claims.IMPOSSIBLE(arm="a", without=1, rounds=2), ""),
         (
-            log_of(**plain, propensities=[[1.0, 0.0], [0.0, 1.0]]),
+            log_of(**sure, chosen_only=True),
             {"estimator": "ipw"},
-            "weights arm 'a' where that could not be chosen, in 1 of 2 rounds",
+            claims.IMPOSSIBLE(arm="a", without=1, rounds=2),
+            "",
         ),
         (
-            log_of(**plain, propensities=[[1.0, 0.0], [0.0, 1.0]], chosen_only=True),
-            {"estimator": "ipw"},
-            "could not be chosen",
-        ),
-        (
-            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]], context={"x": np.zeros(2)}),
+            log_of(**moving, context={"x": np.zeros(2)}),
             {"estimator": "aipw"},
-            "before the context is, and .*floor=.*context_free=True.*estimator='ipw'",
+            claims.KNOWN_TOO_LATE(),
+            "floor=.*context_free=True.*estimator='ipw'",
         ),
         (
-            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]]),
+            log_of(**moving),
             {"method": "normal-mixture", "estimator": "ipw"},
-            "one that the log lacks included, .*floor=.*context_free=True.*method='betting', estimator='ipw'",
+            claims.UNLOGGED_TOO_LATE(),
+            "floor=.*context_free=True.*method='betting', estimator='ipw'",
         ),
         (
-            log_of(**plain, propensities=[[0.5, 0.5], [0.4, 0.6]], context_free=False),
+            log_of(**moving, context_free=False),
             {"method": "gamma-exponential", "estimator": "aipw"},
-            "one that the log lacks included, and .*floor=, [^(]* in advance, estimator='ipw'",
+            claims.UNLOGGED_TOO_LATE(),
+            r"^floor=[^|]*\|estimator='ipw'",
         ),
     ]
-    for log, options, message in cases:
-        with pytest.raises(InvalidForLog, match=message):
+    for log, options, reason, ways in cases:
+        with pytest.raises(InvalidForLog) as caught:
             ConfidenceSequence(log).fit(**options)
+        assert caught.value.reason == reason
+        assert re.search(ways, "|".join(caught.value.alternatives))
     with pytest.raises(ParameterError, match="a policy's value needs scores"):
         ConfidenceSequence(log_of(**plain, propensities=[0.5, 0.5]), "policy-value", policy="a").fit(
             estimator="sample-mean"
@@ -549,11 +561,9 @@ def test_an_estimate_outside_its_interval_is_said_to_be() -> None:
     assert result.estimate[0] < low["x"]
     assert result.estimate[1] > low["y"]
     summary = result.summary()
-    assert any("Limits are running intersections" in note for note in summary.notes)
-    assert [note[:49] for note in summary.notes if "lies outside" in note] == [
-        "The estimate of x lies outside its interval: limi"
-    ]
-    assert summary.notes[2].startswith("The estimate of x lies")
+    assert claims.TOGETHER(when="at all rounds", alpha=0.05) in summary.notes
+    assert summary.notes[2] == claims.OUTSIDE(term="x")
+    assert claims.OUTSIDE(term="y") not in summary.notes
 
 
 def test_the_origin_of_unbounded_rewards_changes_nothing_else() -> None:

@@ -1,7 +1,7 @@
 """Prints what is decided for many logs and methods, as JSON; with ``scrambled``, under other sentences.
 
-Scrambled: every string of five words or more in `adaptinf.inference`, the texts of refusals, notes, reasons
-and cautions, is replaced by letters as its module is loaded.
+Scrambled: every string of five words or more in `adaptinf.claims` and `adaptinf.inference`, the texts of
+refusals, notes, reasons and cautions, is replaced by letters as its module is loaded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-PACKAGE = "adaptinf.inference"
+PACKAGES = ("adaptinf.claims", "adaptinf.inference")
 WORDS = 5
 count = 0
 
@@ -44,12 +44,12 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Takes over the modules of the package."""
+    """Takes over the modules of these packages."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(PACKAGE):
+        if not fullname.startswith(PACKAGES):
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.assignment import association_pvalue, context_levels, strata
-from adaptinf.inference.validity.calibration import _smallest_pvalue, miscalibration
+from adaptinf.inference.validity.calibration import ALARM, _smallest_pvalue, miscalibration
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
+from tests.claims_said import says, wording
 
 
 def assigned(
@@ -50,11 +53,11 @@ def test_a_context_that_decides_is_named(levels: int) -> None:
     table = {one.verdict.name: one.verdict for one in recommend(log).methods}
     for name in ("alee", "sample-mean", "alee with self-normalised errors"):
         assert table[name].label == "not valid"
-        assert "arms follow the context site" in table[name].reason
-    with pytest.raises(InvalidForLog, match="arms follow the context site") as caught:
+        assert says(table[name].reason, contexts.VISIBLY, context="site")
+    with pytest.raises(InvalidForLog, match=wording(contexts.VISIBLY, context="site")) as caught:
         ArmMeans(log).fit("alee")
     assert "context_free" not in str(caught.value)
-    with pytest.raises(InvalidForLog, match="arms follow the context site"):
+    with pytest.raises(InvalidForLog, match=wording(contexts.VISIBLY, context="site")):
         Contrast(log, treatment="b", control="a").fit()
 
 
@@ -145,13 +148,12 @@ def test_averages_in_the_place_of_propensities(greedy: AdaptiveLog) -> None:
     log = relogged(greedy, np.tile(share, (greedy.n_rounds, 1)))
     assert miscalibration(log) == "over time"
     for result in (ArmMeans(log).fit("aipw"), Contrast(log, treatment=1, control=0).fit("ipw")):
-        assert any(
-            "not chosen as often as the logged propensities say, over time" in one for one in result.cautions
-        )
-    assert "Caution: arms were not chosen" in str(ArmMeans(log).fit("aipw"))
+        assert says(result.cautions, propensities.NOT_FOLLOWED, where="over time", alarm=ALARM)
+    text = " ".join(str(ArmMeans(log).fit("aipw")).split())
+    assert re.search(f"Caution: {wording(propensities.NOT_FOLLOWED)}", text)
     assert ArmMeans(log).fit("alee", stationary=True).cautions == ()
     [caution] = ArmMeans(log).fit("alee").cautions
-    assert caution.startswith("assumes that an arm's expected reward is the same whenever it is chosen")
+    assert says(caution, stationarity.SAME_WHENEVER_CHOSEN)
     estimated = relogged(greedy, np.tile(share, (greedy.n_rounds, 1)), propensity_status="estimated")
     assert profile_of(estimated).propensity_cautions == ()
 

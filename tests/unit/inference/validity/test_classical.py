@@ -10,15 +10,18 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims import adaptivity, propensities, stationarity
 from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, shares_pvalue_of_counts
+from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
+from tests.claims_said import says
 
 WELCH = (
     "if assignment did not react to outcomes, say adaptive=False: then Welch's interval is valid, and shorter"
 )
 STATED = "assignment did not react to outcomes, as you state (adaptive=False)"
-MOVED = "the arms' shares of the rounds moved"
+MOVED = stationarity.SHARES_MOVED
 
 
 def coin(seed: int = 0, n: int = 500, arms: int = 2) -> pd.DataFrame:
@@ -112,7 +115,7 @@ class TestStated:
     )
     def test_nobody_is_asked_who_has_answered(self, options: dict[str, Any]) -> None:
         result = ai.Contrast(log_of(coin(), **options), treatment=1, control=0).fit("alee")
-        assert not any("say adaptive=False" in told for told in result.cautions)
+        assert not says(result.cautions, stationarity.UNLESS_NOTHING_ADAPTED)
 
 
 class TestConstantPropensities:
@@ -142,7 +145,7 @@ class TestConstantPropensities:
         frame = coin(5).assign(p_0=0.5, p_1=0.5)
         result = contrast(log_of(frame, propensities="p_{arm}", adaptive=True))
         assert result.estimator == "aipw"
-        assert "propensities never move, and the log states" in " ".join(result.cautions)
+        assert says(result.cautions, propensities.CONTRADICTED)
 
     @pytest.mark.parametrize("known", [{"propensity": "p"}, {"propensities": "p_{arm}"}])
     def test_sums_say_the_same(self, known: dict[str, str]) -> None:
@@ -155,7 +158,7 @@ class TestConstantPropensities:
             )
         stated = contrast(ai.aggregate(rows, **named, adaptive=True))
         assert stated.estimator == "aipw"
-        assert "propensities never move, and the log states" in " ".join(stated.cautions)
+        assert says(stated.cautions, propensities.CONTRADICTED)
         if "propensity" in known:
             for changed in (rows.assign(p=0.45), rows.assign(p=np.where(rows["week"] == 4, 0.6, 0.5))):
                 assert contrast(ai.aggregate(changed, **named)).estimator == "aipw"
@@ -168,7 +171,7 @@ class TestConstantPropensities:
         )
         result = contrast(log_of(frame, propensity="p"))
         assert result.estimator == "sample-mean"
-        assert any("not chosen as often as the logged propensities say" in told for told in result.cautions)
+        assert says(result.cautions, propensities.NOT_FOLLOWED, alarm=ALARM)
 
 
 class TestMovingShares:
@@ -179,7 +182,7 @@ class TestMovingShares:
         result = contrast(log)
         assert (result.estimator, result.weights, result.cautions) == ("aipw", "combined", ())
         plain = ai.Contrast(log, treatment=1, control=0).fit("sample-mean")
-        assert any(told.startswith(MOVED) for told in plain.cautions)
+        assert says(plain.cautions, MOVED)
 
     def test_batches_come_first_where_nothing_tells_the_propensities(self) -> None:
         """200 logs of equal arms: batched differences cover 0, plain ones do not and say so."""
@@ -194,7 +197,7 @@ class TestMovingShares:
             naive = ai.Contrast(log, treatment=1, control=0).fit("sample-mean")
             low, high = limits(naive)
             plain += low <= 0.0 <= high
-            said += any(told.startswith(MOVED) for told in naive.cautions)
+            said += says(naive.cautions, MOVED)
         assert covered / 200 > 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / 200)
         assert plain / 200 < 0.1
         assert said == 200
@@ -204,8 +207,8 @@ class TestMovingShares:
         log = log_of(pd.DataFrame({"arm": arm, "y": reward}), adaptive=False)
         for result in (contrast(log), ai.ArmMeans(log).fit(), ai.Winner(log).fit()):
             assert result.estimator == "sample-mean"
-            assert any(told.startswith(MOVED) and "give batch=" in told for told in result.cautions)
-        assert MOVED in ai.recommend(log).frame["warning"].iloc[0]
+            assert any(says(told, MOVED) and "give batch=" in told for told in result.cautions)
+        assert says(ai.recommend(log).frame["warning"].iloc[0], MOVED)
 
     def test_sums_weigh_by_the_shares_of_batches(self) -> None:
         covered = 0
@@ -228,7 +231,7 @@ class TestMovingShares:
         frame = pd.DataFrame({"arm": arm, "y": wave + rng.normal(size=960), "day": np.arange(960) // 24})
         log = log_of(frame, adaptive=False, batch=batch)
         result = contrast(log)
-        assert any(told.startswith(MOVED) for told in result.cautions)
+        assert says(result.cautions, MOVED)
         assert result.estimator == "sample-mean"
         if batch is not None:
             inside = ai.Contrast(log, treatment=1, control=0).fit("batched")
@@ -302,7 +305,7 @@ class TestRegression:
         log = log_of(pd.DataFrame({"arm": arm, "y": reward}), adaptive=False)
         found = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
         assert found.estimator == "ols"
-        assert any(told.startswith(MOVED) for told in found.cautions)
-        assert any("as you state (adaptive=False)" in note for note in found.notes)
+        assert says(found.cautions, MOVED)
+        assert says(found.notes, adaptivity.AS_STATED)
         alone = ai.AdaptiveOLS.from_formula("reward ~ 1", log, arm=0).fit()
-        assert not any(told.startswith(MOVED) for told in alone.cautions)
+        assert not says(alone.cautions, MOVED)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
+from adaptinf.claims import adaptivity, contexts, propensities
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -20,6 +21,7 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
+from tests.claims_said import says, wording
 
 
 def followed(
@@ -112,7 +114,7 @@ class TestUnknownDesigns:
         assert profile.adaptive
         assert not profile.context_free
         for estimator in (None, "alee", "sample-mean"):
-            with pytest.raises(InvalidForLog, match="arms follow the context site"):
+            with pytest.raises(InvalidForLog, match=wording(contexts.VISIBLY, context="site")):
                 ArmMeans(log).fit(estimator)
         assert ArmMeans(followed("HomegrownBandit")).fit().weights == "uniform"
         assert ArmMeans(followed("HomegrownBandit")).fit("alee").estimator == "alee"  # asked for, and noted
@@ -133,7 +135,7 @@ def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
     log = followed(designs.LDPLinear(epsilon=8.0).record(), propensities=False)
     assert profile_of(log).decides_by_context
     for fit in (ArmMeans(log).fit, lambda: ArmMeans(log).fit("alee")):
-        with pytest.raises(InvalidForLog, match="a regression of an arm's rewards on contexts"):
+        with pytest.raises(InvalidForLog, match=wording(contexts.CONTEXT_REGRESSION)):
             fit()
     assert not any(one.verdict.valid for one in recommend(log).methods)
 
@@ -189,7 +191,7 @@ class TestEstimatedPropensities:
         assert not profile_of(fixed(propensity_status="estimated", adaptive_rounds=0)).moves
         assert not profile_of(followed(propensity_status="estimated")).varying_propensities
         log = fixed(propensity_status="estimated")
-        assert "not normal in general" in recommend(log).best.verdict.warning
+        assert says(recommend(log).best.verdict.warning, propensities.UNSETTLED)
 
     def test_they_do_not_show_randomised_rounds(self) -> None:
         assert CATE(fixed(), by="site").fit().estimator == "difference-in-means"
@@ -210,13 +212,13 @@ def test_max_information_rests_on_contexts_without_a_part() -> None:
     table = recommend(log)
     found = {one.verdict.name: one.verdict for one in table.methods}[name]
     assert table.best.verdict.name == "aipw with uniform weights"
-    assert "contexts had no part in the choice" in "; ".join(found.assumes)
+    assert says(found.assumes, contexts.NO_PART)
     assert "exact only if contexts had no part" in found.warning
     without = LogArrays(action=log.arrays.action, reward=log.arrays.reward, context=log.arrays.context)
     unknown = AdaptiveLog.from_arrays(
         without, arms=("a", "b"), guarantee=guarantee, reward_guarantee=guarantee
     )
-    with pytest.raises(InvalidForLog, match="arms follow the context site"):
+    with pytest.raises(InvalidForLog, match=wording(contexts.VISIBLY, context="site")):
         default_estimator(unknown)
     plain = AdaptiveLog.from_arrays(
         LogArrays(action=log.arrays.action, reward=log.arrays.reward),
@@ -245,7 +247,7 @@ class TestNothingAdapts:
             log = fixed(design=design, context=False, binary=False)
             best = recommend(log).best.verdict
             assert best.name == "sample-mean"
-            assert "every arm's propensity is the same in all rounds" in best.reason
+            assert says(best.reason, adaptivity.NEVER_MOVE)
             result = ArmMeans(log).fit()
             assert (result.estimator, result.validity) == ("sample-mean", "asymptotic")
             assert "not valid" not in " ".join(result.notes)

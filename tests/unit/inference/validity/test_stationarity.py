@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims import rare_outcomes, stationarity, units
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
+from tests.claims_said import says
 
 
 def log_of(reward: FloatArray, seed: int = 1) -> AdaptiveLog:
@@ -27,7 +29,7 @@ def test_alee_and_sequences_say_that_means_must_stay() -> None:
         ai.Contrast(log, treatment="b", control="a").fit(),
         sequence.fit("asymptotic"),
     ):
-        assert "is the same whenever it is chosen" in result.cautions[0]
+        assert says(result.cautions[0], stationarity.SAME_WHENEVER_CHOSEN)
         assert "stationary=True" in result.cautions[0]
     assert ai.ArmMeans(log).fit(stationary=True).cautions == ()
     assert ai.Contrast(log, treatment="b", control="a").fit(stationary=True).cautions == ()
@@ -35,7 +37,7 @@ def test_alee_and_sequences_say_that_means_must_stay() -> None:
     for row in ai.recommend(log).methods:
         if row.verdict.valid:
             assert "stationary=True" in row.call
-            assert not any("is the same whenever" in one for one in row.run().cautions)
+            assert not says(row.run().cautions, stationarity.SAME_WHENEVER_CHOSEN)
     [caution] = ai.ArmMeans(log).fit(arm_error="self-normalised", stationary=True).cautions
     assert "87% on UCB with five arms" in caution
 
@@ -45,7 +47,7 @@ def test_an_asymptotic_sequence_cautions_of_rare_and_skewed_rewards() -> None:
     rng = np.random.default_rng(3)
     rare = log_of((np.arange(2_000) % 100 == 0).astype(float))
     found = ai.ConfidenceSequence(rare).fit("asymptotic", stationary=True).cautions
-    assert "fewer than 20 outcomes other than the commonest" in found[0]
+    assert says(found[0], rare_outcomes.FEW_OUTCOMES, enough=20)
     skewed = np.exp(1.5 * rng.normal(size=1_000))
     log = log_of(skewed)
     centred = skewed - skewed.mean()
@@ -53,7 +55,7 @@ def test_an_asymptotic_sequence_cautions_of_rare_and_skewed_rewards() -> None:
     counts = np.bincount(log.arrays.action)
     assert squared / counts.max() > 0.05
     [caution] = ai.ConfidenceSequence(log).fit("asymptotic", stationary=True).cautions
-    assert caution.startswith("a, b: the rewards are skewed")
+    assert says(caution, rare_outcomes.SKEWED_UNCORRECTED, terms="a, b")
     assert (
         ai.ConfidenceSequence(log_of(rng.normal(size=1_000))).fit("asymptotic", stationary=True).cautions
         == ()
@@ -76,7 +78,7 @@ def test_few_units_with_skewed_means_are_cautioned(skewed: bool, n_units: int) -
         }
     )
     log = AdaptiveLog(frame, action="arm", reward="reward", propensity="p", unit="person")
-    told = [one for one in ai.ArmMeans(log).fit("aipw").cautions if "mean rewards are skewed" in one]
+    told = [one for one in ai.ArmMeans(log).fit("aipw").cautions if says(one, units.SKEWED)]
     assert len(told) == (skewed and n_units == 40)
 
 
@@ -114,7 +116,6 @@ def test_units_that_one_draw_gave_an_arm_against_the_odds_are_cautioned(
     log = ai.AdaptiveLog(frame, action="arm", reward="y", **given)
     few = n_units * least < 5.0 and not by_round
     for fit in (ai.ArmMeans(log).fit("ipw"), ai.Contrast(log, treatment="b", control="a").fit("aipw")):
-        told = [one for one in fit.cautions if "at their smallest propensity" in one]
+        told = [one for one in fit.cautions if says(one, units.SELDOM_DRAWN)]
         assert len(told) == few
-        assert not few or "40 units" in told[0]
-        assert not few or "a (4.0), b (4.0)" in told[0]
+        assert not few or says(told[0], units.SELDOM_DRAWN, units=40, arms="a (4.0), b (4.0)")

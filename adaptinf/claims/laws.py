@@ -1,0 +1,17 @@
+"""Names of the laws of estimates, as tables give them."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+HALL = Claim(
+    "inference.distributions.skewed.SkewedSumReference", "t, corrected for skewness (Hall, MOVER)", "note"
+)
+BY_BATCH = Claim(
+    "inference.distributions.student_sums.BatchedReference.name", "mean of Student's t by batch", "note"
+)
+LARGEST_T = Claim(
+    "inference.results.multiplicity.at_once_note",
+    "the law of the largest of their t statistics",
+    "note",
+)

@@ -1,0 +1,1 @@
+"""What is said of regressions: of every one, of plain least squares, and of its adjustments."""

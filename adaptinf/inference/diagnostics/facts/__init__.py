@@ -1,0 +1,1 @@
+"""What the notes under the table of `diagnose` ask."""

@@ -1,0 +1,50 @@
+"""What the notes under the table of `diagnose` ask of its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.inference.diagnostics.results import Check, tests_among
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.typing import FloatArray
+
+
+class NotesFacts:
+    """Checks that were made, and the tables behind them."""
+
+    def __init__(
+        self,
+        profile: LogProfile,
+        checks: Sequence[Check],
+        tables: Mapping[str, pd.DataFrame],
+        alpha: float,
+    ) -> None:
+        self.profile, self.tables, self.alpha = profile, tables, alpha
+        self._tests = tests_among(checks)
+
+    @property
+    def tests(self) -> dict[str, Any]:
+        return {"tests": self._tests, "alpha": self.alpha} if self._tests else {}
+
+    @property
+    def _missed(self) -> FloatArray:
+        """Drift that the tests would have found, of each arm and of all; empty without such tests."""
+        frame = self.tables.get("drift")
+        least = np.zeros(0) if frame is None else frame["could_be_missed"].to_numpy()
+        return least if np.isfinite(least).any() else np.zeros(0)
+
+    @property
+    def missed_of_one(self) -> dict[str, float]:
+        return {"least": self._missed[0]} if len(self._missed) == 1 else {}
+
+    @property
+    def missed_of_several(self) -> dict[str, float]:
+        least = self._missed
+        return {"common": least[-1], "alone": np.nanmin(least[:-1])} if len(least) > 1 else {}

@@ -1,0 +1,1 @@
+"""What claims ask of effects."""

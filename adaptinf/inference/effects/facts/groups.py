@@ -1,0 +1,360 @@
+"""What claims ask of effects within groups: of a log with one variant of a method, and of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import Said, propensities, rare_outcomes, said, units
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
+from adaptinf.inference.effects.facts import terms
+from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
+from adaptinf.inference.validity import rare
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.effects.groups import GroupEffects
+    from adaptinf.inference.effects.question import GroupQuestion
+    from adaptinf.inference.effects.rounds import Rounds
+    from adaptinf.inference.released.group_effects import ReleasedEffects
+    from adaptinf.inference.scores.by_unit.units import UnitErrors
+    from adaptinf.inference.scores.inverse import Fixed
+
+
+def lagged_by(fixed: Fixed | None) -> dict[str, str]:
+    """Which earlier propensities make weights; empty where they are the round's own, or none do."""
+    if fixed is None or fixed == "round":
+        return {}
+    before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
+    return {"by": before()}
+
+
+class GroupFacts:
+    """What is asked of every method."""
+
+    estimator: str
+
+    @property
+    def tiny_propensities(self) -> list[dict[str, Any]]:
+        """Of methods that divide by propensities."""
+        return []
+
+    def __init__(self, question: GroupQuestion) -> None:
+        self.question, self.profile = question, question.profile
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rarity:
+    """How rare outcomes are in each group, and how skewed estimates; uncommon, skewness (G,)."""
+
+    uncommon: FloatArray
+    skewness: FloatArray
+    corrected: bool = False
+
+
+class _RoundFacts(GroupFacts):
+    """What is asked of methods that read rounds."""
+
+    @property
+    def rarity(self) -> Rarity:
+        """Of a fit."""
+        raise NotImplementedError
+
+    @property
+    def skewness_notes(self) -> list[Said]:
+        return [rare_outcomes.CORRECTED()] if self.rarity.corrected else []
+
+    @property
+    def rare_notes(self) -> list[str]:
+        return rare.rare_notes(self.question.terms, self.rarity.uncommon)
+
+    @property
+    def rare_cautions(self) -> Sequence[str]:
+        return rare.rare_cautions(self.question.terms, self.rarity.uncommon, self.rarity.skewness)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DifferenceFit:
+    """What plain means found, and where; counts (G, 2)."""
+
+    rounds: Rounds
+    difference: Difference
+    counts: FloatArray
+    rarity: Rarity
+
+
+class DifferenceFacts(_RoundFacts):
+    """Of differences in means; without a fit, of a row of `recommend`."""
+
+    estimator = "difference-in-means"
+    drift_allowed = True
+    averages_equally = True
+
+    def __init__(self, question: GroupQuestion, *, pooled: bool, fit: DifferenceFit | None = None) -> None:
+        super().__init__(question)
+        self.is_pooled, self.is_randomised, self._fit = pooled, not pooled, fit
+
+    @property
+    def fit(self) -> DifferenceFit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    @property
+    def rounds_refusal(self) -> str:
+        return refusal(lambda: self.question.pooled if self.is_pooled else self.question.randomised)
+
+    @property
+    def rounds_notes(self) -> Sequence[str]:
+        return self.fit.rounds.notes
+
+    @property
+    def adjusted(self) -> dict[str, Any]:
+        """Groups with the Agresti-Caffo adjustment."""
+        flags = zip(self.question.terms, self.fit.difference.adjusted, strict=True)
+        found = [term for term, flag in flags if flag]
+        return {"terms": terms.some(found), "enough": FEW_EVENTS} if found else {}
+
+    @property
+    def gap_notes(self) -> list[Said]:
+        return terms.gap_notes(self.question.terms, self.fit.counts, self.fit.difference.std_error)
+
+    @property
+    def rarity(self) -> Rarity:
+        return self.fit.rarity
+
+    @property
+    def rare_notes(self) -> list[str]:
+        """Two values have intervals by the adjustment, however rare one of them is."""
+        return [] if self.profile.two_values is not None else super().rare_notes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedFit:
+    """What inverse weighting found, and how; std_error (G,)."""
+
+    effects: GroupEffects
+    errors: UnitErrors | None
+    fixed: Fixed
+    std_error: FloatArray
+    rarity: Rarity
+    asked: bool
+    """Whether the user chose the weights, or there were no others."""
+    stationary: bool
+
+
+class WeightedFacts(_RoundFacts):
+    """Of inverse propensities with one kind of weights; without a fit, of a row of `recommend`."""
+
+    estimator = "aipw"
+
+    def __init__(self, question: GroupQuestion, weights: str, fit: WeightedFit | None = None) -> None:
+        super().__init__(question)
+        self.weights, self._fit = weights, fit
+
+    @property
+    def fit(self) -> WeightedFit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    @property
+    def rarity(self) -> Rarity:
+        return self.fit.rarity
+
+    # Why it does not serve
+
+    @cached_property
+    def rounds_refusal(self) -> str:
+        return refusal(lambda: self.question.weightable)
+
+    @property
+    def combined_refusal(self) -> str:
+        return refusal(lambda: self.question.combined) if self.is_combined else ""
+
+    @property
+    def lacks_both_propensities(self) -> bool:
+        return self.weights != "uniform" and self.question.propensities is None
+
+    # Why it does
+
+    @property
+    def is_combined(self) -> bool:
+        return self.weights == "combined"
+
+    @property
+    def is_sqrt(self) -> bool:
+        return self.weights == "sqrt"
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.weights == "uniform"
+
+    @property
+    def by_unit(self) -> bool:
+        return not self.rounds_refusal and self.question.by_unit is not None
+
+    @property
+    def by_round(self) -> bool:
+        return not self.by_unit
+
+    @property
+    def is_combined_by_round(self) -> bool:
+        return self.is_combined and self.by_round
+
+    @property
+    def is_sqrt_by_round(self) -> bool:
+        return self.is_sqrt and self.by_round
+
+    @property
+    def every_round(self) -> bool:
+        return self.is_uniform or self.by_unit
+
+    @property
+    def unsettled(self) -> bool:
+        return self.is_uniform and self.profile.moves
+
+    @property
+    def tied_units(self) -> str:
+        return units.TIED() if self.by_unit and not self.is_uniform else ""
+
+    @property
+    def errors_by_unit(self) -> str:
+        return units.BY_UNIT() if self.by_unit else ""
+
+    # What it assumes
+
+    @property
+    def pair_shares_drift(self) -> bool:
+        return not self.is_sqrt
+
+    @property
+    def averages_equally(self) -> bool:
+        return self.is_uniform
+
+    @property
+    def averages_by_weight(self) -> bool:
+        return self.is_combined
+
+    @property
+    def unit_assumptions(self) -> list[str]:
+        """Under the table of a fit they are notes on its units."""
+        if self._fit is not None or not self.by_unit:
+            return []
+        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self)
+
+    # What a fit says
+
+    @property
+    def rounds_notes(self) -> Sequence[str]:
+        return self.question.weightable.notes
+
+    @property
+    def unit_notes(self) -> list[str]:
+        unit, errors = self.question.by_unit, self.fit.errors
+        if unit is None or errors is None:
+            return []
+        return [
+            *unit_notes(self.profile, len(np.unique(unit)), len(unit)),
+            *event_gaps(self.question.terms, errors.events, FEWEST_EVENTS),
+        ]
+
+    @property
+    def unit_cautions(self) -> list[str]:
+        unit, errors = self.question.by_unit, self.fit.errors
+        if unit is None or errors is None:
+            return []
+        counts, n_units = (errors.units, errors.events), len(np.unique(unit))
+        return unit_cautions(self.profile, n_units, self.question.terms, *counts, uniform=self.is_uniform)
+
+    @property
+    def uniform_for_contexts(self) -> dict[str, str]:
+        if not self.is_uniform or self.fit.asked or not self.question.movers:
+            return {}
+        return {"contexts": ", ".join(self.question.movers), **self._unsettled}
+
+    @property
+    def uniform_weights(self) -> dict[str, str]:
+        return self._unsettled if self.is_uniform and not self.uniform_for_contexts else {}
+
+    @property
+    def _unsettled(self) -> dict[str, str]:
+        return {"unsettled": propensities.UNSETTLED()}
+
+    @property
+    def lagged_by(self) -> dict[str, str]:
+        return lagged_by(self.fit.fixed)
+
+    @property
+    def gap_notes(self) -> list[Said]:
+        """Of groups whose missing errors few events do not explain."""
+        found, errors = self.fit.effects, self.fit.errors
+        size = found.std_error
+        if errors is not None:
+            size = np.where(errors.events < FEWEST_EVENTS, 1.0, size)
+        return terms.gap_notes(self.question.terms, found.used, size)
+
+    @property
+    def own_weights_of_pair_unstated(self) -> dict[str, str]:
+        return {"weights": self.weights} if self.is_sqrt and not self.fit.stationary else {}
+
+    @property
+    def few_effective(self) -> dict[str, Any]:
+        """Where the units themselves are few, that is said."""
+        fit, size = self.fit, self.fit.std_error
+        if fit.errors is not None:
+            size = np.where(fit.errors.units < FEW_UNITS, np.nan, size)
+        return terms.few_effective(self.question.terms, fit.effects.df, size)
+
+    @property
+    def tiny_propensities(self) -> list[dict[str, Any]]:
+        found = self.fit.effects
+        return terms.tiny_propensities(self.question.terms, found.min_propensity, found.ess)
+
+
+class ReleasedFacts(GroupFacts):
+    """Of private releases; terms (G,)."""
+
+    estimator = "released"
+    of_releases = True
+    drift_allowed = True
+    averages_equally = True
+
+    def __init__(
+        self,
+        question: GroupQuestion,
+        effects: ReleasedEffects | None = None,
+        reference: ReleasedReference | None = None,
+        names: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(question)
+        self._effects, self._reference, self.terms = effects, reference, names
+
+    @property
+    def effects(self) -> ReleasedEffects:
+        """What the releases tell."""
+        assert self._effects is not None
+        return self._effects
+
+    @property
+    def release_notes(self) -> Sequence[str]:
+        return self.effects.notes
+
+    @property
+    def gap_notes(self) -> list[Said]:
+        return terms.by_reason(self.terms, [self.effects.reasons.get(i) for i in range(len(self.terms))])
+
+    @property
+    def empty_interval(self) -> dict[str, str]:
+        assert self._reference is not None
+        empty = np.isnan(self._reference.interval(float(np.log(0.05)))[:, 0])
+        flags = empty & np.isfinite(self.effects.estimate)
+        found = [term for term, flag in zip(self.terms, flags, strict=True) if flag]
+        return {"terms": terms.some(found)} if found else {}

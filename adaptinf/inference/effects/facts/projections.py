@@ -1,0 +1,229 @@
+"""What claims ask of projections on covariates: of a log with one kind of weights, and of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import said, units
+from adaptinf.inference.effects.facts import terms
+from adaptinf.inference.effects.facts.groups import lagged_by
+from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.profile import SMALL
+from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
+    from adaptinf.inference.scores.inverse import Fixed
+    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.validity.rare import PartsLaw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectionFit:
+    """What a projection found, and how; df, ess, lowest (p,)."""
+
+    covariance: str
+    outcome: Outcome
+    law: PartsLaw
+    error_gaps: Sequence[str]
+    df: FloatArray
+    ess: FloatArray
+    lowest: FloatArray
+
+
+class ProjectionFacts:
+    """What is asked; without a fit, of a row of `recommend`."""
+
+    is_projection = True
+    pair_shares_drift = True
+
+    def __init__(
+        self,
+        question: ProjectionQuestion,
+        weights: str,
+        decay: float | None,
+        fit: ProjectionFit | None = None,
+    ) -> None:
+        self.question, self.profile = question, question.profile
+        self.weights, self.decay, self._fit = weights, decay, fit
+
+    @property
+    def fit(self) -> ProjectionFit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    # Why it does not serve
+
+    @property
+    def lacks_decay(self) -> bool:
+        return self.weights == "two-point" and self.decay is None
+
+    @property
+    def rounds_refusal(self) -> str:
+        return refusal(lambda: self.question.chosen)
+
+    @property
+    def lacks_both_propensities(self) -> bool:
+        return not self.is_uniform and self.question.propensities is None
+
+    # Why it does, and what it assumes
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.weights == "uniform"
+
+    @property
+    def by_unit(self) -> bool:
+        return self.question.unit is not None
+
+    @property
+    def unsettled(self) -> bool:
+        return self.is_uniform and self.profile.moves
+
+    @property
+    def tied_units(self) -> str:
+        return units.TIED() if self.by_unit and not self.is_uniform else ""
+
+    @property
+    def errors_by_unit(self) -> str:
+        return units.BY_UNIT() if self.by_unit else ""
+
+    @property
+    def averages_equally(self) -> bool:
+        return self.is_uniform
+
+    @property
+    def averages_by_weight(self) -> bool:
+        return not self.is_uniform
+
+    @property
+    def unit_assumptions(self) -> list[str]:
+        """Under the table of a fit they are notes on its units."""
+        if self._fit is not None or not self.by_unit:
+            return []
+        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self)
+
+    @property
+    def fixed_by(self) -> Fixed | None:
+        """Whose propensities fix combined weights before a context is seen; None where none do."""
+        combined = self.question.combined if self.weights == "combined" else None
+        return None if combined is None else combined[1]
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether no weight follows the round's context."""
+        return self.is_uniform or self.question.past.free or self.fixed_by is not None
+
+    @property
+    def is_saturated(self) -> bool:
+        return self.is_fixed and self.question.saturated
+
+    @property
+    def is_best_approximation(self) -> bool:
+        return self.is_fixed and not self.question.saturated and not self.question.rounds.left_out
+
+    @property
+    def rests_on_t_law(self) -> bool:
+        return self.is_best_approximation and self.is_uniform
+
+    @property
+    def weighed_contexts(self) -> dict[str, str]:
+        if self.is_saturated or self.is_best_approximation:
+            return {}
+        return {"weights": "the rounds used" if self.is_fixed else "weights"}
+
+    # What a fit says
+
+    @property
+    def formula(self) -> dict[str, str]:
+        return {"formula": self.question.formula.strip(), "covariance": self.fit.covariance}
+
+    @property
+    def rounds_notes(self) -> Sequence[str]:
+        return self.question.rounds.notes
+
+    @property
+    def model_note(self) -> str:
+        own = not self.by_unit or isinstance(self.fit.outcome.values, np.ndarray)
+        return self.fit.outcome.note if own else units.OTHERS_MEAN()
+
+    @cached_property
+    def _arms(self) -> list[str]:
+        return [str(self.question.control), str(self.question.treatment)]
+
+    @cached_property
+    def _units(self) -> tuple[int, int, FloatArray, FloatArray]:
+        """Units, their rounds, and of each arm the units that had it and those of them with an event."""
+        chosen, unit = self.question.chosen, self.question.unit
+        assert unit is not None
+        reward = self.profile.log.arrays.reward[self.question.kept]
+        events, had = units_with_events(chosen, reward, unit), units_with(chosen, unit)
+        return len(np.unique(unit)), len(unit), np.asarray(had, dtype=np.float64), events
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether enough units have an event, where errors are by unit."""
+        return not self.by_unit or bool(self._units[3].min() >= FEWEST_EVENTS)
+
+    @property
+    def unit_notes(self) -> list[str]:
+        if not self.by_unit:
+            return []
+        n_units, n_rounds, _, events = self._units
+        return [
+            *unit_notes(self.profile, n_units, n_rounds),
+            *event_gaps(self._arms, events, FEWEST_EVENTS),
+        ]
+
+    @property
+    def unit_cautions(self) -> list[str]:
+        if not self.by_unit:
+            return []
+        n_units, _, had, events = self._units
+        return unit_cautions(self.profile, n_units, self._arms, had, events, uniform=self.is_uniform)
+
+    @property
+    def lagged_by(self) -> dict[str, str]:
+        return lagged_by(self.fixed_by)
+
+    @property
+    def low_propensities(self) -> dict[str, float]:
+        lowest = float(self.fit.lowest[0])
+        return {"least": lowest} if lowest < SMALL else {}
+
+    @property
+    def bare_columns(self) -> list[dict[str, str]]:
+        """Indicator columns on which an arm was never observed."""
+        x = self.question.covariates.matrix[self.question.kept]
+        binary = ((x == 0.0) | (x == 1.0)).all(axis=0)
+        bare = binary & ((x.T @ self.question.chosen) == 0.0).any(axis=1)
+        names = self.question.covariates.names
+        return [{"name": name} for name, flag in zip(names, bare, strict=True) if flag]
+
+    @property
+    def error_gaps(self) -> Sequence[str]:
+        return self.fit.error_gaps
+
+    @property
+    def law_notes(self) -> Sequence[str]:
+        return self.fit.law.notes
+
+    @property
+    def law_cautions(self) -> Sequence[str]:
+        return self.fit.law.cautions
+
+    @property
+    def few_effective(self) -> dict[str, Any]:
+        return terms.few_effective(self.question.covariates.names, self.fit.df, self.fit.law.std_error)
+
+    @property
+    def tiny_propensities(self) -> list[dict[str, Any]]:
+        return terms.tiny_propensities(["the projection"], self.fit.lowest[:1], self.fit.ess[:1])

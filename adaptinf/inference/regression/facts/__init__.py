@@ -1,0 +1,1 @@
+"""What the claims of regressions ask of a log and of a fit."""

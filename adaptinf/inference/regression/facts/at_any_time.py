@@ -1,0 +1,54 @@
+"""What claims ask of adjustments that hold at all rounds at once: the ellipsoid and anytime-valid tests."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adaptinf.claims.regression import adjusted_regression as claims
+from adaptinf.inference.regression.facts.common import RegressionFacts
+from adaptinf.inference.scores.least_squares import least_squares
+
+
+class EllipsoidFacts(RegressionFacts):
+    """What is known of noise and coefficients."""
+
+    @property
+    def at_once(self) -> dict[str, str]:
+        return {"linear": claims.LINEAR()}
+
+    @property
+    def bounded(self) -> dict[str, Any]:
+        found = self.fit.found
+        given = self.options.settings.get("noise_scale") is not None
+        source = "as given" if given else claims.HALF_RANGE()
+        return {"scale": found.noise_scale, "source": source, "bound": found.bound, "ridge": found.ridge}
+
+    @property
+    def described(self) -> bool:
+        """Standard errors are no part of the tests."""
+        return True
+
+    @property
+    def beyond_bound(self) -> dict[str, float]:
+        """A doubt about the bound, which is in the units of the coefficients."""
+        data = self.data
+        if data.nobs <= data.size:
+            return {}
+        norm = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+        return {"norm": norm} if norm > self.fit.found.bound else {}
+
+
+class AnytimeFacts(RegressionFacts):
+    """Which coefficients its mixture is made for."""
+
+    @property
+    def at_all_rounds(self) -> bool:
+        return True
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        precision = self.options.settings.get("precision", 1.0)
+        return {"precision": precision, "size": 1.0 / math.sqrt(precision)}

@@ -1,0 +1,136 @@
+"""What claims ask of every regression: rounds, contexts, units, rare outcomes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adaptinf.claims.regression import regressions as claims
+from adaptinf.claims.units import NOT_BY_UNIT
+from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
+from adaptinf.inference.scores.least_squares import BY_CLUSTER
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.units import unit_count_cautions
+from adaptinf.typing import IntArray
+
+_CONTEXTS, _ARMS = 5, 8
+"""Names that a sentence lists."""
+
+
+class RegressionFacts:
+    """What claims ask of a log, and of a fit once there is one: whoever fits sets `fit`."""
+
+    fit: CoefficientFit
+    """The fit that notes and cautions are of, before coefficients that rest on rare outcomes are left out."""
+
+    def __init__(self, data: RegressionData, profile: LogProfile, options: FitOptions | None = None) -> None:
+        self.data, self.profile = data, profile
+        self.options = FitOptions("") if options is None else options
+
+    # Which rounds
+
+    @property
+    def all_rounds(self) -> dict[str, Any]:
+        return {"formula": self.data.formula, "n": self.data.nobs} if self.data.arm is None else {}
+
+    @property
+    def rounds_of_arm(self) -> dict[str, Any]:
+        data = self.data
+        if data.arm is None:
+            return {}
+        how = f", selected as {data.selector!r}" if data.selector is not None else ""
+        return {
+            "formula": data.formula,
+            "n": data.nobs,
+            "rounds": data.n_rounds,
+            "arm": data.arm,
+            "how": how,
+        }
+
+    @property
+    def never_chosen(self) -> dict[str, str]:
+        log = self.profile.log
+        never = np.flatnonzero(np.bincount(log.arrays.action, minlength=log.n_arms) == 0)
+        if self.data.arm is not None or len(never) == 0:
+            return {}
+        return {"arms": some([repr(log.arms[code]) for code in never], _ARMS)}
+
+    @property
+    def omitted(self) -> dict[str, str]:
+        """Contexts that may have moved the choice of arms and are not among the columns.
+
+        The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
+        makes up for that: a context that also moves rewards shows as an effect of the arm.
+        """
+        data, profile, log = self.data, self.profile, self.profile.log
+        if profile.context_free or (profile.constant_propensities and not profile.decides_by_context):
+            return {}
+        known = {log.columns.get(name, name) for name in data.covariates}
+        relevant = log.context
+        if data.arm is not None and profile.by_own_vectors:
+            relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
+        left = [name for name in relevant if name not in known]
+        if log.context_free is False:
+            left.append(claims.UNNAMED_CONTEXTS())
+        return {"contexts": some(left, _CONTEXTS)} if left else {}
+
+    @property
+    def arms_used(self) -> IntArray:
+        """Codes of the arms in the rounds used."""
+        return np.unique(self.data.action)
+
+    # What speaks against a fit
+
+    @property
+    def coefficients_may_move(self) -> bool:
+        return self.data.adaptive and self.data.arm is None and not self.options.stationary
+
+    @property
+    def perfect(self) -> bool:
+        """The rewards do not vary about the fit."""
+        return not np.all(self.fit.std_error > 0.0)
+
+    @cached_property
+    def rare(self) -> RareCoefficients:
+        """Which coefficients rest on rare outcomes, and what is said of them."""
+        return rare_coefficients(self.data, self.fit)
+
+    @cached_property
+    def repeated_units(self) -> bool:
+        """Whether the log names units, and some have several of the rounds used."""
+        units = self.profile.log.units
+        rounds = self.data.rounds
+        return units is not None and len(set(units[rounds].tolist())) < len(rounds)
+
+    @property
+    def lacks_sandwich(self) -> bool:
+        """No covariance allows for units and for adaptive collection at once."""
+        return self.data.adaptive
+
+    @property
+    def _ignored(self) -> dict[str, str]:
+        ignored = self.repeated_units and self.options.covariance not in BY_CLUSTER
+        return {"harm": NOT_BY_UNIT()} if ignored else {}
+
+    @property
+    def units_ignored(self) -> dict[str, str]:
+        return {} if self.lacks_sandwich else self._ignored
+
+    @property
+    def units_ignored_under_adaptation(self) -> dict[str, str]:
+        return self._ignored if self.lacks_sandwich else {}
+
+    @property
+    def few_units(self) -> list[str]:
+        units = self.profile.log.units
+        if units is None or not self.repeated_units or self.options.covariance not in BY_CLUSTER:
+            return []
+        return unit_count_cautions(self.profile, len(set(units[self.data.rounds].tolist())))
+
+
+def some(names: list[str], most: int) -> str:
+    """The first of some names, and that there are more."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,59 @@
+"""What claims ask of means by bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adaptinf.inference.released.bin_tests import InvertedTest
+from adaptinf.typing import FloatArray
+
+_SHOWN = 10
+
+
+class BinFacts:
+    """Of one table; terms (k,), spent, estimate (k,)."""
+
+    of_reports = True
+
+    def __init__(
+        self,
+        terms: Sequence[str],
+        spent: FloatArray,
+        rng: int,
+        estimate: FloatArray,
+        reference: InvertedTest,
+    ) -> None:
+        self.terms, self.spent, self.rng = terms, spent, rng
+        self.estimate, self.reference = estimate, reference
+
+    @property
+    def coin(self) -> dict[str, Any]:
+        left = 1.0 - self.spent
+        return {"median": np.median(left), "largest": np.max(left), "rng": self.rng}
+
+    @cached_property
+    def _limits(self) -> FloatArray:
+        """Of 95% intervals, shape (k, 2)."""
+        return self.reference.interval(float(np.log(0.05)))
+
+    @property
+    def no_estimate(self) -> dict[str, str]:
+        return self._of([bool(np.isnan(value)) for value in self.estimate])
+
+    @property
+    def whole_range(self) -> dict[str, str]:
+        return self._of([low <= 0.0 and high >= 1.0 for low, high in self._limits])
+
+    @property
+    def single_point(self) -> dict[str, str]:
+        return self._of([low == high for low, high in self._limits])
+
+    def _of(self, flags: Sequence[bool]) -> dict[str, str]:
+        found = [term for term, flag in zip(self.terms, flags, strict=True) if flag]
+        more = len(found) - _SHOWN
+        shown = "; ".join(found[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return {"terms": shown} if found else {}

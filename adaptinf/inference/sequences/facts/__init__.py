@@ -1,0 +1,1 @@
+"""What the claims on confidence sequences ask of a log and of a fit."""

@@ -1,0 +1,116 @@
+"""What claims ask of one confidence sequence on one kind of scores, and of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaptinf.claims import contexts, propensities
+from adaptinf.inference.arms.circumstances.from_sums import read_from
+from adaptinf.inference.sequences.choice import Quantity, Settings
+from adaptinf.inference.sequences.methods import SequenceMethod
+from adaptinf.inference.sequences.shape import shape_cautions
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.stationarity import moving_mean_cautions
+
+
+class SequenceFacts:
+    """What claims ask of a sequence before there is a fit."""
+
+    def __init__(self, profile: LogProfile, method: SequenceMethod, estimator: str) -> None:
+        self.profile, self.method, self.estimator = profile, method, estimator
+        self.known_scale: dict[str, float] = {}
+        self.known_floor: dict[str, float] = {}
+
+    @property
+    def is_anytime(self) -> bool:
+        return self.method.anytime
+
+    @property
+    def in_the_limit(self) -> bool:
+        return not self.method.anytime
+
+    @property
+    def is_by_pull(self) -> bool:
+        """It is of an arm's own rewards."""
+        return self.estimator == "sample-mean"
+
+    @property
+    def is_by_round(self) -> bool:
+        """It is of scores, of which every round has one."""
+        return not self.is_by_pull
+
+    @property
+    def propensities_right(self) -> str:
+        return propensities.RIGHT() if self.is_by_round else ""
+
+    @property
+    def contexts_without_part(self) -> str:
+        return contexts.NO_PART() if self.contexts_may_spoil else ""
+
+    @property
+    def contexts_may_spoil(self) -> bool:
+        """Contexts may have had a part in the choice of arms whose plain means they follow."""
+        return self.is_by_pull and not self.profile.context_free
+
+    @property
+    def needs_range(self) -> bool:
+        return self.is_anytime
+
+
+class FitFacts(SequenceFacts):
+    """What claims ask of sequences with settings, for quantities named by terms."""
+
+    def __init__(
+        self,
+        profile: LogProfile,
+        quantities: Sequence[Quantity],
+        terms: Sequence[str],
+        settings: Settings,
+        *,
+        stationary: bool,
+    ) -> None:
+        super().__init__(profile, settings.method, settings.estimator)
+        self.quantities, self.terms, self.settings = quantities, terms, settings
+        self.stationary = stationary
+        if settings.sigma is not None:
+            self.known_scale = {"sigma": settings.sigma}
+        if settings.floor is not None:
+            self.known_floor = {"floor": settings.floor}
+
+    @property
+    def needs_range(self) -> bool:
+        return self.is_anytime and not self.known_scale
+
+    @property
+    def sums_note(self) -> str:
+        return "" if self.profile.sums is None else read_from(self.profile.sums)
+
+    @property
+    def tuning(self) -> dict[str, object]:
+        when = "at all rounds" if self.profile.sums is None else "after all batches"
+        return {"when": when, "alpha": self.settings.alpha}
+
+    @property
+    def is_difference_of_means(self) -> bool:
+        return self.is_by_pull and len(self.quantities[0].codes) > 1
+
+    @property
+    def late_start(self) -> dict[str, int]:
+        return {"start": self.settings.start} if self.in_the_limit else {}
+
+    @property
+    def drift_cautions(self) -> tuple[str, ...]:
+        """That means are to stay."""
+        return moving_mean_cautions(stationary=self.stationary, by_pull=self.is_by_pull)
+
+    @property
+    def data_cautions(self) -> tuple[str, ...]:
+        """What speaks against the propensities, or the shares that stand in for them."""
+        return self.profile.share_cautions if self.is_by_pull else self.profile.propensity_cautions
+
+    @property
+    def shape_cautions(self) -> tuple[str, ...]:
+        """What speaks against the limit."""
+        if self.is_anytime:
+            return ()
+        return shape_cautions(self.profile, self.quantities, self.terms, self.estimator)
