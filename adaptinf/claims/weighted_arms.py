@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, drift, propensities, stationarity
+from adaptinf.claims import contexts, propensities, stationarity, units
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -62,10 +62,12 @@ REASONS = (
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
     Claim("unaugmented", "without an outcome model, hence with longer intervals than aipw", "reason"),
+    units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
 
 ROW_CAUTIONS = (
+    units.TIED,
     Claim(
         "small_propensities",
         "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
@@ -91,10 +93,10 @@ ASSUMES = (
         "assumes",
         check="inference.diagnostics.arms",
     ),
-    drift.PAIR_SHARES_DRIFT,
+    stationarity.PAIR_SHARES_DRIFT,
     Claim("table_shares_drift", "what drifts moves all arms alike", "assumes"),
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
         "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted",
@@ -103,6 +105,8 @@ ASSUMES = (
     ),
     contexts.UNUSED,
     contexts.UNTOLD,
+    units.INDEPENDENT,
+    units.NO_CARRY_OVER,
 )
 
 CHOSEN_ALONE = Claim(
@@ -194,12 +198,7 @@ FIT = (
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     propensities.FEW_EFFECTIVE,
-    Claim(
-        "tiny_propensities",
-        "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
-        "{size:.1f}); intervals may be far too short",
-        "caution",
-    ),
+    propensities.TINY,
 )
 """Of a fit, in the order in which its table has them."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import first, said, sentence
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
@@ -41,7 +41,7 @@ def _assess(question: GroupQuestion) -> list[Verdict]:
 
 def _verdict(question: GroupQuestion, weights: str) -> Verdict:
     facts, name = WeightedFacts(question, weights), f"{_NAME} with {weights} weights"
-    rank = GROUPS[f"{name}, by unit" if facts.by_unit else name]
+    rank = GROUPS[f"{weights} weights, by unit" if facts.by_unit else f"{weights} weights"]
     call: dict[str, Any] = {"estimator": _NAME, "weights": weights}
     call |= STATED if weights == "sqrt" else {}
     if why := first(claims.WEIGHTED_NEEDS, facts):

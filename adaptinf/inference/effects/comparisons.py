@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import JoinedReference
@@ -236,7 +236,7 @@ class GroupResults(Results):
         if isinstance(self.reference, ReleasedReference):
             raise InvalidForLog(
                 subject,
-                claims.NO_JOINT_LAW(),
+                claims.NOT_NORMAL(),
                 ["interactions()", "heterogeneity()", "pvalues", "pvalues_simultaneous(method='bonferroni')"],
             )
         return JointInference._joint_covariance(self, subject, hypothesis)

@@ -14,8 +14,8 @@ from functools import partial
 
 import numpy as np
 
-from adaptinf.claims import group_effects as claims
 from adaptinf.claims import said, sentence
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference

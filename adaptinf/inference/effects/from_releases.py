@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adaptinf.claims import group_effects as claims
 from adaptinf.claims import said, sentence
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.facts.groups import ReleasedFacts
 from adaptinf.inference.effects.order import GROUPS

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
@@ -94,11 +94,11 @@ def sums_question(
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
     refuse("CATE", problems)
     treatment, control, problems = arm_pair(require_data("CATE", sums), treatment, control)
-    known = ", ".join(sums.group_names) or "none (group= of Sums, aggregate's by=)"
     problems += [] if names else ["by must name at least one column of groups"]
     problems += ["by names a column more than once"] if len(set(names)) < len(names) else []
     problems += [
-        f"the sums are not by {name!r}: their groups are by {known}"
+        f"the sums are not by {name!r}: their groups are by "
+        f"{', '.join(sums.group_names) or 'none (group= of Sums, by= of aggregate)'}"
         for name in names
         if name not in sums.group_names
     ]
@@ -114,7 +114,7 @@ def _assess(question: SumsQuestion) -> list[Verdict]:
     found = question.questions()
     if not found:
         reason = claims.NO_COMMON_BATCH(treatment=question.treatment, control=question.control)
-        ranks = {_PLAIN: GROUPS[_PLAIN], "aipw": GROUPS["aipw with combined weights"]}
+        ranks = {_PLAIN: GROUPS[_PLAIN], "aipw": GROUPS["combined weights"]}
         return [Verdict(name, "not valid", ranks[name], {"estimator": name}, reason) for name in _CONTRASTS]
     by_group = [_by_method(one) for one in found]
     verdicts = [_in_all([one["aipw", kind] for one in by_group], kind) for kind in _KINDS]
@@ -138,7 +138,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
     """What a variant is worth that is used in every group: what it is in the worst."""
     refused = next((one for one in verdicts if not one.valid), None)
-    rank = (*GROUPS["contrasts of sums"], max(one.rank for one in verdicts))
+    rank = (*GROUPS["contrasts of sums"], *max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name
     call = {"estimator": _PLAIN} if weights is None else dict(verdicts[0].arguments)
     if refused is not None:

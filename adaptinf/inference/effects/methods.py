@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adaptinf.claims import effects, group_effects
+from adaptinf.claims.effects import by_group as group_effects
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.inference.effects.aipw import AIPW
 from adaptinf.inference.effects.difference_in_means import DIFFERENCE_IN_MEANS, POOLED
 from adaptinf.inference.effects.from_releases import RELEASED

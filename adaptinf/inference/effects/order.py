@@ -13,14 +13,14 @@ GROUPS = Order(
         # Of sums there are these contrasts alone, ordered among themselves as `Contrast` orders them.
         "contrasts of sums",
         # Weights made of propensities tie units together, and uniform ones do not.
-        "aipw with uniform weights, by unit",
+        "uniform weights, by unit",
         # One weight for both arms keeps the variance even, and a drift that both share out.
-        "aipw with combined weights",
-        "aipw with combined weights, by unit",
-        "aipw with uniform weights",
+        "combined weights",
+        "combined weights, by unit",
+        "uniform weights",
         # Each arm's own weights need means that stay.
-        "aipw with sqrt weights",
-        "aipw with sqrt weights, by unit",
+        "sqrt weights",
+        "sqrt weights, by unit",
         # Noise makes the intervals long: for who may see nothing else.
         "released",
     ]

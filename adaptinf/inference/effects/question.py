@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from adaptinf.claims import effects, group_effects
+from adaptinf.claims.effects import by_group as group_effects
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.effects.groups import group_codes
 from adaptinf.inference.effects.projections.weighted_projection import combined_weights

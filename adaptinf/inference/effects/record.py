@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import Claim, Part, Said, assumptions, said
-from adaptinf.claims import effects as claims
+from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults

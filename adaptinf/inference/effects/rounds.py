@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import Said
-from adaptinf.claims import effects as claims
+from adaptinf.claims import Said, propensities
+from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
-_PHASE = "estimation"
+_PHASE, _PLAIN = "estimation", "difference-in-means"
 _SAME = 1e-9
 
 
@@ -82,10 +82,10 @@ def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
     _check_units(profile, candidates & np.isin(log.arrays.action, question.pair))
     varying = _varying_groups(question, candidates)
     if marked is None:
-        method = "difference-in-means with pooled=True" if pooled else "difference-in-means"
+        method = f"{_PLAIN} with pooled=True" if pooled else _PLAIN
         _check_constant(method, profile, varying, terms)
         used = int(in_phase.sum())
-        notes = [claims.CONSTANT_IN_GROUPS(n=used, where=where)]
+        notes = [claims.ALL_ROUNDS(n=used, where=where), claims.CONSTANT_IN_GROUPS()]
         notes += [claims.CONSTANT_BY_ESTIMATES()] if profile.estimated else []
         return Rounds(in_phase, tuple(notes))
     notes = [claims.MARKED(where=where, n=int(marked.sum()), all=log.n_rounds)]
@@ -98,14 +98,15 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
     """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
     log = profile.log
     if log.arrays.propensity is None:
-        raise InvalidForLog("aipw", claims.NO_PROPENSITIES(), ())
+        raise InvalidForLog("aipw", propensities.NEEDED(), ())
     if profile.contradicted_draws:
         raise InvalidForLog("aipw", profile.contradicted_draws, ())
     candidates, where = _phase_rounds(log)
     if marked is not None:
         candidates, where = marked, "the marked rounds"
     if both is None:
-        return Rounds(candidates, (claims.CHOSEN_ALONE(n=int(candidates.sum()), where=where),))
+        used = claims.ALL_ROUNDS(n=int(candidates.sum()), where=where)
+        return Rounds(candidates, (used, claims.CHOSEN_ALONE()))
     keep = candidates & (both > 0.0).all(axis=1)
     dropped = int(candidates.sum() - keep.sum())
     if not keep.any():
@@ -153,8 +154,8 @@ def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
 def _check_units(profile: LogProfile, keep: BoolArray) -> None:
     """Refuse plain means where units have several of the rounds; keep (T,)."""
     if profile.repeats_in(keep):
-        ways = ("aipw, with errors by unit, for a log with propensities",) * (profile.propensity is None)
-        raise InvalidForLog("difference-in-means", profile.unit_refusal, ways)
+        ways = [claims.KNOW_PROPENSITIES()] if profile.propensity is None else []
+        raise InvalidForLog(_PLAIN, profile.unit_refusal, ways)
 
 
 def _check_constant(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.claims import Claim, said
-from adaptinf.claims import bin_means as claims
+from adaptinf.claims import Claim, Part, said
+from adaptinf.claims.released import bin_means as claims
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
@@ -175,11 +175,11 @@ class _BinMethod:
     """One way to test the means of bins, and the notes under its table."""
 
     fit: Callable[[BinReports, int], InvertedTest]
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim | Part, ...]
 
 
 def _budget(known: BinReports, rng: int) -> InvertedTest:
-    return InvertedTest(BudgetTest(known, coins(known, rng)), "normal, budget filled by a coin", exact=False)
+    return InvertedTest(BudgetTest(known, coins(known, rng)), claims.NORMAL_WITH_COIN(), exact=False)
 
 
 def _anytime(known: BinReports, rng: int) -> InvertedTest:

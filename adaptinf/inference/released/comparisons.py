@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adaptinf.claims.released import releases
 from adaptinf.inference.distributions.tails import LOG_2
 from adaptinf.inference.released.effects import NoisyEffect
 from adaptinf.typing import FloatArray, IntArray
@@ -33,7 +34,7 @@ class ReleasedDifferenceReference:
     effect: NoisyEffect
     plus: IntArray
     minus: IntArray
-    name: str = "normal + Laplace (two intervals combined)"
+    name: str = releases.TWO_INTERVALS()
     exact: bool = False
     statistic, normal, uses_std_error = "z", False, False
 

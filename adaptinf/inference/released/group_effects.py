@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import Claim, Said
-from adaptinf.claims import releases as claims
+from adaptinf.claims.released import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import (
@@ -75,7 +75,7 @@ def _from_sums(log: AdaptiveLog | PublicLog, releases: pd.DataFrame) -> Released
             int(i): (claims.SMALL_COUNT, {"count": float(arrivals[i]), "least": planned / 4})
             for i in np.flatnonzero(low)
         },
-        notes=(claims.SUMS_ALONE(), claims.TEST_OF_SUMS()),
+        notes=(claims.SUMS_ALONE(), claims.CLIPPED(), claims.INVERTED(), claims.VARIANCE_OF_SUMS()),
     )
 
 
@@ -110,7 +110,7 @@ def _from_means(releases: pd.DataFrame) -> ReleasedEffects:
         effect=effect_from_mean(value, length, scale=scale),
         details={"released_count": length},
         reasons={int(i): (claims.NOT_RELEASED, {}) for i in np.flatnonzero(~np.isfinite(value))},
-        notes=(claims.MEANS_ALONE(), claims.TEST_OF_MEANS()),
+        notes=(claims.MEANS_ALONE(), claims.INVERTED(), claims.VARIANCE_OF_MEANS()),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import releases as claims
+from adaptinf.claims.released import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction, guarantee_refusal
 from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
@@ -138,6 +138,7 @@ def in_time_means(log: AdaptiveLog | PublicLog, codes: IntArray, null: float) ->
         details={"in_time": won + failed, "lowest": lowest, "highest": highest},
         notes=(
             claims.IN_TIME_ALONE(window=0 if log.design is None else log.design.parameters.get(WINDOW, 0)),
+            claims.CLIPPED(),
             claims.MANSKI(limits=_limits(terms, lowest, highest)),
             *_drowned(terms, reference),
         ),

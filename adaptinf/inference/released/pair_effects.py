@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import Said
-from adaptinf.claims import releases as claims
+from adaptinf.claims import assumptions
+from adaptinf.claims.released import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
@@ -44,7 +44,7 @@ class PairEffect:
     effect: NoisyEffect
     share: float
     details: Mapping[str, float]
-    notes: tuple[Said, ...]
+    notes: tuple[str, ...]
 
 
 def pair_effect(
@@ -57,9 +57,9 @@ def pair_effect(
     else:
         found = _from_one_group(log, treatment)
     pairs = log.n_arms * (log.n_arms - 1) // 2 if named_after else 1
-    note = claims.NAMED_AFTER(pairs=pairs) if named_after else claims.NAMED_BEFORE()
-    shown = () if log.n_arms == 2 else (note,)
-    return replace(found, share=found.share / pairs, notes=(*found.notes, *shown))
+    shown = [claims.NAMED_AFTER(pairs=pairs)] if named_after else assumptions([claims.NAMED_BEFORE()])
+    notes = found.notes if log.n_arms == 2 else (*found.notes, *shown)
+    return replace(found, share=found.share / pairs, notes=notes)
 
 
 def epoch_share(epoch: int, *, last: bool) -> float:
@@ -105,8 +105,10 @@ def _from_epochs(
         details={"pulls_an_arm": float(pulls), "epoch": float(epoch)},
         notes=(
             claims.EPOCH_ALONE(epoch=epoch, pulls=pulls),
+            claims.CLIPPED(),
             claims.EPOCH_SHARE(share=share),
-            claims.TEST_OF_EPOCH(),
+            claims.INVERTED(),
+            claims.VARIANCE_OF_EPOCH(),
         ),
     )
 

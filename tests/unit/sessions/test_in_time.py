@@ -11,7 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.claims import releases
+from adaptinf.claims.released import releases
 from adaptinf.cli import main
 from adaptinf.designs import (
     DPBAI,
@@ -263,7 +263,7 @@ def test_rates_and_limits_where_outcomes_are_late_by_what_they_are() -> None:
     assert high == pytest.approx([0.36, 0.36], abs=0.03)
     assert ((low < 0.2) & (high > 0.2)).all()
     text = " ".join(str(table.summary()).split())
-    assert "Outcome: in time, late regardless of outcome" in text
+    assert f"Outcome: {releases.IN_TIME_OUTCOME()}" in text
     assert f"0 {low[0]:.3f} to {high[0]:.3f}" in text
     theirs = ai.ArmMeans(log.public()).fit()
     assert str(theirs.summary()) == str(table.summary())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import Said
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.released.group_effects import Reason
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
 from adaptinf.typing import FloatArray

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import Said
-from adaptinf.claims import projections as claims
+from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.shape import part_shapes
 from adaptinf.inference.inputs.rounds import turns

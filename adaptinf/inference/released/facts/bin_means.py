@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.released.releases import CLIPPED
 from adaptinf.inference.released.bin_tests import InvertedTest
 from adaptinf.typing import FloatArray
 
@@ -29,6 +30,10 @@ class BinFacts:
     ) -> None:
         self.terms, self.spent, self.rng = terms, spent, rng
         self.estimate, self.reference = estimate, reference
+
+    @property
+    def clipped(self) -> str:
+        return CLIPPED()
 
     @property
     def coin(self) -> dict[str, Any]:

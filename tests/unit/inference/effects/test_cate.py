@@ -8,8 +8,10 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import effects, propensities, releases
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims import propensities
+from adaptinf.claims.effects import by_group as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.released import releases
 from adaptinf.designs.conse.epochs import ConSE
 from adaptinf.designs.conse.private import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -74,7 +76,8 @@ def test_constant_propensities_make_every_round_usable():
     result = CATE(simple_log(frame), by="site").fit()
     assert_welch(result, frame)
     assert result.reference.name == "Welch t"
-    assert says(result.notes, effects.CONSTANT_IN_GROUPS, n=600, where="the log")
+    assert says(result.notes, effects.ALL_ROUNDS, n=600, where="the log")
+    assert says(result.notes, effects.CONSTANT_IN_GROUPS)
     assert result.correction is None
 
 
@@ -155,7 +158,7 @@ def test_without_propensities_or_marks_nothing_is_known():
     assert says(error.value.alternatives, effects.MARK_THE_ROUNDS)
     with pytest.raises(InvalidForLog) as error:
         CATE(simple_log(simple_frame(), propensities=False), by="site").fit("aipw")
-    assert says(error.value.reason, effects.NO_PROPENSITIES)
+    assert says(error.value.reason, propensities.NEEDED)
 
 
 def binary_log(counts, successes):
@@ -381,11 +384,11 @@ def test_aipw_results_use_a_t_with_the_smaller_arm(chosen_only, context_free):
 
 
 def test_sqrt_weights_are_by_the_group_s_round_before():
-    group, action, reward, propensities = moving_propensities()
+    group, action, reward, moving = moving_propensities()
     result = CATE(adaptive_log(), by="g").fit("aipw", weights="sqrt")
-    by = before(group, propensities, [0.5, 0.5])
+    by = before(group, moving, [0.5, 0.5])
     for code in range(3):
-        estimate, error, _ = literal_aipw(group, action, reward, propensities, code, "sqrt", by)
+        estimate, error, _ = literal_aipw(group, action, reward, moving, code, "sqrt", by)
         assert result.params.iloc[code] == pytest.approx(estimate, rel=1e-10)
         assert result.bse.iloc[code] == pytest.approx(error, rel=1e-10)
     assert says(result.notes, effects.LAGGED, by=propensities.ROUND_BEFORE())

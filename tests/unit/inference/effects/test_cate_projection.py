@@ -12,8 +12,9 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.claims import effects
-from adaptinf.claims import projections as claims
+from adaptinf.claims import propensities
+from adaptinf.claims.effects import by_covariates as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.projections.projection import CATEProjection
@@ -237,7 +238,7 @@ def test_projections_need_propensities():
     log = AdaptiveLog(frame, action="arm", reward="score", context=["age"])
     with pytest.raises(InvalidForLog) as error:
         CATE.from_formula("~ age", log).fit()
-    assert says(error.value.reason, effects.NO_PROPENSITIES)
+    assert says(error.value.reason, propensities.NEEDED)
     assert error.value.alternatives == (claims.GROUPS_INSTEAD(),)
 
 

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from claims_said import says
 
-from adaptinf.claims import group_effects, projections, units
+from adaptinf.claims import units
+from adaptinf.claims.effects import by_covariates as projections
+from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
@@ -160,7 +162,7 @@ def test_projections_refuse_what_errors_by_unit_do_not_allow_for() -> None:
     kept = log_of(frame_of(kept=True))
     for options, claim in (
         ({"covariance": "HC3"}, projections.NOT_BY_UNIT),
-        ({"outcome": "running-ridge"}, projections.OWN_PAST_TELLS),
+        ({"outcome": "running-ridge"}, units.OWN_PAST_TELLS),
     ):
         with pytest.raises(InvalidForLog) as error:
             CATE.from_formula("~ day", kept).fit(**options)  # type: ignore[arg-type]

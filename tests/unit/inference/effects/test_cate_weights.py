@@ -10,8 +10,10 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import Claim, drift, effects, projections, propensities
-from adaptinf.claims import group_effects as claims
+from adaptinf.claims import Claim, propensities, stationarity
+from adaptinf.claims.effects import by_covariates as projections
+from adaptinf.claims.effects import by_group as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import group_aipw
 from adaptinf.inference.effects.models import CATE
@@ -123,8 +125,9 @@ def test_the_default_weights_and_what_is_said_of_them(
     assert before is None or says(notes, effects.LAGGED, by=before())
     assert says(notes, claims.UNIFORM_FOR_CONTEXTS, contexts="x") == (kind == "uniform")
     assert says(notes, claims.COMBINED) == (kind == "combined")
-    assert says(notes, drift.AVERAGED_EQUALLY if kind == "uniform" else drift.AVERAGED_BY_WEIGHT)
-    assert says(notes, drift.PAIR_SHARES_DRIFT)
+    assert says(notes, stationarity.AVERAGED_EQUALLY) == (kind == "uniform")
+    assert says(notes, stationarity.AVERAGED_BY_WEIGHT) == (kind == "combined")
+    assert says(notes, stationarity.PAIR_SHARES_DRIFT)
 
 
 def test_combined_weights_are_refused_where_none_are_known_in_time() -> None:

@@ -13,7 +13,7 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import effects
+from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.log import DesignRecord
 from adaptinf.typing import FloatArray

@@ -11,7 +11,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import CATE, ArmMeans, Contrast, designs, environments, recommend
-from adaptinf.claims import releases
+from adaptinf.claims.released import releases
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.released.effects import ReleasedReference, effect_from_two_means
 from adaptinf.log import AdaptiveLog
@@ -85,7 +85,7 @@ def test_notes_name_the_epoch_and_its_share(three: AdaptiveLog) -> None:
     notes = Contrast(three, treatment=0, control=2).fit("released").notes
     assert says(notes, releases.EPOCH_ALONE, epoch=1)
     (share,) = [note for note in notes if says(note, releases.EPOCH_SHARE)]
-    assert "the share 0.1 of alpha" in share
+    assert "a share of 0.1 of alpha" in share
 
 
 def test_one_context_agrees_with_cate() -> None:

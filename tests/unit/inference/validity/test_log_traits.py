@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import adaptivity, contexts, propensities
+from adaptinf.claims.effects import rounds_and_weights
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -21,7 +23,6 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
-from tests.claims_said import says, wording
 
 
 def followed(
@@ -135,7 +136,7 @@ def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
     log = followed(designs.LDPLinear(epsilon=8.0).record(), propensities=False)
     assert profile_of(log).decides_by_context
     for fit in (ArmMeans(log).fit, lambda: ArmMeans(log).fit("alee")):
-        with pytest.raises(InvalidForLog, match=wording(contexts.CONTEXT_REGRESSION)):
+        with pytest.raises(InvalidForLog, match=wording(contexts.REGRESSION, covariates="contexts")):
             fit()
     assert not any(one.verdict.valid for one in recommend(log).methods)
 
@@ -196,12 +197,13 @@ class TestEstimatedPropensities:
     def test_they_do_not_show_randomised_rounds(self) -> None:
         assert CATE(fixed(), by="site").fit().estimator == "difference-in-means"
         estimated = CATE(fixed(propensity_status="estimated"), by="site")
-        with pytest.raises(InvalidForLog, match="cannot show that arms were drawn with fixed probabilities"):
+        with pytest.raises(InvalidForLog) as error:
             estimated.fit("difference-in-means")
+        assert says(error.value.reason, rounds_and_weights.ESTIMATES_SHOW_NOTHING)
         assert estimated.fit("aipw").estimator == "aipw"
         settled = CATE(fixed(propensity_status="estimated", adaptive_rounds=0), by="site").fit()
         assert settled.estimator == "difference-in-means"
-        assert "The propensities were estimated" in " ".join(settled.notes)
+        assert says(settled.notes, rounds_and_weights.CONSTANT_BY_ESTIMATES)
 
 
 def test_max_information_rests_on_contexts_without_a_part() -> None:

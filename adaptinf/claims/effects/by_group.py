@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import drift, effects, propensities, releases, stationarity
+from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.released import releases
 
 # Why groups have no number, and what was adjusted
 
 NEITHER_ARM = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no estimate, neither arm has rewards among these rounds.",
+    "{terms}: no estimate, as neither arm has rewards in these rounds.",
     "note",
 )
 ONE_ARM_MISSING = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no estimate, one of the arms has no rewards among these rounds.",
+    "{terms}: no estimate, as one arm has no rewards in these rounds.",
     "note",
 )
 SINGLE_REWARD = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no standard error, an arm has a single reward.",
+    "{terms}: no standard error, as an arm has a single reward.",
     "note",
 )
 NO_VARIATION = Claim(
-    "inference.effects.facts.terms.gap_notes", "{terms}: no standard error, no arm's rewards vary.", "note"
+    "inference.effects.facts.terms.gap_notes",
+    "{terms}: no standard error; rewards do not vary in either arm.",
+    "note",
 )
 SMALL_GROUPS = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "Groups this small tell little: CATE.from_formula describes the effect by numbers such as ages "
-    "themselves, and fewer groups have more rounds each.",
+    "Groups this small say little: use fewer groups, or CATE.from_formula, which takes numbers such as "
+    "ages as they are.",
     "advice",
 )
 ADJUSTED = Claim(
     "adjusted",
-    "Agresti-Caffo intervals for {terms}: an arm has fewer than {enough} successes or failures. The estimate "
-    "is the raw difference; p-value, interval and standard error are those of the difference with a success "
-    "and a failure added to each arm.",
+    "Agresti-Caffo intervals for {terms}: an arm has fewer than {enough} successes or failures. The "
+    "estimate is the raw difference; p-value, interval and standard error are for the difference after "
+    "adding a success and a failure to each arm.",
     "note",
 )
 EMPTY_INTERVAL = Claim(
     "empty_interval",
-    "{terms}: no interval at alpha = 0.05, noise carried the estimate beyond every possible effect.",
+    "{terms}: no interval at alpha = 0.05, as noise pushed the estimate beyond any possible effect.",
     "note",
 )
 CHOSEN = Claim(
     "inference.effects.methods.default_method",
-    "Chosen as the first of recommend(log, 'cate', ...): {name} is not valid for this log, as {reason}.",
+    "The first valid method of recommend(log, 'cate', ...): {name} is not valid for this log, as {reason}.",
     "note",
 )
 
@@ -53,17 +57,17 @@ CHOSEN = Claim(
 
 FIXED_PROBABILITIES = Claim(
     "is_randomised",
-    "arms were drawn with fixed probabilities in these rounds: plain means are unbiased",
+    "arms were drawn with fixed probabilities in these rounds, so plain means are unbiased",
     "reason",
 )
 CONSTANT_PROPENSITIES = Claim(
     "is_pooled",
-    "propensities are constant within each group: every round of the phase counts",
+    "propensities are constant within each group, so every round of the phase counts",
     "reason",
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
 DRIFT_ALLOWED = Claim("drift_allowed", "drift is allowed", "target")
-SAME_EFFECT = (DRIFT_ALLOWED, drift.AVERAGED_EQUALLY)
+SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
     Part("rounds_notes", "note"),
@@ -79,8 +83,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "{contexts} may move the propensities within a group, and without batches no weight is known before the "
-    "round's context (context_free=True of the log says that they had no part)",
+    "within a group {contexts} may affect propensities, and without batches no weight is known before "
+    "the round's context is seen; if contexts played no part, say context_free=True in the log",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -90,17 +94,17 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "inverse propensities, with one weight for both arms that keeps the variance even",
+    "inverse propensities, weighted alike in both arms so that the variance stays even",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "inverse propensities, with weights of each arm's own that keep the variance even",
+    "inverse propensities, with weights that even out the variance arm by arm",
     "reason",
 )
 EVERY_ROUND = Claim(
     "every_round",
-    "inverse propensities over all rounds in which both arms could be chosen",
+    "inverse propensities, over every round in which both arms were possible",
     "reason",
 )
 WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
@@ -118,38 +122,38 @@ WEIGHTED_ASSUMES = (
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),
     NO_DRIFT,
-    drift.PAIR_SHARES_DRIFT,
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.PAIR_SHARES_DRIFT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Outcome model: the arm's mean reward over the earlier rounds of its group among these, before its first "
-    "one the mean of all; the first round has no weight. Student's t with an arm's effective number of "
-    "rewards minus 1 degrees of freedom, the smaller arm's.",
+    "Outcome model: an arm's mean over its earlier rounds in the group and, until it has one, the overall "
+    "mean so far; the log's first round counts for nothing. Degrees of freedom of Student's t: the smaller "
+    "arm's effective number of rewards, less 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Outcome model: the arm's mean reward over the earlier rounds of other units in its group, before there "
-    "are any the mean of all of other units' rewards; rounds before these have no weight.",
+    "Outcome model: within a group, the arm's mean reward from other units so far, or else the mean of "
+    "everything that other units earned; earlier rounds get no weight.",
     "note",
 )
 COMBINED = Claim(
     "is_combined",
-    "Combined weights: one for both arms, (1/e1 + 1/e0)^(-1/2). weights='uniform' estimates the plain "
-    "average of the effect over the rounds.",
+    "Combined weights, the same for both arms: (1/e1 + 1/e0)^(-1/2). For the plain average of the effect "
+    "over time, use weights='uniform'.",
     "note",
 )
 SQRT = Claim(
     "is_sqrt",
-    "Sqrt weights, each arm's own, by its propensities. Under a drift the two weighted means are of "
-    "different times, and their difference is no effect.",
+    "Sqrt weights: each arm has its own, the root of its propensity. Under drift the two weighted means "
+    "refer to different times, and their difference is not an effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Uniform weights, because {contexts} may move the propensities within a group: {unsettled}.",
+    "Uniform weights, as {contexts} may affect propensities within a group: {unsettled}.",
     "note",
 )
 UNIFORM = Claim("uniform_weights", "Uniform weights: {unsettled}.", "note")
@@ -191,30 +195,32 @@ RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTE
 
 NO_COMMON_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "no batch of a group could choose both {treatment!r} and {control!r}",
+    "no batch of any group allowed both {treatment!r} and {control!r}",
     "needs",
 )
 MOVING_PROPENSITIES = Claim(
     "inference.effects.from_sums.SumsQuestion.settled",
-    "propensities move within some group, or are estimates",
+    "propensities change within some group, or are estimates",
     "needs",
 )
 GROUPS_ALONE = Claim(
     "inference.effects.from_sums.SumsQuestion.parts",
-    "Groups: each effect is the contrast of the group's own sums, whose weights and predictions come from "
-    "the group alone.",
+    "Groups: each effect comes from the group's own sums, with weights and predictions from that group "
+    "alone.",
     "note",
 )
 GROUPS_WITHOUT_BATCH = Claim(
-    "inference.effects.from_sums.SumsQuestion.usable", "{terms}: no batch could choose both arms.", "note"
+    "inference.effects.from_sums.SumsQuestion.usable",
+    "{terms}: no batch allowed both arms.",
+    "note",
 )
 
 # Comparisons of groups
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences of effects: the interval combines two intervals at alpha/2 each (Bonferroni), which holds "
-    "whatever the law of the noise.",
+    "Differences of effects: the interval combines two at alpha/2 each (Bonferroni), whatever the law of "
+    "the noise.",
     "note",
 )
 SATTERTHWAITE = Claim(
@@ -224,8 +230,8 @@ SATTERTHWAITE = Claim(
 )
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences of effects: Student's t with the smaller degrees of freedom of the two; groups share units, "
-    "whose errors covary.",
+    "Groups share units, so their errors covary: differences use Student's t with the smaller degrees of "
+    "freedom of the two.",
     "note",
 )
 NO_TEST = Claim(
@@ -235,17 +241,17 @@ NO_TEST = Claim(
 )
 TOO_FEW_GROUPS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "{n} of {all} groups has a standard error, and it compares at least two",
+    "only {n} of {all} groups has a standard error, and the test compares at least two",
     "needs",
 )
 GROUPS_LEFT_OUT = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Left out, without a standard error: {terms}.",
+    "Left out, as they have no standard error: {terms}.",
     "note",
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "By intervals of all groups at alpha/G each that have no effect in common.",
+    "Rejects where the intervals of all groups, at alpha/G each, have no effect in common.",
     "note",
 )
 HOTELLING = Claim(
@@ -260,12 +266,7 @@ ADJUSTED_ENTER = Claim(
 )
 NOT_NORMAL = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "errors of private releases are normal plus Laplace, not normal",
-    "needs",
-)
-NO_JOINT_LAW = Claim(
-    "inference.effects.comparisons.GroupResults._joint_covariance",
-    "errors of private releases are normal plus Laplace: no chi-squared or normal law",
+    "errors of private releases are normal plus Laplace, so no chi-squared or normal law applies",
     "needs",
 )
 TOO_FEW_UNITS = Claim(

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, drift, effects, propensities
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.effects import rounds_and_weights as effects
 
 # Why it does not serve, and what does
 
 GROUPS_INSTEAD = Claim(
     "inference.effects.projections.projected_scores.ProjectionQuestion.rounds",
-    "CATE(log, by=...).fit() with rounds= that marks the rounds whose arm was drawn at random",
+    "CATE(log, by=..., rounds=...).fit() on randomised rounds",
     "advice",
 )
 NEVER_CHOSEN = Claim(
     "inference.effects.projections.projected_scores.ProjectionQuestion.chosen",
-    "in the rounds used, {arms} was never chosen",
+    "there is no reward of {arms} in the rounds used",
     "needs",
 )
 LACKS_DECAY = Claim("lacks_decay", "its weights need decay=, fixed in advance", "needs")
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "units have several rounds, and errors are by unit",
-    "needs",
-)
-OWN_PAST_TELLS = Claim(
-    "inference.effects.projections.projected_scores.check_by_unit",
-    "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell",
+    "errors are by unit, as units have several rounds",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -33,7 +29,7 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 # A row of `recommend`
 
 REASONS = (
-    Claim("is_projection", "the best linear approximation of the effect by the formula", "reason"),
+    Claim("is_projection", "inverse propensities, projected on the terms of the formula", "reason"),
     Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
@@ -43,8 +39,7 @@ ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",
-    "{weights} count contexts by their propensities, which is right where the formula holds exactly, or "
-    "propensities do not depend on contexts",
+    "the formula holds exactly, or contexts do not affect propensities (else {weights} favour some contexts)",
     "assumes",
 )
 ASSUMES = (
@@ -53,14 +48,14 @@ ASSUMES = (
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),
     WEIGHED_CONTEXTS,
-    drift.PAIR_SHARES_DRIFT,
-    drift.AVERAGED_EQUALLY,
-    drift.AVERAGED_BY_WEIGHT,
+    stationarity.PAIR_SHARES_DRIFT,
+    stationarity.AVERAGED_EQUALLY,
+    stationarity.AVERAGED_BY_WEIGHT,
 )
 FORMULA = Claim("formula", "Projection on {formula}. Covariance {covariance}.", "note")
 SATURATED = Claim(
     "is_saturated",
-    "The formula gives every combination of contexts its own effect: the weights do not change it.",
+    "The formula gives every combination of contexts its own effect, which the weights do not change.",
     "note",
 )
 BEST_APPROXIMATION = Claim(
@@ -68,28 +63,32 @@ BEST_APPROXIMATION = Claim(
     "Estimand: the best linear approximation of the effect over the log's contexts.",
     "note",
 )
-T_LAW_NEEDS = Claim("rests_on_t_law", "The t law needs propensities that settle or stay away from 0.", "note")
+T_LAW_NEEDS = Claim(
+    "rests_on_t_law",
+    "Student's t needs propensities that settle or stay away from 0.",
+    "note",
+)
 DEGREES = Claim(
     "is_projection",
-    "Student's t, for each term by the effective number of the smaller arm's rewards.",
+    "Student's t, with degrees of freedom by term from the effective number of the smaller arm's rewards.",
     "note",
 )
 LOW_PROPENSITIES = Claim(
     "low_propensities",
-    "Propensities as low as {least:.2g}: a few rounds carry much of the estimate, and intervals may fall "
-    "short of their level. An outcome model that predicts well (outcome=) makes them count for less.",
+    "Propensities are as low as {least:.2g}: a few rounds carry much of the estimate, and intervals may "
+    "undercover. A good outcome model (outcome=) reduces their influence.",
     "note",
 )
 BARE_COLUMN = Claim(
     "bare_columns",
-    "{name}: one of the arms has no rewards where it is 1; the coefficient rests on the outcome model, and "
+    "{name}: one arm was never observed where it is 1, so the coefficient rests on the outcome model and "
     "its standard error is too small.",
     "note",
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No standard errors by HC2 or HC3: round {rounds} (counted from 0) alone decides a coefficient, so that "
-    "it has no residual; HC0 and HC1 exist.",
+    "No HC2 or HC3 standard errors: round {rounds} (counted from 0) determines a coefficient by itself "
+    "and has no residual; HC0 and HC1 are available.",
     "note",
 )
 FEW_ROUNDS = Claim(
@@ -99,7 +98,7 @@ FEW_ROUNDS = Claim(
 )
 NO_SPREAD = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No standard errors: the scores do not vary about the fit.",
+    "No standard errors: the scores do not vary around the fit.",
     "note",
 )
 FIT = (

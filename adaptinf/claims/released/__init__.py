@@ -1,0 +1,1 @@
+"""What is said of estimates from releases, which a guarantee covers."""
