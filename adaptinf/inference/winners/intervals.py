@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from adaptinf.claims.winners import TIED
 from adaptinf.inference.winners.contest import (
     Contest,
     asked_of,
@@ -17,7 +18,7 @@ from adaptinf.inference.winners.contest import (
     noise_problems,
     variance_problems,
 )
-from adaptinf.inference.winners.law import METHODS, TIED, WinnerLaw
+from adaptinf.inference.winners.law import METHODS, WinnerLaw
 from adaptinf.inference.winners.results import WinnerInterval
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.typing import FloatArray
@@ -132,7 +133,7 @@ def winner_interval(
         naive=(estimate - usual, estimate + usual),
         method=law.method,
         alpha=float(alpha),
-        note=TIED if law.tied else "",
+        note=TIED() if law.tied else "",
     )
 
 

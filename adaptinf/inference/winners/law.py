@@ -15,7 +15,6 @@ from adaptinf.inference.winners.truncated import log_distribution, mean_at
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
-TIED = "Tied with another one: something else chose between them, and the interval is the projection."
 _SHARE = 0.1
 """Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
 _STEPS = 60
