@@ -6,12 +6,12 @@ from adaptinf.claims.claim import Claim
 
 NEVER_MOVE = Claim(
     "profile.constant_propensities",
-    "every arm's propensity is the same in all rounds, so that nothing adapted",
+    "every arm's propensity is the same in all rounds, so nothing adapted",
     "reason",
 )
 AS_STATED = Claim(
     "inference.validity.profile.LogProfile.why_not_adaptive",
-    "assignment did not react to outcomes, as you state (adaptive=False)",
+    "you state that assignment did not react to outcomes (adaptive=False)",
     "reason",
 )
 BY_DESIGN = Claim(

@@ -1,41 +1,40 @@
-"""What is said of contexts: what they had a part in, and what they depend on."""
+"""What is said of contexts: what they affected, and what they depend on."""
 
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
-NO_PART = Claim("profile.has_contexts", "contexts had no part in the choice", "assumes")
+NO_PART = Claim("profile.has_contexts", "contexts did not affect the choice of arms", "assumes")
 """Of a method that compares the arms' rounds whatever their contexts."""
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
-    "{why}, so that the arms' rounds are different mixes of contexts, whose means cannot be compared",
+    "{why}: each arm's rounds {are} a different mix of contexts, and their means cannot be compared",
     "needs",
 )
 BY_DESIGN = Claim("profile.decides_by_context", "{design} assigns arms by context", "needs")
 AS_STATED = Claim(
-    "profile.decides_by_context", "the design, as the log says, assigns arms by context", "needs"
+    "profile.decides_by_context", "context_free=False states that contexts affected the choice", "needs"
 )
 VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
-    "arms follow the context {context} (p < {visible:g} within short stretches of rounds)",
+    "the choice of arms follows the context {context} (p < {visible:g} within short stretches of rounds)",
     "needs",
 )
-MAYBE_MIXED = Claim(
+PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",
-    "the log does not say whether {design} looks at contexts: if it does, the arms' rounds are different "
-    "mixes of contexts, whose means cannot be compared",
+    "{design} may look at contexts (the log does not say)",
     "needs",
 )
+"""Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and the log has no batches: no weight is fixed before a context is "
-    "seen",
+    "propensities may depend on contexts, and the log has no batches: no weight is fixed before the context "
+    "is seen",
     "needs",
 )
 NOT_IN_LOG = Claim(
-    "inference.validity.profile.LogProfile.context_names", "contexts that the log does not have", "note"
+    "inference.validity.profile.LogProfile.context_names", "contexts that the log lacks", "note"
 )
 """What may move propensities where the log names no context."""
 
@@ -46,17 +45,12 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True, or the design itself as design=, if contexts had no part in the choice",
+    "context_free=True, or the design itself as design=, if arms were chosen without contexts",
     "advice",
 )
-VECTORS_REGRESSION = Claim(
+REGRESSION = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on its own context vectors",
-    "advice",
-)
-CONTEXT_REGRESSION = Claim(
-    "inference.validity.profile.LogProfile.in_place_of_means",
-    "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on contexts",
+    "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on {covariates}",
     "advice",
 )
 RELEASED_BINS = Claim(
@@ -66,12 +60,14 @@ RELEASED_BINS = Claim(
 )
 WITHIN_BIN = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "a comparison of arms among the rounds of one bin",
+    "a comparison of arms within one bin",
     "advice",
 )
 WITHIN_GROUPS = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means", "CATE by {contexts}", "advice"
 )
+"""What takes the place of arm means."""
+
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "the choice of arms used no contexts, as the log has none", "assumes")
+UNTOLD = Claim("contexts_untold", "arms were chosen without contexts, as none are logged", "assumes")
 """Of a method that must know what other rounds' contexts would have done."""

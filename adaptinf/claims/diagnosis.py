@@ -4,39 +4,36 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+COULD_BE_MISSED = "drift that could be missed"
 QUESTIONS = {
     "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
     "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
-    "sample ratio, anytime": "The same, exact and at every round: was it ever in doubt?",
+    "sample ratio, anytime": "The same, exactly and at every round: was there ever evidence against it?",
     "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
-    "common drift": "Do the arms' means rise or fall together from the first round to the last?",
-    "drift over time": "Does an arm's mean rise or fall from the first round to the last?",
-    "drift by batch": "Is an arm's mean the same in all stretches of batches?",
-    "drift that could be missed": "Which steady change, in sd, would have been found 4 times out of 5?",
+    "common drift": "Do the arms' means rise or fall together over the log?",
+    "drift over time": "Does an arm's mean rise or fall over time?",
+    "drift by batch": "Is each arm's mean the same in all groups of batches?",
+    COULD_BE_MISSED: "How large a steady change, in sd, would be detected with 80% power?",
     "decay of propensities": "How small do propensities get, and how do they fall?",
     "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
-    "overlap": "In how many rounds could an arm hardly be chosen?",
+    "overlap": "In how many rounds was an arm's propensity very low?",
 }
 """By the names of the checks."""
 QUESTIONS_OF_SHARES = {
-    "shares within batches": "Do the arms' shares, which stand in for propensities, stay put within batches?"
+    "shares within batches": "Do the shares that stand in for propensities stay constant within batches?"
 }
 """What is asked too where sums of shares were made of rows at times."""
 
 # Choices against propensities
 
-NO_PROPENSITIES = Claim(
-    "inference.diagnostics.choices.no_calibration", "the log has no propensities", "needs"
-)
 CERTAIN = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "every known propensity is 0 or 1: the design makes no random choice that could be checked",
+    "every known propensity is 0 or 1: there is no random choice to check",
     "needs",
 )
 CIRCULAR = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "the propensities are estimated from the choices themselves, and agree with them by construction: a "
-    "check would be circular",
+    "the propensities were estimated from the choices, so they agree by construction",
     "needs",
 )
 FEW_CHOICES = Claim(
@@ -46,64 +43,60 @@ FEW_CHOICES = Claim(
 )
 NEEDS_EVERY = Claim(
     "inference.diagnostics.choices.no_ratio",
-    "it needs every arm's propensity at every round, or expected= for a fixed allocation",
+    "it needs the propensities of all arms in all rounds, or expected= for a fixed allocation",
     "needs",
 )
-ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "there is one arm", "needs")
+ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "there is only one arm", "needs")
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "propensities vary within batches, and sums do not hold the products of two arms' propensities; the rows "
-    "of the log tell (diagnose of an AdaptiveLog)",
+    "propensities vary within batches, and sums lack the products of two arms' propensities: diagnose "
+    "the rows (an AdaptiveLog)",
     "needs",
 )
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "estimates that weight by these propensities are not to be trusted",
+    "estimates weighted by these propensities cannot be trusted",
     "caution",
 )
 HOW_LOGGED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "look for propensities that were logged after the choice, rounds that were lost or filtered, or "
-    "overrides of the design",
+    "check for propensities logged after the choice, lost or filtered rounds, or overrides of the design",
     "advice",
 )
 EVERY_ARM_POSSIBLE = Claim(
     "inference.diagnostics.choices.inverse_checks",
-    "from the chosen arms' propensities alone: it also takes arms that could be chosen in every round",
+    "every arm could be chosen in every round (only the chosen arms' propensities are known)",
     "assumes",
 )
-OFF_PROPENSITIES = Claim(
+COUNTS_OFF = Claim(
     "inference.diagnostics.propensities.count_test",
-    "the counts are not those that the propensities lead to",
-    "caution",
-)
-OFF_DECLARED = Claim(
-    "inference.diagnostics.propensities.count_test",
-    "the counts are not those of the declared allocation",
+    "the counts do not match {expected}",
     "caution",
 )
 LOST_ROUNDS = Claim(
     "inference.diagnostics.propensities.count_test",
-    "look for rounds that were lost or filtered",
+    "check for lost or filtered rounds",
     "advice",
 )
 SEE_ANYTIME = Claim(
     "inference.diagnostics.choices.ratio_checks",
-    "an arm has few random choices: see the anytime row, which is exact",
+    "an arm has few random choices: use the anytime row, which is exact",
     "advice",
 )
 SHARES_MOVE = Claim(
-    "inference.diagnostics.from_sums.choice_checks", "shares stand in for propensities", "caution"
+    "inference.diagnostics.from_sums.choice_checks",
+    "the arms' shares, used as propensities, move within batches",
+    "caution",
 )
 GIVE_PROPENSITIES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "give these, or shorter batches (every='hour')",
+    "give propensities, or shorter batches (every='hour')",
     "advice",
 )
 ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "several rows of one person that come together move shares, too",
+    "several rows of one person that arrive together also move shares",
     "note",
 )
 
@@ -111,23 +104,22 @@ ROWS_TOGETHER = Claim(
 
 NEVER_POSSIBLE = Claim(
     "inference.diagnostics.arms.usable",
-    "an arm has propensity 0 in some rounds, where there is nothing to weight",
+    "an arm has propensity 0 in some rounds, where its scores are undefined",
     "needs",
 )
 FEW_REWARDS = Claim("inference.diagnostics.arms.usable", "an arm has fewer than {fewest} rewards", "needs")
 ONE_REWARD = Claim("inference.diagnostics.arms.usable", "an arm's rewards are all the same", "needs")
 SETTLED = Claim(
     "inference.diagnostics.arms._mean_checks",
-    "propensities do not change: both estimates are the same but for terms of order 1 / rounds, and their "
+    "propensities are constant: the two estimates agree up to terms of order 1 / rounds, and their "
     "difference is not normal",
     "needs",
 )
-UNVARYING = Claim("inference.diagnostics.agreement.drifts", "what is compared does not vary", "needs")
-ONE_TO_FOLLOW = Claim("inference.diagnostics.arms._trend_checks", "there is one arm to follow", "needs")
-NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has no batches, or one", "needs")
+UNVARYING = Claim("inference.diagnostics.agreement.drifts", "the compared values do not vary", "needs")
+NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
 FEW_IN_STRETCH = Claim(
     "inference.diagnostics.arms._batch_checks",
-    "an arm has fewer than {fewest} rewards in a stretch of batches",
+    "too few rewards of an arm in a group of batches (below {fewest})",
     "needs",
 )
 
@@ -136,14 +128,16 @@ ESTIMATES_CHANGE = Claim(
 )
 USE_VALID_ONES = Claim(
     "inference.diagnostics.agreement.mean_differences",
-    "use valid ones (ArmMeans), and see audit.simulate_bias for how far adaptivity alone moves the sample "
-    "mean",
+    "use a valid estimator (ArmMeans), and see audit.simulate_bias for how far adaptivity alone moves "
+    "the sample mean",
     "advice",
 )
-DRIFT_TOO = Claim("inference.diagnostics.agreement.mean_differences", "drift and contexts do it too", "note")
+DRIFT_TOO = Claim(
+    "inference.diagnostics.agreement.mean_differences", "drift and contexts can have the same effect", "note"
+)
 DIFFERENT_MEANS = Claim(
     "profile.decides_by_context",
-    "the design chooses by context, so that they estimate different means",
+    "the design uses contexts, so the two estimate different means",
     "note",
 )
 MEAN_CHANGED = Claim(
@@ -151,8 +145,8 @@ MEAN_CHANGED = Claim(
 )
 AVERAGES = Claim(
     "inference.diagnostics.agreement.drifts",
-    "estimates are averages over the rounds with their weights, and methods that assume means that stay the "
-    "same do not apply",
+    "estimates are averages over the rounds, with their weights, and methods that assume constant "
+    "means do not apply",
     "caution",
 )
 COMPARE_WITHIN = Claim(
@@ -160,36 +154,36 @@ COMPARE_WITHIN = Claim(
     "compare arms within batches (Contrast(...).batch_test) or by period",
     "advice",
 )
-CONTEXTS_CHANGE = Claim("profile.log.context", "contexts that arrive differently later look the same", "note")
+CONTEXTS_CHANGE = Claim("profile.has_contexts", "a change in the contexts that arrive looks the same", "note")
 
 # Propensities that are small, and what is left after weighting
 
 SMALL_PROPENSITY = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "a reward at the smallest propensity weighs a thousand times one that was sure",
+    "at the smallest propensity a reward has more than 1,000 times the weight of one that was certain",
     "caution",
 )
 SEE_SIZES = Claim("inference.diagnostics.diagnosis.decay_checks", "see the effective sample sizes", "advice")
 FEW_ROUNDS = Claim("inference.diagnostics.diagnosis.decay_checks", "fewer than {fewest} rounds", "needs")
 EXPONENT_TO_LOOK_AT = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "the exponent is for a look: two-point weights need one that was fixed before the data, never fitted",
+    "the exponent is descriptive: two-point weights need one fixed before the data, never fitted",
     "note",
 )
 FEW_CARRY = Claim(
     "inference.diagnostics.arms.size_checks",
-    "few rewards, or a few of many, carry an arm's weighted estimate",
+    "an arm's weighted estimate rests on few rewards",
     "caution",
 )
 STABILISE = Claim(
     "inference.diagnostics.arms.size_checks",
-    "take weights that stabilise it (sqrt, two-point), and trust no normal interval of so small a sample",
+    "use stabilising weights (sqrt, two-point), and do not trust normal intervals at this sample size",
     "advice",
 )
 HARDLY_CHOSEN = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "an arm can hardly be chosen in some rounds: its weighted estimate leans on the assumption that those "
-    "rounds are like the others",
+    "an arm is very unlikely to be chosen in some rounds: its weighted estimate assumes that they are "
+    "like the others",
     "caution",
 )
 BELOW = Claim("inference.diagnostics.arms.overlap_checks", "rounds below {limit:g}", "note")
@@ -204,26 +198,24 @@ BATCHES_BELOW = Claim(
 
 ERROR_IGNORED = Claim(
     "profile.estimated",
-    "The propensities are estimates, whose error the tests of means and drift ignore.",
+    "The propensities are estimates; the tests of means and drift ignore their error.",
     "note",
 )
 HOLM = Claim(
     "tests",
-    "Holm: adjusted for the number of p-values in the table, {tests}; all verdicts together are at "
-    "{alpha:g}. A test that does not reject is no proof.",
+    "Holm: adjusted for the number of tests in the table ({tests}), so that all verdicts together have "
+    "level {alpha:g}. A test that does not reject proves nothing.",
     "note",
 )
 MISSED = Claim(
-    "missed_of_one",
-    "Drift of {least:.2g} sd of their rewards from the first round to the last would have been found with "
-    "probability 80%: less may have been missed.",
+    "missed",
+    "A {drift} of {least:.2g} sd of the rewards over the whole log would have been detected with "
+    "probability 80%; smaller ones may have been missed.",
     "note",
 )
-MISSED_COMMON = Claim(
-    "missed_of_several",
-    "Drift common to the arms of {common:.2g} sd of their rewards from the first round to the last would "
-    "have been found with probability 80%, and of one arm alone from {alone:.2g} sd on: less may have been "
-    "missed.",
+MISSED_ALONE = Claim(
+    "missed_alone",
+    "In one arm alone, the smallest drift detected that often is {least:.2g} sd.",
     "note",
 )
-NOTES = (ERROR_IGNORED, HOLM, MISSED, MISSED_COMMON)
+NOTES = (ERROR_IGNORED, HOLM, MISSED, MISSED_ALONE)

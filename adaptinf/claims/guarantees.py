@@ -7,15 +7,15 @@ from adaptinf.claims.claim import Claim
 PROMISED = Claim("inference.results.footers.Footer.privacy", "Privacy: {guarantee}.", "note")
 AS_STATED = Claim(
     "inference.results.footers.Footer.privacy",
-    "Privacy: {guarantee}, stated and not derived by the library.",
+    "Privacy: {guarantee}, stated rather than derived by the library.",
     "note",
 )
 COVERS_NOTHING = Claim(
-    "inference.results.footers.Footer.privacy", "Nothing is covered, neither actions nor releases.", "note"
+    "inference.results.footers.Footer.privacy", "It covers nothing, neither actions nor releases.", "note"
 )
 COVERS_RELEASES = Claim(
     "inference.results.footers.Footer.privacy",
-    "These numbers come from the private releases alone and are covered by it.",
+    "It covers these numbers, which come from the private releases alone.",
     "note",
 )
 COVERS_ACTIONS = Claim(
@@ -23,21 +23,23 @@ COVERS_ACTIONS = Claim(
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
     "inference.results.footers.Footer.privacy",
-    "It covers the actions of others, not one's own, and the named releases.",
+    "It covers other participants' actions, not one's own, and the named releases.",
     "note",
 )
 NOT_COVERED = Claim(
     "inference.results.footers.Footer.privacy",
-    "Not covered: the raw log, its propensity columns, and estimates from the raw log, such as these.",
+    "It does not cover the raw log, its propensity columns, or estimates from it such as these.",
     "note",
 )
-ALL_ROUNDS_OF_A_UNIT = Claim("all_rounds_of_a_unit", "With all rounds of a unit: {guarantee}.", "note")
-AUXILIARY = Claim(
-    "auxiliary", "Participants of auxiliary logs have guarantees of their own: {guarantees}.", "note"
+ALL_ROUNDS_OF_A_UNIT = Claim(
+    "all_rounds_of_a_unit", "For all rounds of a unit together: {guarantee}.", "note"
 )
-WITHDRAWN = Claim("withdrawn", "Privacy: none, though the design promises it: {why}.", "note")
+AUXILIARY = Claim(
+    "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"
+)
+WITHDRAWN = Claim("withdrawn", "Privacy: none, although the design promises it: {why}.", "note")
 SIMULATION_NOISE = Claim(
     "simulation_noise",
-    "Simulation noise: not private. Its low-order bits leak; release noise does not.",
+    "Simulation noise is not private: its low-order bits leak, which those of release noise do not.",
     "note",
 )

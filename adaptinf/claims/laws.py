@@ -8,10 +8,10 @@ HALL = Claim(
     "inference.distributions.skewed.SkewedSumReference", "t, corrected for skewness (Hall, MOVER)", "note"
 )
 BY_BATCH = Claim(
-    "inference.distributions.student_sums.BatchedReference.name", "mean of Student's t by batch", "note"
+    "inference.distributions.student_sums.BatchedReference.name", "mean of Student's t over batches", "note"
 )
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
-    "the law of the largest of their t statistics",
+    "the distribution of their largest t statistic",
     "note",
 )

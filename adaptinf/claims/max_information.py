@@ -12,17 +12,17 @@ NOT_STATED = Claim(
 )
 ANTICIPATING = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "the guarantee is anticipating: it does not cover the joint law of all actions",
+    "an anticipating guarantee does not cover the joint distribution of all actions",
     "needs",
 )
 INFINITE = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "epsilon is infinite: the guarantee bounds no information",
+    "epsilon is infinite, so that the guarantee does not bound the information",
     "needs",
 )
 APPROXIMATE = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "delta = {delta:g} is positive: the bound is for pure differential privacy (delta = 0)",
+    "the bound needs pure differential privacy, and delta = {delta:g} is positive",
     "needs",
 )
 
@@ -38,7 +38,7 @@ MOMENTS = Claim(
 )
 IMPOSSIBLE = Claim(
     "inference.corrections.information.Correction.vacuous",
-    "{bound}: no correction possible at this epsilon and n",
+    "{bound}: no correction is possible at this epsilon and n",
     "note",
 )
 REQUIRED = Claim(
@@ -48,12 +48,12 @@ REQUIRED = Claim(
 )
 COVERS_RELEASES = Claim(
     "inference.corrections.information.Correction.coverage",
-    "It covers tests chosen from actions, contexts and releases, not from the rewards.",
+    "Tests may be chosen from actions, contexts and releases, but not from the rewards.",
     "note",
 )
 COVERS_ACTIONS = Claim(
     "inference.corrections.information.Correction.coverage",
-    "It covers tests chosen from actions and contexts. It does not cover tests whose terms, null or centre "
-    "were chosen from the releases: chosen_from='releases' does.",
+    "It covers tests chosen from actions and contexts, but not those whose terms, null or centre were chosen "
+    "from the releases: chosen_from='releases' does.",
     "note",
 )

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: the mean of the arm's earlier rounds, or of all arms before its first; the first round "
+    "Outcome model: the mean of the arm's earlier rounds, or of all arms before its first; round 1 "
     "has no weight.",
     "note",
 )

@@ -9,24 +9,19 @@ from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
-    "policy {policy!r} may take arms that the design could not choose (propensity 0): {arms} of {rounds} "
-    "rounds; nothing was observed of them there",
-    "needs",
-)
-ONE_DRAW_A_UNIT = Claim(
-    "inference.policies.question.PolicyQuestion.check_logging",
-    "one draw gave each unit its arm, and such weights take every round to have a draw",
+    "policy {policy!r} may choose arms that the design could not choose (propensity 0): {arms} of {rounds} "
+    "rounds, where nothing is known of them",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
     "inference.policies.question.PolicyQuestion.check_logging",
-    "the policy differs between rounds, so there are contexts, but the log has none: whether its "
+    "the policy differs between rounds, so there must be contexts, but the log has none: whether "
     "propensities depend on them is unknown",
     "needs",
 )
 CONTEXTUAL_BY_UNIT = Claim(
     "contextual_by_unit",
-    "units have several rounds, and errors by unit are for weights that contexts have no part in",
+    "errors by unit, needed where units have several rounds, allow no weights that depend on contexts",
     "needs",
 )
 NEEDS = (
@@ -40,49 +35,75 @@ NEEDS = (
 
 # Why it is valid
 
+EQUAL_ROUNDS = Claim("is_uniform", "all rounds count equally, so that any drift is allowed", "reason")
+ONE_WEIGHT = Claim(
+    "is_combined",
+    "one weight per round for both policies stabilises the variance and cancels a common drift",
+    "reason",
+)
+STABLE = Claim(
+    "is_stable",
+    "the design's policy is known at all contexts, and the weights stabilise the variance",
+    "reason",
+)
+STABLE_BY_CONTEXT = Claim(
+    "is_stable_by_context", "weights that depend on the context often give shorter intervals", "reason"
+)
+LEAST = Claim("is_least", "the least variance where propensities settle", "reason")
+LEAST_BY_CONTEXT = Claim("is_least_by_context", "contextual weights for the least variance", "reason")
+CADR = Claim("is_cadr", "weights are inverse conditional standard deviations", "reason")
+CADR_UNSETTLED = Claim("is_cadr", "propensities need not settle", "reason")
 REASONS = (
-    Claim(
-        "is_uniform",
-        "every round counts alike, so that the value is the period's mean whatever drifts",
-        "reason",
-    ),
-    Claim(
-        "is_combined", "one weight for both policies keeps variances even and a common drift out", "reason"
-    ),
-    Claim("is_stable", "the design's policy is known at all contexts: the variance is kept even", "reason"),
-    Claim("is_stable_by_context", "weights by context often give shorter intervals", "reason"),
-    Claim("is_least", "the least variance where the propensities settle", "reason"),
-    Claim("is_least_by_context", "weights by context, for the least variance", "reason"),
-    Claim("is_cadr", "weights by the inverse conditional standard deviation", "reason"),
-    Claim("is_cadr", "does not need propensities that settle", "reason"),
+    EQUAL_ROUNDS,
+    ONE_WEIGHT,
+    STABLE,
+    STABLE_BY_CONTEXT,
+    LEAST,
+    LEAST_BY_CONTEXT,
+    CADR,
+    CADR_UNSETTLED,
     units.BY_UNIT,
 )
 
-# What it assumes
+# What it assumes, and of what it is an average
 
-NO_FEEDBACK = Claim("allows_drift", "earlier arms do not change contexts and rewards", "assumes")
-DRAWN_AFRESH = Claim(
+NO_FEEDBACK = Claim("allows_drift", "earlier arms do not affect later contexts and rewards", "assumes")
+SAME_LAW = Claim(
     "allows_no_drift",
-    "contexts and potential rewards are drawn afresh in every round",
+    "contexts and potential rewards are independent and identically distributed over rounds",
     "assumes",
     check="inference.diagnostics.arms",
 )
-FIXED = Claim("policies_are_given", "the policy was fixed without this log", "assumes")
+FIXED = Claim("policies_are_given", "policies were fixed without using this log", "assumes")
 SETTLING = Claim("needs_settling", "propensities settle", "assumes")
+CHOSEN_ALONE = Claim(
+    "knows_chosen_alone",
+    "the design could choose every arm that a policy takes (only the chosen arm's propensity is logged)",
+    "assumes",
+)
+AVERAGE = Claim("is_uniform", "what drifts is averaged over the period, all rounds equally", "target")
+WEIGHTED_AVERAGE = Claim(
+    "is_combined",
+    "a difference that changes is averaged with the weights (weights='uniform' average it equally)",
+    "target",
+)
 ASSUMES = (
     propensities.RIGHT,
     propensities.ESTIMATED,
+    CHOSEN_ALONE,
     NO_FEEDBACK,
-    DRAWN_AFRESH,
+    SAME_LAW,
     FIXED,
     SETTLING,
     units.INDEPENDENT,
     units.NO_CARRY_OVER,
+    AVERAGE,
+    WEIGHTED_AVERAGE,
 )
 
 SMALL = Claim(
     "small_propensities",
-    "small propensities: at moderate numbers of rounds normal intervals may be too short",
+    "propensities are small: with moderately many rounds normal intervals are often too short",
     "caution",
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
@@ -92,91 +113,83 @@ ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
-    "A policy that was chosen on this very log looks better than it is, and nothing in the log shows it.",
+    "A policy that was chosen on this very log looks better than it is, and the log cannot show that.",
     "note",
 )
 FREEDOM = Claim(
-    "is_fit",
-    "Student's t with the effective number of rewards behind a value minus 1 degrees of freedom; behind a "
-    "difference, of those for it or those against it, the fewer.",
+    "is_of_values",
+    "Student's t, whose degrees of freedom are the effective number of rewards behind a value, minus 1.",
     "note",
 )
-CHOSEN_ALONE = Claim(
-    "knows_chosen_alone",
-    "The log has the chosen arm's propensity alone: that the design could choose every arm that a policy "
-    "takes is assumed.",
+FREEDOM_OF_DIFFERENCES = Claim(
+    "is_of_differences",
+    "Student's t, with the degrees of freedom of the side, for or against a difference, that has fewer "
+    "effective rewards.",
     "note",
 )
-UNIFORM = Claim("uniform_settled", "Uniform weights: what drifts is averaged over the period.", "note")
-UNIFORM_BY_UNIT = Claim(
-    "uniform_by_unit",
-    "Uniform weights: what drifts is averaged over the period. Not normal in general when propensities move "
-    "with the data.",
-    "note",
+UNSETTLED = Claim(
+    "uniform_of_adaptive", "Uniform weights: normality is assured only where propensities settle.", "note"
 )
-UNIFORM_DIFFERENCE = Claim(
+COMBINED_INSTEAD = Claim(
     "uniform_difference",
-    "Uniform weights: what drifts is averaged over the period. Not normal in general when propensities move "
-    "with the data; combined weights guard against that, and need every arm's propensity.",
-    "note",
+    "Combined weights give normal estimates even where propensities keep moving, and need every arm's.",
+    "advice",
 )
-UNIFORM_VALUE = Claim(
+STABLE_INSTEAD = Claim(
     "uniform_value",
-    "Uniform weights: what drifts is averaged over the period. Not normal in general when propensities move "
-    "with the data; stable-variance weights guard against that where rewards do not drift.",
-    "note",
+    "If rewards do not drift, stable-variance weights give normal estimates while propensities move.",
+    "advice",
 )
-UNIFORM_FOR_WANT_OF_POLICIES = Claim(
+POLICIES_FIRST = Claim(
     "uniform_for_want_of_policies",
-    "Uniform weights: what drifts is averaged over the period. Not normal in general when propensities move "
-    "with the data; stable-variance weights guard against that where rewards do not drift, and need the "
-    "design's policies at all contexts (snapshots=).",
-    "note",
+    "Stable-variance weights need the design's policies at all contexts (snapshots=).",
+    "advice",
 )
 COMBINED = Claim(
     "combined_by",
-    "Combined weights, one per round for both policies, by {by}: a drift that all arms share does no harm. "
-    "Where the difference changes, the target is its mean over the rounds with these weights; uniform "
-    "weights estimate the mean over the period.",
+    "Combined weights: each round has one for both policies, made from {by}, and a common drift cancels.",
     "note",
 )
-BY_OWN = Claim("combined_by", "its own propensities, which were fixed before contexts", "note")
+BY_OWN = Claim("combined_by", "its own propensities, which contexts cannot have moved", "note")
 BY_DESIGN = Claim("combined_by", "the design's policies at earlier contexts", "note")
 BY_BATCH_BEFORE = Claim(
-    "combined_by", "the propensities of the batch before, or of {nearest} rounds where it is smaller", "note"
+    "combined_by",
+    "propensities of the previous batch, or of {nearest} rounds if that is smaller",
+    "note",
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "the propensities of the last {nearest} rounds, as contexts may have moved its own (context_free=True "
-    "says that they had no part)",
+    "propensities of the last {nearest} rounds, since its own may depend on contexts (pass "
+    "context_free=True if they do not)",
     "note",
 )
 """What combined weights are made of."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
     "Non-contextual stable-variance weights do not assume that propensities settle.",
-    "note",
+    "advice",
 )
 SNAPSHOTS = Claim(
     "by_snapshots",
-    "Weights from {snapshots} snapshots of the design's policy, which agree with the logged propensities.",
+    "Weights are made from {snapshots} snapshots of the design's policy, which agree with the logged "
+    "propensities.",
     "note",
 )
 LAGGED = Claim(
     "lagged",
-    "Weights by the propensities of the round before, as contexts that the log lacks may have moved its own "
-    "(snapshots='context-free' says that there were none).",
+    "Weights are made from the previous round's propensities, since unlogged contexts may have moved the "
+    "current ones (snapshots='context-free' states that there were none).",
     "note",
 )
 BURNT_IN = Claim(
     "burnt_in",
-    "CADR: the first {burn_in} rounds, and those before which no score varied, have no weight; {weighted} of "
-    "{rounds} rounds have one.",
+    "CADR gives no weight to the first {burn_in} rounds, nor to rounds before which no score varied: "
+    "{weighted} of {rounds} rounds have a weight.",
     "note",
 )
 FIRST_WITHOUT = Claim(
     "first_without",
-    "The first round has no weight, as there are no earlier contexts to average over.",
+    "Round 1 has no weight, as there are no earlier contexts to average over.",
     "note",
 )
 
@@ -184,57 +197,56 @@ FIRST_WITHOUT = Claim(
 
 NEVER_CHOSEN = Claim(
     "never_chosen",
-    "{policy}: {share:.2%} of its probability is on arms that were never chosen ({arms}), of which nothing "
-    "is known: no estimate.",
+    "{policy}: not estimated, as it takes arms that were never chosen ({arms}) with probability {share:.2%}.",
     "note",
 )
 LEFT_OUT = Claim(
     "left_out",
-    "{policy}: {share:.2%} of its probability is on arms that were never chosen ({arms}), of which nothing "
-    "is known: the estimate leaves out what they would have earned.",
+    "{policy}: the estimate leaves out what arms without any round ({arms}) would have earned; their "
+    "probability is {share:.2%}.",
     "note",
 )
 CHOSEN_ONCE = Claim(
     "chosen_once",
-    "{policy}: {share:.2%} of its probability is on arms with one reward at most, whose spread is unknown: "
-    "no standard error.",
+    "{policy}: no standard error, as {share:.2%} of its probability is on arms with at most one reward.",
     "note",
 )
-CONSTANT = Claim("constant_scores", "{term}: its scores do not vary: no test or interval.", "note")
-UNWEIGHTED = Claim("unweighted", "{term}: no round has a weight, so nothing is estimated.", "note")
+CONSTANT = Claim(
+    "constant_scores", "{term}: neither test nor interval, as all of its scores are equal.", "note"
+)
+UNWEIGHTED = Claim("unweighted", "{term}: not estimated, as no round has a weight.", "note")
 
 # Why numbers may be worth less
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume that the value stays: where it drifts the estimate is not its mean over the "
-    "period (weights='uniform' give that; stationary=True says that there is no drift)",
+    "{weights} weights assume that the value is constant: under a drift they do not estimate its average "
+    "over the period, as weights='uniform' do (stationary=True states that nothing drifts)",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
     "own_weights_of_pair",
-    "each policy has {weights} weights of its own, which assume that values stay: a drift that all arms "
-    "share biases the difference (weights='combined' do not mind it; stationary=True says that there is "
-    "none)",
+    "{weights} weights differ between the policies, and assume that their values are constant: a common "
+    "drift biases the difference, but not with weights='combined' (stationary=True if there is no drift)",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
-    "{term}: seen to move over the rounds (p = {p:.2g}): this is its mean with combined weights, "
-    "weights='uniform' estimate its mean over the period",
+    "{term} changes over the rounds (p = {p:.2g}): combined weights estimate a weighted average, "
+    "weights='uniform' the average over the period",
     "caution",
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The smallest propensity of an arm that a policy takes is {least:.2g}, the smallest effective sample "
-    "size {size:.1f}: a few rounds may carry the estimate, and its interval may be far too short",
+    "Policies take arms whose smallest propensity is {least:.2g}, and the smallest effective sample size is "
+    "{size:.1f}: a few rounds may dominate the estimate, which can make its interval far too short",
     "caution",
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "An effective sample size of {size:.1f}, where {rate:.2g} of the outcomes are other than the commonest, "
-    "is worth {worth:.1f} of these, fewer than {enough}: the heavy rounds rarely hold one, so that estimate "
-    "and standard error are too small together, and the interval may be far too short",
+    "An effective sample size of {size:.1f} holds about {worth:.1f} uncommon outcomes (a share of "
+    "{rate:.2g}), fewer than {enough}: heavily weighted rounds rarely have one, so that "
+    "estimate and standard error tend to be too small together and the interval far too short",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)
@@ -247,12 +259,11 @@ FIT = (
     CHOSEN_ON_LOG,
     Part("outcome_note", "note"),
     FREEDOM,
-    CHOSEN_ALONE,
-    UNIFORM,
-    UNIFORM_BY_UNIT,
-    UNIFORM_DIFFERENCE,
-    UNIFORM_VALUE,
-    UNIFORM_FOR_WANT_OF_POLICIES,
+    FREEDOM_OF_DIFFERENCES,
+    UNSETTLED,
+    COMBINED_INSTEAD,
+    STABLE_INSTEAD,
+    POLICIES_FIRST,
     COMBINED,
     UNSETTLED_TOO,
     SNAPSHOTS,

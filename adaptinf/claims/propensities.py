@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+NONE = Claim("lacks_propensities", "the log has no propensities", "needs")
 NEEDED = Claim(
     "lacks_propensities",
     "it needs propensities, and the log has none (give propensity= or propensities= if known)",
@@ -11,17 +12,17 @@ NEEDED = Claim(
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "they need every arm's propensity at every round, and the log has the chosen arm's alone",
+    "every arm's propensity is needed at every round, and the log has only the chosen arm's",
     "needs",
 )
-"""Of weights."""
+"""Of weights, and of what a design would have done at another round."""
 RIGHT = Claim(
     "profile.knows_propensities",
     "the logged propensities are the design's own",
     "assumes",
     check="inference.diagnostics.propensities",
 )
-ESTIMATED = Claim("profile.estimated", "they are estimates, whose error is ignored", "assumes")
+ESTIMATED = Claim("profile.estimated", "the error of estimated propensities is ignored", "assumes")
 UNSETTLED = Claim(
     "unsettled",
     "not normal in general when propensities move with the data; right where they settle",
@@ -31,61 +32,61 @@ UNSETTLED = Claim(
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
-    "arms were not chosen as often as the logged propensities say, {where} (p < {alarm:g}): what divides by "
-    "them is not to be trusted (look for propensities logged after the choice, averages in their place, or "
-    "rounds that were lost; diagnose shows where)",
+    "arms were not chosen as often as the logged propensities say ({where}, p < {alarm:g}): estimates that "
+    "divide by them cannot be trusted (look for propensities logged after the choice, averages in their "
+    "place, or lost rounds; diagnose shows where)",
     "caution",
 )
-AT_LEVELS = Claim("inference.validity.calibration.miscalibration", "at some levels of them", "caution")
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
-    "{arms}: not chosen as often as the chosen arms' propensities say, of rounds in which it counts as "
-    "possible: look for rounds in which it was not (batch= or every arm's propensities tell), or "
-    "propensities that are not those of the choices; what divides by them is not to be trusted",
+    "{arms}: the chosen arms' propensities do not fit how often this arm was chosen while it counted as "
+    "possible: look for rounds in which it was not possible (batch= or every arm's propensities show them) "
+    "or propensities of other choices; do not trust what divides by them",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensity_cautions",
-    "propensities never move, and the log states that assignment reacted to outcomes (adaptive=True): they "
-    "can hardly be those of the choices, and what divides by them is not to be trusted",
+    "propensities never move, but the log states that assignment reacted to outcomes (adaptive=True): they "
+    "can hardly be those of the choices, which makes all that divides by them doubtful",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.share_cautions",
-    "within batches the arms' shares move (p {p} for equal shares throughout a batch), and they stand in for "
-    "propensities: where rewards move at the same times, as by the hour of the day, arms that are alike "
-    "differ; give propensities, or cut times to shorter batches (every='hour'). Several rows of one person "
-    "that come together move shares, too",
+    "the arms' shares, used in place of propensities, move within batches (p {p} for constant shares): where "
+    "rewards move at the same times, such as by the hour of the day, equal arms seem to differ; give "
+    "propensities, or cut time into shorter batches (every='hour'). Consecutive rows of one person also move "
+    "shares",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "every unit keeps one arm, which draws with the logged propensities would do with probability "
-    "1e{power:.0f}; if the arm is drawn once a unit, give the propensity of that draw in all rounds of the "
+    "every unit keeps one arm, which has probability 1e{power:.0f} if every round is a draw with the logged "
+    "propensities; if the arm is drawn once per unit, give the propensity of that draw in all rounds of the "
     "unit, or 1 in the rounds after its first",
-    "needs",
-)
-LACKS_EVERY_ARM = Claim(
-    "inference.validity.policies.logging_policies",
-    "it needs every arm's propensity at every round, and the log has the chosen arm's alone",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
     "inference.validity.policies.logging_policies",
-    "the log has contexts, and its propensities say nothing about what a round's design would have done with "
-    "another round's context",
+    "the log has contexts, and its propensities do not show what the design of one round would have done at "
+    "the context of another",
     "needs",
 )
 BATCH_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by", "the propensities of the batch before", "note"
+    "inference.arms.circumstances.rounds.fixed_by", "the previous batch's propensities", "note"
 )
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
-    "the propensities of the round before, as contexts may have moved its own (context_free=True says that "
-    "they had no part)",
+    "the previous round's propensities, because contexts may have influenced the current ones "
+    "(context_free=True states that they did not)",
     "note",
 )
 """What the weights of a round are made of, in sentences on weights."""
+TINY = Claim(
+    "tiny_propensities",
+    "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
+    "{size:.1f}); intervals may be far too short",
+    "caution",
+)
 FEW_EFFECTIVE = Claim(
     "few_effective",
     "{term}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",

@@ -6,55 +6,54 @@ from adaptinf.claims.claim import Claim
 
 CORRECTED = Claim(
     "inference.validity.rare.law_of_parts",
-    "Intervals and p-values are corrected for skewness, as the rewards are skewed: Hall's transformation of "
-    "each mean, and MOVER for differences. The standard errors are the usual ones.",
+    "Intervals and p-values are corrected for the skewness of the rewards: by Hall's transformation of each "
+    "mean, and MOVER for differences. Standard errors are the usual ones.",
     "note",
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "the sums do not tell how skewed rewards are (sum_cubes=), nor how rare others than the commonest "
-    "(nonzero=): with skewed rewards or rare outcomes intervals are too short",
+    "the sums show neither how skewed rewards are (sum_cubes=) nor how many differ from 0 (nonzero=): with "
+    "skewed rewards or rare outcomes intervals are too short",
     "caution",
 )
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
-    "{terms}: no test or interval, as fewer than {fewest} outcomes other than the commonest (their number "
-    "in brackets) tell too little of how far the estimate may be off.",
+    "{terms}: no test or interval, because fewer than {fewest} outcomes (in brackets how many) differ from "
+    "the commonest, too few to estimate the error.",
     "note",
 )
 FEW_OUTCOMES = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: fewer than {enough} outcomes other than the commonest (their number in brackets), "
-    "intervals may be too short",
+    "{terms}: few outcomes differ from the commonest (their number in brackets, below {enough}): intervals "
+    "may be too short",
     "caution",
 )
 SKEWED_THOUGH_CORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
-    "may be too short, although they are corrected for skewness",
+    "{terms}: rewards are skewed and a few rounds carry most of the weight: intervals may be too short even "
+    "after the correction for skewness",
     "caution",
 )
 SKEWED_UNCORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: the rewards are skewed, and rounds that weigh much are few, so that intervals "
-    "may be too short, as they allow for no skewness",
+    "{terms}: intervals do not allow for the skewness of the rewards and may be too short, because a few "
+    "rounds dominate the estimate",
     "caution",
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "{arms}: the effective sample size is worth fewer than {fewest} outcomes other than the commonest: "
-    "intervals may be far too short",
+    "{arms}: after weighting, fewer than {fewest} effective outcomes differ from the commonest, which "
+    "can make intervals far too short",
     "caution",
 )
 UNVARYING = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: its rewards do not vary: no test or interval, of differences from it neither (exact ones need "
-    "sample means)",
+    "{arm}: its rewards do not vary, so there is no test or interval for it, nor for differences from "
+    "it (exact ones require sample means)",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: its rewards do not vary: differences from it have no standard error, and their interval is by "
-    "counts",
+    "{arm}: constant rewards give differences from it no standard error; their interval is based on counts",
     "caution",
 )

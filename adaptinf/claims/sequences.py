@@ -9,7 +9,7 @@ from adaptinf.claims.claim import Claim, Part
 
 BOUNDS_NEEDED = Claim(
     "inference.sequences.choice.settled",
-    "it needs rewards with known bounds, and the log has no finite reward_range",
+    "it needs bounded rewards, and the log states no finite reward_range",
     "needs",
 )
 OUTSIDE_RANGE = Claim(
@@ -19,70 +19,58 @@ OUTSIDE_RANGE = Claim(
 )
 NO_COUNTS = Claim(
     "inference.sequences.choice.settled",
-    "it counts an arm's own successes, and the scores of {estimator} are no counts",
+    "it counts an arm's successes, and {estimator} scores are not counts",
     "needs",
 )
 NOT_AT_ENDS = Claim(
     "inference.sequences.choice.settled",
-    "its rewards are not all at an end of their range, {low:g} or {high:g}",
+    "it needs rewards that are all {low:g} or {high:g}, the ends of their range",
     "needs",
 )
-NO_PROPENSITIES = Claim("inference.sequences.choice.settled", "the log has no propensities", "needs")
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
-    "its propensities are estimates, and the scores need the design's own",
-    "needs",
-)
-ONE_DRAW_A_UNIT = Claim(
-    "inference.sequences.choice.settled",
-    "one draw gave each unit its arm, and the scores take every round to have a draw of its own",
+    "the scores need the design's own propensities, and those of the log are estimates",
     "needs",
 )
 IMPOSSIBLE = Claim(
     "inference.sequences.choice.settled",
-    "it weights arm {arm!r} where that could not be chosen, in {without} of {rounds} rounds",
-    "needs",
-)
-EVERY_ONE_NEEDED = Claim(
-    "inference.sequences.choice.settled",
-    "its scores' bounds need every arm's propensity, and the log has the chosen arm's alone",
+    "arm {arm!r} has weight but could not be chosen in {without} of {rounds} rounds",
     "needs",
 )
 KNOWN_TOO_LATE = Claim(
     "inference.sequences.choice.settled",
-    "its scores' bounds must be known before the context is, and propensities may depend on it",
+    "the bounds of its scores must be known before the context, but propensities may depend on it",
     "needs",
 )
 UNLOGGED_TOO_LATE = Claim(
     "inference.sequences.choice.settled",
-    "its scores' bounds must be known before the context is, one that the log lacks included, and "
-    "propensities may depend on it",
+    "propensities may depend on unlogged contexts, and bounds made from them would come too late",
     "needs",
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "for a policy that changes from round to round every arm needs a positive propensity",
+    "a policy that changes between rounds needs a positive propensity of every arm",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
-    "inference.sequences.from_sums.check_sums", "the bounds of its scores are not among the sums", "needs"
+    "inference.sequences.from_sums.check_sums", "sums do not include the bounds of scores", "needs"
 )
 
 # What would serve
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "AdaptiveLog(..., reward_range=) where the bounds hold by the nature of the rewards",
+    "AdaptiveLog(..., reward_range=) if rewards are bounded by nature",
     "advice",
 )
 KNOWN_SCALE = Claim(
     "inference.sequences.choice.settled",
-    "method='normal-mixture' on sample means with sigma=, a scale of their noise that is known",
+    "method='normal-mixture' on sample means with sigma=, if the scale of the noise is known",
     "advice",
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "floor=, a smallest propensity that the design guaranteed in advance",
+    "floor=, the smallest propensity that the design guaranteed in advance",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
@@ -91,11 +79,12 @@ STATED_WITHOUT_CONTEXTS = Claim(
 
 # Why it is valid
 
-REASONS = (
-    Claim("is_anytime", "holds at every number of rounds and however the log was stopped", "reason"),
-    Claim("is_anytime", "wider than at a fixed one", "reason"),
-    Claim("in_the_limit", "holds at all rounds together, from a start that is late enough", "reason"),
+ANYTIME = Claim("is_anytime", "valid at every round and under any stopping rule", "reason")
+WIDER = Claim("is_anytime", "wider than an interval for a fixed number of rounds", "reason")
+IN_THE_LIMIT = Claim(
+    "in_the_limit", "valid at all rounds simultaneously, in the limit of a late start", "reason"
 )
+REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
 ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 """Of a row of `recommend`, where no estimate is known yet."""
 
@@ -103,18 +92,21 @@ ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
-    "an arm's expected reward, given the past, is the same at each pull (no drift)",
+    "given the past, an arm's expected reward never changes (no drift)",
     "assumes",
     check="inference.diagnostics.arms",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
-    "the same expected value in every round (no drift)",
+    "given earlier rounds, the expected value never changes (no drift)",
     "assumes",
     check="inference.diagnostics.arms",
 )
 WITHIN_RANGE = Claim(
-    "needs_range", "rewards within the stated range", "assumes", check="inference.sequences.choice.settled"
+    "needs_range",
+    "rewards lie within the stated range",
+    "assumes",
+    check="inference.sequences.choice.settled",
 )
 SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
@@ -132,15 +124,14 @@ ASSUMES = (
 
 TOGETHER = Claim(
     "tuning",
-    "Intervals hold {when} together, however the log was stopped; tuned for alpha = {alpha:g}. Limits are "
-    "running intersections: what was once excluded stays excluded.",
+    "Intervals hold {when} simultaneously, whatever stopped the log; they were tuned for alpha = {alpha:g}. "
+    "Limits are running intersections: values once excluded stay excluded.",
     "note",
 )
-ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is divided between the two arms.", "note")
+ALPHA_DIVIDED = Claim("is_difference_of_means", "Each of the two arms gets half of alpha.", "note")
 LATE_START = Claim(
     "late_start",
-    "The sequence starts at {start} rewards; its error from there on is alpha only in the limit of a late "
-    "start.",
+    "The sequence starts at {start} rewards; its error rate approaches alpha as the start becomes later.",
     "note",
 )
 FIT = (
@@ -170,7 +161,7 @@ APPROXIMATE = Claim(
 )
 OUTSIDE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "The estimate of {term} lies outside its interval: limits are running intersections, and what was "
-    "excluded earlier stays excluded.",
+    "The estimate of {term} lies outside its interval, because values excluded at earlier rounds remain "
+    "excluded.",
     "note",
 )

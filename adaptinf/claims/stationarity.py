@@ -1,35 +1,36 @@
-"""What is said of methods that need means that stay, and of rounds whose shares of arms moved."""
+"""What is said of methods that need constant means, and of rounds whose shares of arms moved."""
 
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes", check="inference.diagnostics.arms")
 SHARES_MOVED = Claim(
     "profile.shares_move",
-    "the arms' shares of the rounds moved: a drift that arms share biases differences of their plain means",
+    "the arms' shares of the rounds moved: a drift common to all arms biases differences of plain means",
     "caution",
 )
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
-    "each arm has {weights} weights of its own, which assume that means stay: a drift that both arms "
-    "share biases the difference (stationary=True says that there is none)",
+    "separate {weights} weights for each arm assume constant means: a drift common to both biases the "
+    "difference (stationary=True states that there is none)",
     "caution",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that the expected value is the same in every round: under a drift of rewards intervals may "
-    "miss by far (stationary=True says that it is)",
+    "assumes that the expected value is the same in every round: intervals may miss by far if rewards drift "
+    "(stationary=True states that they do not)",
     "caution",
 )
 SAME_WHENEVER_CHOSEN = Claim(
     "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that an arm's expected reward is the same whenever it is chosen: under a drift of rewards, or "
-    "where contexts had a part in the choice, intervals may miss by far (stationary=True says that it is)",
+    "assumes that an arm's expected reward is the same whenever it is chosen: if rewards drift, or contexts "
+    "affected the choice, intervals may be far off (stationary=True states that it is the same)",
     "caution",
 )
 UNLESS_NOTHING_ADAPTED = Claim(
     "inference.validity.stationarity.moving_mean_cautions",
-    "if assignment did not react to outcomes, say adaptive=False: then {classical}; else {caution}",
+    "if assignment did not react to outcomes, say adaptive=False: then {classical}; otherwise {caution}",
     "caution",
 )
 PAIR_SHARES_DRIFT = Claim(

@@ -12,7 +12,7 @@ CORRECTED = Claim(
 )
 CORRECTION_IMPOSSIBLE = Claim(
     "inference.results.footers.Footer.correction",
-    "Corrected columns: none possible at this epsilon: {correction}. {covers}",
+    "There are no corrected columns: {correction}. {covers}",
     "note",
 )
 FAR_OUT = Claim(
@@ -26,26 +26,20 @@ EXACT_LAW = Claim(
 LAW = Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note")
 WITHOUT_STD_ERROR = Claim(
     "without_std_error",
-    "Standard errors and z are descriptions: p-values and intervals do not use them.",
+    "Standard errors and z are descriptive: p-values and intervals do not use them.",
     "note",
 )
-CORRECTS_PERSONS = Claim(
-    "corrects_persons",
-    "Corrected columns take rounds to be independent, and units came back: by person, correction_for(log, "
-    "unit='person') corrects a p-value that is valid whatever the dependence within persons.",
+CORRECTS_ROUNDS = Claim(
+    "corrects_rounds",
+    "Corrected columns count rounds and need them to be independent, but units have several. For a p-value "
+    "that is valid under any dependence within units, correction_for(log, unit='person') counts persons.",
     "note",
 )
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 REPEATED_UNITS = Claim(
     "repeated_units",
-    "{units} units in {rounds} rounds: rounds of one unit are taken to be as independent, given the past, as "
-    "those of different units.",
-    "note",
-)
-CORRECTS_REPEATED_UNITS = Claim(
-    "corrects_repeated_units",
-    "The corrected columns count rounds, and need them to be independent. correction_for(log, "
-    "unit='person') counts persons, for a p-value that allows for dependence within them.",
+    "The {rounds} rounds of {units} units are treated as independent given the past, within units as between "
+    "them.",
     "note",
 )
 FOOTER = (
@@ -53,13 +47,12 @@ FOOTER = (
     LAW,
     WITHOUT_STD_ERROR,
     Part("correction", "note"),
-    CORRECTS_PERSONS,
+    CORRECTS_ROUNDS,
     CAUTION,
     Part("notes", "note"),
     Part("efficiency_note", "note"),
     Part("readings", "note"),
     REPEATED_UNITS,
-    CORRECTS_REPEATED_UNITS,
     guarantees.WITHDRAWN,
     Part("privacy", "note"),
     guarantees.ALL_ROUNDS_OF_A_UNIT,
@@ -70,19 +63,19 @@ FOOTER = (
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
-    "Holm: {pvalues} of {count} terms, adjusted for their number whatever their dependence.",
+    "Holm: {pvalues} of {count} terms, adjusted for their number under any dependence.",
     "note",
 )
 BH = Claim(
     "inference.results.multiplicity.adjustment_note",
-    "BH: {pvalues} of {count} terms, adjusted after Benjamini and Hochberg: bounds the share of false "
-    "discoveries if the p-values are independent or positively dependent.",
+    "BH: {pvalues}, for {count} terms, adjusted by Benjamini and Hochberg's method, which bounds the share "
+    "of false discoveries if p-values are independent or positively dependent.",
     "note",
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
-    "At once: P is the chance that any of {count} p-values were as small if all nulls were true, and all "
-    "intervals hold together at the level, by {method}.",
+    "At once: P is the chance that any of {count} p-values would be this small if all nulls were true, and "
+    "all intervals hold together at their level, by {method}.",
     "note",
 )
 
@@ -93,7 +86,7 @@ NOT_VALID = Claim(
 )
 SINGLES_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Not corrected: pvalues_corrected and conf_int_corrected are.",
+    "Not corrected, unlike pvalues_corrected and conf_int_corrected.",
     "note",
 )
 CONTRASTS_CORRECTED = Claim(
@@ -108,38 +101,37 @@ FEWEST_FREEDOM = Claim(
 )
 NORMAL_FOR = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Normal approximation; the terms' own law is {law}.",
+    "Normal approximation; the law of single terms is {law}.",
     "note",
 )
 
 LATE_COUNTED = Claim(
     "inference.results.facts.LogFacts.released",
-    "An outcome that was not in when its window of {window:,} further participants ended counted as "
-    "{late:g}: this is {what} within the window, and not the outcome whenever it comes.",
+    "An outcome that had not arrived within its window of {window:,} further participants counted as "
+    "{late:g}: this is {what} within the window, not the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "Numbers of an estimator of the user's own, labelled {validity!r} by the user: how valid they are for "
-    "the log was not checked.",
+    "Numbers from the user's own estimator, which the user labels {validity!r}: their validity for the log "
+    "was not checked.",
     "note",
 )
 
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals at alpha = {alpha:g}; p-values against {nulls}. The choice between methods must not look at "
-    "this table.",
+    "Intervals at alpha = {alpha:g}; p-values against {nulls}. Do not choose between methods by this table.",
     "note",
 )
 NULLS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "{nulls}: they are not to be compared", "note"
+    "inference.results.comparison.Comparison.summary", "{nulls}, which are not comparable", "note"
 )
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary", "Results of different logs: {results}.", "note"
 )
 TARGETS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
-    "{term!r} is not the same target throughout: {targets}.",
+    "{term!r} is a different target in different results: {targets}.",
     "note",
 )
 BASELINES = Claim(
@@ -149,7 +141,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Uncorrected numbers not valid under adaptivity: {results}; {whose} corrected columns are {label}, by "
-    "the log's guarantee.",
+    "The uncorrected numbers of {results} are not valid under adaptivity; {whose} corrected columns are "
+    "{label}, by the log's guarantee.",
     "note",
 )

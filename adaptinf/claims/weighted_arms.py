@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, stationarity
+from adaptinf.claims import contexts, propensities, stationarity, units
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -61,10 +61,12 @@ REASONS = (
         "reason",
     ),
     Claim("unaugmented", "without an outcome model, hence with longer intervals than aipw", "reason"),
+    units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
 
 ROW_CAUTIONS = (
+    units.TIED,
     Claim(
         "small_propensities",
         "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
@@ -102,6 +104,8 @@ ASSUMES = (
     ),
     contexts.UNUSED,
     contexts.UNTOLD,
+    units.INDEPENDENT,
+    units.NO_CARRY_OVER,
 )
 
 FIT = (
@@ -189,12 +193,7 @@ FIT = (
     Part("outcome_cautions", "caution"),
     Part("unit_cautions", "caution"),
     propensities.FEW_EFFECTIVE,
-    Claim(
-        "tiny_propensities",
-        "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
-        "{size:.1f}); intervals may be far too short",
-        "caution",
-    ),
+    propensities.TINY,
 )
 """Of a fit, in the order in which its table has them."""
 

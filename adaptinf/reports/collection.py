@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from adaptinf.claims import sentence
+from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.claims.reports import collection as claims
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.coverage import noise_told
@@ -17,6 +18,13 @@ from adaptinf.sums import Sums
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.facts import LogFacts
+
+_CONTEXTS = {
+    "groups": "a group",
+    "vectors": "each arm's context vector",
+    "position": "the context's position",
+    "yes": "the context",
+}
 
 
 def arms_seen(log: AdaptiveLog) -> pd.DataFrame:
@@ -79,11 +87,19 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
     if traits is None and log.adaptive is not None:
-        return claims.STATED(reacted="reacted" if log.adaptive else "did not react")
+        stated = ADAPTIVE(reacted="reacted" if log.adaptive else "did not react")
+        return sentence([stated, claims.CONTEXTS_UNSTATED()])
     if traits is None:
         return claims.UNSTATED()
     adapts = claims.ADAPTS if traits.adapts else claims.DOES_NOT_ADAPT
-    return sentence([adapts(), claims.CONTEXTS[traits.uses_context]()])
+    return sentence([adapts(), _contexts_told(traits.uses_context)])
+
+
+def _contexts_told(use: str) -> str:
+    """What a design states of its use of contexts."""
+    if use == "no":
+        return claims.INDEPENDENT()
+    return claims.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else claims.POSSIBLY()
 
 
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:

@@ -390,7 +390,7 @@ class Sums(WithFurther, Grouped, Promises):
         groups = f"{', '.join(self.group_names)} ({', '.join(map(repr, self.groups[:8]))}"
         groups += ", ...)" if len(self.groups) > 8 else ")"
         lines = [
-            claims.SUMS(rounds=self.n_rounds, batches=self.n_batches, arms=self.n_arms, labels=arms),
+            claims.SUMS(total=self.n_rounds, batches=self.n_batches, arms=self.n_arms, labels=arms),
             f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",

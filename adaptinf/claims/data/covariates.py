@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-ADJUSTED = Claim(
-    "inference.arms.circumstances.covariates.adjusted", "Covariate adjustment by {names}.", "note"
-)
+ADJUSTED = Claim("inference.arms.circumstances.covariates.adjusted", "Adjusted for {names}.", "note")
 """Where neither variance is known."""
-VARIANCES = Claim(
-    "inference.arms.circumstances.covariates.adjusted",
-    "Covariate adjustment by {names}: variances are {low:.2f} to {high:.2f} times those without it (by "
-    "{means}, with the same weights).",
-    "note",
-)
 VARIANCE = Claim(
     "inference.arms.circumstances.covariates.adjusted",
-    "Covariate adjustment by {names}: the variance is {ratio:.2f} times that without it (by {means}, with "
-    "the same weights).",
+    "Adjusted for {names}: the variance is {ratio} times that without covariates ({means}, same weights).",
     "note",
 )
 TAKEN_OUT = Claim(
     "inference.arms.circumstances.covariates.covariate_verdict",
-    "what {names} explains of the rewards is taken out",
+    "the part of the rewards explained by {names} is removed",
     "reason",
 )
-UNMOVED = Claim("adjusted_by", "no arm can have moved {names}", "assumes")
+UNMOVED = Claim("adjusted_by", "no arm could have affected {names}", "assumes")

@@ -6,23 +6,27 @@ from adaptinf.claims.claim import Claim
 
 SHARES = Claim("shares", "Rewards missing: {shares}.", "note")
 AS_STATED = Claim(
-    "as_stated", "a reward is observed with the probability that the log gives, whatever it is", "assumes"
+    "as_stated", "rewards are observed with the logged probabilities, whatever their values", "assumes"
 )
 AT_RANDOM = Claim("at_random", "rewards are missing at random given {given}", "assumes")
-STEADY = Claim("estimates_shares", "shares observed or means stay the same", "assumes")
-TOO_MANY_VALUES = Claim("left_out", "Shares observed are not by {names}, of too many values.", "note")
-WEIGHTED = Claim("weighted", "Scores are weighted by the share observed so far{within}.", "note")
+STEADY = Claim(
+    "estimates_shares", "either observation probabilities or means are constant over time", "assumes"
+)
+TOO_MANY_VALUES = Claim("left_out", "The observed shares ignore {names} (too many values).", "note")
+WEIGHTED = Claim(
+    "weighted", "Scores are weighted by the inverse of the share observed so far{within}.", "note"
+)
 BEFORE_OBSERVED = Claim(
     "before_observed",
-    "Rounds before an arm's first observed reward have no weight ({n} at most).",
+    "Rounds before an arm's first observed reward have no weight (at most {n} per arm).",
     "note",
 )
-BEFORE_KNOWN = Claim("before_known", "Rounds before any reward was known have no weight.", "note")
+BEFORE_KNOWN = Claim("before_known", "Rounds before the first known reward have no weight.", "note")
 SHARES_DIFFER = Claim(
     "shares_differ",
-    "arms differ in the share of missing rewards (chi-squared {statistic:.1f}, {df} df, p = {p:.2g}): if "
-    "what is missing depends on the rewards themselves, estimates are biased, and missing='worst' tells by "
-    "how much at most",
+    "the share of missing rewards differs between arms (chi-squared {statistic:.1f}, {df} df, p = "
+    "{p:.2g}): if missingness depends on the rewards, estimates are biased; missing='worst' bounds the "
+    "bias",
     "caution",
 )
 FIT = (
@@ -40,12 +44,13 @@ FIT = (
 
 MEAN = Claim(
     "inference.arms.circumstances.deviations.past_outcome",
-    "Outcome model: the arm's mean over earlier rewards{known}{within}.",
+    "Outcome model: running mean of the arm's rewards{known}{within}.",
     "note",
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Estimates with missing rewards at their ends: {ends}. The table shows the {lead}; intervals "
-    "hold whatever the missing rewards are, and p-values are those of the nearer end (1 between the ends).",
+    "{missing} Lowest and highest estimates that the missing rewards allow: {ends}. The table shows "
+    "the {lead} case. Intervals hold whatever the missing rewards are; p-values are for the end nearer "
+    "to the null value (1 if it lies between the ends).",
     "note",
 )

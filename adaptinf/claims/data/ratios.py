@@ -6,29 +6,28 @@ from adaptinf.claims.claim import Claim
 
 DIFFERENCES_ALONE = Claim(
     "inference.arms.circumstances.ratios.ratio_verdict",
-    "it estimates differences alone, and a ratio takes the means of both arms",
+    "it estimates only differences, and a ratio needs the mean of each arm",
     "needs",
 )
 ESTIMATED = Claim(
     "inference.arms.circumstances.ratios.ratio_fit",
-    "Ratios: the mean of {reward} over that of {below}, by one estimator with one set of weights; errors by "
-    "the delta method. Mean of {below} (standard error): {means}.",
+    "Ratios: mean {reward} over mean {below}, both by one estimator with the same weights; errors by "
+    "the delta method. Mean {below} (standard error): {means}.",
     "note",
 )
 FEW_ROUNDS = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "{arm}: {below} is above 0 in {n:.0f} rounds, fewer than {fewest}: no ratio",
+    "{arm}: no ratio, as {below} is above 0 in {n:.0f} rounds, fewer than {fewest}",
     "caution",
 )
 NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "{arm}: the mean of {below} is {errors:.1f} standard errors from 0, less than {fewest:g}, so that a "
-    "ratio to it may be anything",
+    "{arm}: no ratio, as {below} has a mean {errors:.1f} standard errors from 0, less than {fewest:g}",
     "caution",
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.rather_near_zero",
-    "{arm}: the mean of {below} is {errors:.1f} standard errors from 0, less than {enough:g}: the ratio is "
-    "not near normal, and its interval may be too short",
+    "{arm}: the mean of {below} is only {errors:.1f} standard errors above 0 (below {enough:g}): the "
+    "ratio may be far from normal, and its interval too short",
     "caution",
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, stationarity
+from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.regression import regressions
 
 # Why it does not serve, and what does
 
@@ -22,11 +23,6 @@ LACKS_DECAY = Claim("lacks_decay", "its weights need decay=, fixed in advance", 
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
     "units have several rounds, so only HC0 errors, added up by unit, are available",
-    "needs",
-)
-OWN_PAST_TELLS = Claim(
-    "inference.effects.projections.projected_scores.check_by_unit",
-    "each unit's arm was drawn once, and its earlier rewards tell the model which arm that was",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -48,7 +44,7 @@ WEIGHED_CONTEXTS = Claim(
     "assumes",
 )
 ASSUMES = (
-    contexts.NOT_BY_PAST,
+    regressions.CONTEXTS_FIXED,
     propensities.RIGHT,
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),

@@ -80,6 +80,11 @@ COLUMNS = {
 RELEASES = Claim("always", "outputs; the scales of their noise are declared", "reason")
 DESIGN = Claim("always", "its name and parameters are declared beforehand", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "computed from releases", "reason")
+SO_FAR = Claim(
+    "ended_early",
+    "the rounds so far when the log was made, at a time chosen without regard to outcomes",
+    "reason",
+)
 FIELDS = {
     "releases": (RELEASES,),
     "design": (DESIGN,),
@@ -88,11 +93,7 @@ FIELDS = {
     "noise": (DECLARED,),
     "n_rounds": (
         Claim("length_by_releases", "decided by releases", "reason"),
-        Claim(
-            "ended_early",
-            "the rounds so far when the log was made, at a time chosen without regard to outcomes",
-            "reason",
-        ),
+        SO_FAR,
         DECLARED,
     ),
     "pulls": ACTION,

@@ -10,7 +10,7 @@ MOST_ROUNDS = Claim(
     "rounds_per_unit= declares a cap fixed in advance",
     "caution",
 )
-PERSON = Claim("log.promises.Promises.promises", "for all rounds of a unit: {guarantee}", "note")
+PERSON = Claim("log.promises.Promises.promises", "for a unit with all its rounds: {guarantee}", "note")
 ADAPTIVE = Claim(
     "log.promises.Promises.adaptive_told", "assignment {reacted} to outcomes, as stated", "assumes"
 )

@@ -25,11 +25,10 @@ AS_WRITTEN = Claim(
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",
-    "Columns of the file that were not used: {names}. Name with --context those that the choice of arms "
-    "could depend on.",
+    "Unused columns of the file: {names}. Name those that the choice of arms could depend on with --context.",
     "note",
 )
-UNUSED = Claim("log.reading.named_log", "columns that were not used: {names}", "note")
+UNUSED = Claim("log.reading.named_log", "unused columns: {names}", "note")
 
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",

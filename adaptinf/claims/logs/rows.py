@@ -17,4 +17,4 @@ MARKED = Claim(
     "reward decided which they are.",
     "assumes",
 )
-SUMS = Claim("sums.Sums", "Sums: {rounds:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
+SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")

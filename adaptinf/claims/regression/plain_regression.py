@@ -11,8 +11,7 @@ NONE_REASONS = (Part("nothing_adapted", "reason"),)
 CORRECTED_REASONS = (
     Claim(
         "affordable",
-        "the log's guarantee licenses it, and its intervals are {ratio:.2g} times as long as uncorrected "
-        "ones",
+        "the log's guarantee allows it, and its intervals are {ratio:.2g} times as long as uncorrected ones",
         "reason",
     ),
 )
@@ -23,8 +22,8 @@ CORRECTED_NEEDS = (
 )
 ONLY_CLASSICAL = Claim(
     "inference.regression.models._check_for",
-    "the correction needs p-values that are right far out in their tails for every fixed sequence of "
-    "actions: those by the classical covariance are, for normal errors of one variance; sandwiches' are not",
+    "the correction needs p-values that are accurate far out in the tails for every fixed sequence of "
+    "actions, and with normal errors of one variance only classical ones are",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
@@ -33,134 +32,91 @@ PLAIN_IS_VALID = Claim(
 
 # What its table says
 
-VALID = (
+NAIVE_BASELINE = Claim(
+    "naive", "Least squares: a naive baseline, not valid under adaptive collection.", "note"
+)
+NONE_SAYS = (
+    Part("contexts_fixed", "assumes"),
+    Part("contexts_without_part", "assumes"),
+    Part("constant_coefficients", "assumes"),
     Claim("nothing_due", "Least squares: {why}; no correction is due.", "note"),
     Claim(
-        "nothing_due",
-        "Assumes contexts that do not depend on earlier rewards or actions, and coefficients that stay "
-        "the same.",
-        "note",
-    ),
-)
-STABLE = (
-    Claim(
         "stable",
-        "Least squares: the design adapts, but {design} is known to be stable ({condition}; {source}): "
-        "normal over a long run.",
+        "Least squares: {design} adapts but is known to be stable ({condition}; {source}), so that estimates "
+        "are asymptotically normal.",
         "note",
     ),
-    Claim(
-        "stable",
-        "Assumes contexts that do not depend on earlier rewards or actions and had no part in the choice of "
-        "arms, and coefficients that stay the same.",
-        "note",
-    ),
-)
-NAIVE_BASELINE = Claim("naive", "Least squares: not valid under adaptivity; a naive baseline.", "note")
-NAIVE = (
     NAIVE_BASELINE,
-    Claim(
-        "selected_naively",
-        "The arm was selected as {selector!r}, by what the rewards had moved.",
-        "note",
-    ),
-    Claim(
-        "unnamed_design",
-        "The log does not name its design, which is therefore taken to be adaptive.",
-        "note",
-    ),
+    Claim("selected_naively", "Its rounds are those of an arm that rewards helped to select.", "note"),
+    Claim("unnamed_design", "The log names no design, and is therefore treated as adaptive.", "note"),
     Claim("no_corrected_columns", "No corrected columns: {reason}.", "note"),
-    Claim(
-        "correction_available",
-        "No corrected columns were asked for: adjustment='max-information' gives them.",
-        "note",
-    ),
+    Claim("correction_available", "adjustment='max-information' would add corrected columns.", "note"),
 )
 BINARY = Claim(
     "binary",
-    "The rewards are all 0 or 1: not normal, and of unequal variances wherever the coefficients are not "
-    "0. The t and F laws are approximations here.",
+    "The rewards are all 0 or 1: not normal, and of unequal variances unless the coefficients are 0, so that "
+    "t and F are approximations.",
     "note",
 )
 BOUNDED = Claim(
     "bounded",
-    "Rewards between {low:g} and {high:g} are not normal: the t and F laws are approximations.",
+    "Rewards between {low:g} and {high:g} are not normal, which makes t and F approximations.",
     "note",
 )
-CORRECTED = (
+CORRECTED_SAYS = (
+    regressions.CONTEXTS_FIXED,
+    regressions.NORMAL,
     Claim(
         "corrected",
-        "Least squares: not valid under adaptivity; the corrected columns account for it, and for a choice "
-        "of arm, formula and test by actions and contexts{also}. They do not account for a choice by the "
-        "rewards.",
+        "Least squares: the uncorrected numbers ignore adaptivity. The corrected ones account for it, and "
+        "for a choice of arm, formula and test from {read}, but not from rewards.",
         "note",
     ),
-    Claim(
-        "corrected",
-        "Assumes contexts that do not depend on earlier rewards or actions, and independent normal errors "
-        "of one variance: t and F are then exact for any fixed sequence of actions.",
-        "note",
-    ),
+    Claim("always", "With normal errors t and F are exact for any fixed sequence of actions.", "note"),
     Claim(
         "recommended",
-        "The guarantee is taken to cover the arm that the design named, by all rounds.",
+        "The correction counts all rounds, as the recommended arm may depend on every reward.",
         "note",
     ),
     BINARY,
     BOUNDED,
 )
 COVARIANCE = (
-    Claim("classical", "Covariance classical: errors of one variance; t and F tests.", "note"),
+    Claim("classical", "Classical covariance: equal error variances; t and F tests.", "note"),
     Claim(
         "by_cluster",
-        "Covariance by cluster, {units} units: errors may be dependent within a unit; t and F tests with "
-        "G - 1 degrees of freedom, an approximation for many units.",
+        "Covariance by unit ({units} units): errors may be dependent within units; t and F tests with G - 1 "
+        "degrees of freedom, an approximation for many units.",
         "note",
     ),
     Claim(
         "bias_reduced",
-        "Covariance CR2 by cluster, {units} units: errors may be dependent within a unit; t tests with "
+        "Covariance CR2 by unit ({units} units), which allows for dependence within units; t tests by "
         "Satterthwaite's degrees of freedom, fewer for few or uneven units, and Hotelling's F.",
         "note",
     ),
-    Claim(
-        "robust",
-        "Covariance {kind}: errors may be of unequal variances; t and F tests, approximations.",
-        "note",
-    ),
+    Claim("robust", "{kind} covariance: error variances may differ; t and F tests are approximate.", "note"),
 )
 NO_RESIDUAL = Claim("no_residual", "No standard errors: {n} rounds for {p} columns.", "note")
-CONSTANT = Claim("constant", "No standard errors: the reward is the same in all rounds used.", "note")
-EXACT_FIT = Claim("exact_fit", "No standard errors: the rewards do not vary about the fit.", "note")
+EQUAL_REWARDS = Claim("constant", "No standard errors: all rewards used are equal.", "note")
+EXACT_FIT = Claim("exact_fit", "No standard errors: the fit is perfect.", "note")
 ONE_UNIT = Claim("one_unit", "No standard errors: all rounds are of one unit.", "note")
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "No standard errors: {rounds} rounds have leverage 1, where {kind} divides by 0 (each decides a "
-    "coefficient alone); HC0, HC1 and classical are defined.",
+    "No standard errors: {kind} divides by 0, as {rounds} rounds have leverage 1 (each determines a "
+    "coefficient on its own); HC0, HC1 and classical are defined.",
     "note",
 )
-NO_ERRORS = (
-    NO_RESIDUAL,
-    CONSTANT,
-    EXACT_FIT,
-    ONE_UNIT,
-    DECIDED_ALONE,
-)
+NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
-    "decided_by_a_unit", "No standard error of {terms}: rounds of one unit alone decide it.", "note"
+    "decided_by_a_unit", "No standard error of {terms}: the rounds of a single unit determine it.", "note"
 )
-_ERRORS = (
-    *COVARIANCE,
-    Part("no_errors", "note"),
-    DECIDED_BY_A_UNIT,
-)
+_ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)
 
 NONE = (
     *regressions.HEAD,
-    *VALID,
-    *STABLE,
-    *NAIVE,
+    *NONE_SAYS,
     *_ERRORS,
     Part("shares_moved", "caution"),
     *regressions.RARE,
@@ -168,7 +124,7 @@ NONE = (
 )
 MAX_INFORMATION = (
     *regressions.HEAD,
-    *CORRECTED,
+    *CORRECTED_SAYS,
     *_ERRORS,
     regressions.MOVES,
     *regressions.RARE,

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim, Part
 
+# What regressions assume
+
+CONTEXTS_FIXED = Claim("always", "contexts do not depend on earlier rewards or actions", "assumes")
+LINEAR = Claim("always", "the mean reward is linear in the columns", "assumes")
+CONSTANT = Claim(
+    "always",
+    "the coefficients are the same in all rounds",
+    "assumes",
+    check="inference.diagnostics.arms",
+)
+EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
+NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")
+SAME_CONTEXTS = Claim("always", "contexts have the same distribution in all rounds", "assumes")
+
 # Which rounds, and which adjustment
 
 OMITTED = Claim(
     "omitted",
-    "{contexts} may have moved the choice of arms and are not in the regression: where they also move "
-    "rewards, they show as effects of the arms",
+    "contexts left out of the regression may have influenced the choice of arms ({contexts}): if they also "
+    "affect rewards, arm coefficients are biased",
     "caution",
 )
-ROUNDS_OF_ARM = Claim("rounds_of_arm", "{formula}; the {n} of {rounds} rounds of arm {arm!r}{how}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Never chosen, so without a coefficient: {arms}.", "note")
+UNNAMED_CONTEXTS = Claim(
+    "inference.regression.facts.common.RegressionFacts.omitted", "contexts missing from the log", "caution"
+)
+ROUNDS_OF_ARM = Claim("rounds_of_arm", "{formula}; the {n} rounds (of {rounds}) of arm {arm!r}{how}.", "note")
+NEVER_CHOSEN = Claim("never_chosen", "Arms without a coefficient, as they were never chosen: {arms}.", "note")
 HEAD = (
     Claim("all_rounds", "{formula}; all {n} rounds.", "note"),
     ROUNDS_OF_ARM,
@@ -22,22 +39,16 @@ HEAD = (
     Part("options.chosen", "note"),
 )
 """Of every fit, before what its adjustment says."""
-UNNAMED_CONTEXTS = Claim(
-    "inference.regression.facts.common.RegressionFacts.omitted",
-    "contexts that the log does not have",
-    "caution",
-)
-CHOSEN = Claim(
-    "inference.regression.models._chosen", "Adjustment chosen for this log: {name}, as {reason}.", "note"
-)
+CHOSEN = Claim("inference.regression.models._chosen", "Default adjustment: {name}, as {reason}.", "note")
 CLUSTERED = Claim(
     "inference.regression.models._chosen",
-    "Covariance chosen by unit, as units have several rounds.",
+    "Default covariance: by unit, because units have several rounds.",
     "note",
 )
 CLASSICAL = Claim(
     "inference.regression.models._covariance",
-    "Covariance classical, as one round alone decides a coefficient, where robust ones have no errors.",
+    "Default covariance: classical, because a single round determines a coefficient, for which robust "
+    "standard errors are undefined.",
     "note",
 )
 
@@ -45,112 +56,97 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "assumes that coefficients are the same in every round: under a drift of rewards intervals may miss "
-    "by far (stationary=True says that there is none)",
+    "if coefficients change over time, intervals may be far off (stationary=True states that they do not)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
-UNITS_IGNORED_UNDER_ADAPTATION = Claim(
-    "units_ignored_under_adaptation",
-    "units have several rounds: {harm}; a covariance by unit for adaptive collection (an adaptive "
-    "sandwich) is not there",
+NO_SANDWICH = Claim(
+    "no_sandwich",
+    "no covariance here allows for repeated units under adaptive collection (the adaptive sandwich is not "
+    "implemented)",
     "caution",
 )
-UNITS_IGNORED = Claim("units_ignored", "units have several rounds: {harm}", "caution")
-UNITS = (
-    UNITS_IGNORED,
-    UNITS_IGNORED_UNDER_ADAPTATION,
-    Part("few_units", "caution"),
-)
-PERFECT = Claim("perfect", "The rewards do not vary about the fit: there are no tests or intervals.", "note")
+UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
+PERFECT = Claim("perfect", "The fit is perfect: without residuals there are no tests or intervals.", "note")
 
 # Why there is no default, and what to do
 
 SELECTED = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the arm was selected as {selector!r} by actions or rewards that are themselves random, and no "
-    "correction of any use covers that choice",
+    "the arm was selected as {selector!r} from random actions or rewards, and no useful correction covers "
+    "that choice",
     "needs",
 )
 SELECTION_UNCOVERED = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm was selected as {selector!r} by actions or rewards that are themselves random, which {name} "
-    "does not account for",
+    "{name} does not allow for an arm selected as {selector!r}, on the basis of random actions or rewards",
     "needs",
 )
 DEPENDENT_UNITS = Claim(
     "inference.regression.facts.common.RegressionFacts.repeated_units",
-    "units have several rounds, whose errors may depend on each other, and no adjustment for adaptive "
-    "collection allows for that",
+    "units have several rounds, whose errors may be dependent, and no adjustment for adaptive collection "
+    "allows for that",
     "needs",
 )
 DECORRELATION_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "w-decorrelation is what is left, and {reason}",
+    "only w-decorrelation is left, and {reason}",
     "needs",
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "no other adjustment serves, although {reason}",
+    "no other adjustment is possible, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
     "inference.regression.models._chosen",
-    "adjustment={name!r}, the default here, has no {covariance} covariance",
+    "the default adjustment here, {name!r}, has no {covariance} covariance",
     "needs",
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm by its label, if it was settled before the data; or all arms, with arm dummies",
+    "the arm by its label, if it was fixed before the data; or all arms, with arm dummies",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an arm that was named before the data, or all arms with arm dummies, which takes them to be independent",
+    "an arm fixed in advance or dummies for all arms, assuming independent rounds",
     "advice",
 )
 INDEPENDENT_ANYHOW = Claim(
-    "inference.regression.adjustments.default_adjustment",
-    "{way}, which takes them to be independent",
-    "advice",
+    "inference.regression.adjustments.default_adjustment", "{way}, assuming independent rounds", "advice"
 )
 BASELINE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "adjustment='none' as a naive baseline, not valid under adaptivity",
+    "adjustment='none' as a naive baseline, which ignores adaptivity",
     "advice",
 )
 GUARANTEED = Claim(
     "inference.regression.adjustments.check_selection",
-    "adjustment='max-information', for a log with a privacy guarantee",
+    "adjustment='max-information', if the log has a privacy guarantee",
     "advice",
 )
 NAME_CONTEXTS = Claim(
-    "inference.regression.adjustments.default_adjustment",
-    "these contexts among the columns",
-    "advice",
+    "inference.regression.adjustments.default_adjustment", "a regression with these contexts", "advice"
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "AdaptiveLog(..., context_free=True) if they had no part",
+    "AdaptiveLog(..., context_free=True) if they played no part",
     "advice",
 )
 BY_PROPENSITIES = Claim(
-    "inference.regression.adjustments.default_adjustment",
-    "Contrast or ArmMeans, by propensities",
-    "advice",
+    "inference.regression.adjustments.default_adjustment", "Contrast or ArmMeans, by propensities", "advice"
 )
 OWN_CHOICE = Claim(
-    "inference.regression.adjustments.default_adjustment",
-    "an adjustment= of your own choice",
-    "advice",
+    "inference.regression.adjustments.default_adjustment", "an adjustment= of your choice", "advice"
 )
 
 # Of the log
 
 NO_ARM_NAMED = Claim(
     "inference.regression.design.select_arm",
-    "the log's design named no arm (recommended= of the log)",
+    "the design recommended no arm (recommended= of the log)",
     "needs",
 )
 NO_UNITS = Claim(
@@ -163,37 +159,35 @@ NO_UNITS = Claim(
 
 TEST_CORRECTED = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Uncorrected numbers are not valid under adaptivity: the corrected ones account for it.",
+    "Only the corrected numbers account for adaptivity.",
     "caution",
 )
 TEST_NAIVE = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Not valid under adaptivity: least squares.",
+    "Not valid under adaptivity: plain least squares.",
     "caution",
 )
 NO_CORRECTION = Claim(
     "inference.regression.results.CoefficientTest.pvalue_corrected",
-    "none is due for this estimator, or the log's guarantee allows none",
+    "none is due for this estimator, or the log's guarantee does not allow one",
     "needs",
 )
 NO_JOINT_LAW = Claim(
     "inference.regression.results.CoefficientTest",
-    "the numbers must be corrected for adaptive collection, whose joint law is not known",
+    "the numbers must be corrected for adaptive collection, and corrected ones have no known joint law",
     "needs",
 )
 NO_JOINT_TEST = Claim(
     "inference.regression.results.RegressionResults.wald_test",
-    "a coefficient that is involved has no estimate or no standard error, or the covariance has too few "
-    "degrees of freedom for so many restrictions: see the notes",
+    "a coefficient involved has no estimate or no standard error, or the covariance has too few degrees of "
+    "freedom for that many restrictions: see the notes",
     "needs",
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "outcomes other than the commonest are too few to test {terms}: see the notes",
+    "too few outcomes differ from the commonest one to test {terms}: see the notes",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(
-    "inference.regression.joint.PartialTests.wald_test",
-    "restrictions of the other coefficients",
-    "advice",
+    "inference.regression.joint.PartialTests.wald_test", "restrictions on the other coefficients", "advice"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import contexts, stationarity
 from adaptinf.claims.claim import Claim
 
 COVERED = Claim(
@@ -108,9 +109,13 @@ VARIANCE_OF_MEANS = Claim(
 # Two arms
 
 NAMED_BEFORE = Claim(
-    "inference.released.pair_effects.pair_effect",
-    "It assumes that the pair was named before the trial: else named='after'.",
-    "assumes",
+    "several_pairs", "the pair was named before the trial (otherwise give named='after')", "assumes"
+)
+PAIR_ASSUMES = (stationarity.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
+EMPTY = Claim(
+    "inference.arms.circumstances.from_releases.published",
+    "The interval is empty: noise moved the released difference too far beyond 1.",
+    "note",
 )
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",

@@ -23,11 +23,11 @@ LARGEST_BIAS = Claim(
     "rounds)",
     "note",
 )
-UNIFORM = Claim(_ICH, "uniform weights: all arms' estimates are of the same times", "note")
+UNIFORM = Claim(_ICH, "uniform weights: the estimates of all arms refer to the same period", "note")
 WEIGHTED = Claim(
     _ICH,
-    "weights {weights!r}: of means that drift they give an average of their own; an analysis with uniform "
-    "weights beside it is {yours}",
+    "weights {weights!r}: if means drift, they estimate a differently weighted average; an added "
+    "analysis with uniform weights is {yours}",
     "caution",
 )
 SIMULATED = Claim(

@@ -11,60 +11,57 @@ NEEDS_LOG = Claim(
 )
 NEEDS_METHODS = Claim(
     "reports.report",
-    "Methods for this target were not listed: give methods=ai.recommend(log, ...), with its arguments.",
+    "Methods for this target are not listed: pass methods=ai.recommend(log, ...) with its arguments.",
     "advice",
 )
 VALID = {
     "exact": Claim(
         "reports.report",
-        "The numbers below are exact: they hold at any sample size under the assumptions in the notes{more}.",
+        "The numbers below are exact at any sample size, under the assumptions in the notes{more}.",
         "reason",
     ),
     "anytime": Claim(
         "reports.report",
-        "The numbers below are anytime-valid: they hold at all rounds together, however the log was "
-        "stopped{more}.",
+        "The numbers below are anytime-valid: no stopping rule invalidates them{more}.",
         "reason",
     ),
     "asymptotic": Claim(
         "reports.report",
-        "The numbers below are asymptotic: an approximation for long logs, under the assumptions in the "
-        "notes{more}.",
+        "The numbers below are asymptotic: approximations for long logs that also rest on the "
+        "assumptions noted{more}.",
         "reason",
     ),
     "not valid": Claim(
         "reports.report",
-        "The numbers below are not valid under this adaptive collection: a baseline{more}.",
+        "The numbers below are a baseline, and not valid for data collected adaptively{more}.",
         "caution",
     ),
 }
 """By the label of a result."""
 CORRECTED_VALID = Claim("reports.report", "; the corrected columns are valid under the guarantee", "reason")
-PLAN = Claim("reports.report", "{design}; {trials:,} simulated trials for every scenario and size.", "note")
+PLAN = Claim("reports.report", "{design}; {trials:,} simulated trials per scenario and size.", "note")
 PLAN_CAPTION = Claim(
-    "reports.report", "{trials:,} trials for every scenario and size, tests at {alpha:g}", "note"
+    "reports.report", "{trials:,} trials for each scenario and size, tests at level {alpha:g}", "note"
 )
-PLAN_ERRORS = Claim("reports.report", "Simulation errors stand in brackets.", "note")
+PLAN_ERRORS = Claim("reports.report", "Simulation errors are in brackets.", "note")
 NO_CONCERN = Claim("reports.report", "No check raised a concern.", "reason")
 CONCERNS = Claim("reports.report", "These checks raised a concern:", "caution")
 
 PUBLISHED = Claim(
     "reports.published.published_page",
-    "{rounds:,} rounds, design {design}; from the private releases alone, with {version}.",
+    "{rounds:,} rounds, design {design}; from the private releases only, with {version}.",
     "note",
 )
 UNREAD = Claim("reports.published.answer_of", "No model reads these releases.", "needs")
 SEVERAL_PAIRS = Claim(
     "reports.published.answer_of",
-    "Its {arms} arms make several pairs: name one in "
-    "ai.report(ai.Contrast(public, treatment=, control=).fit(), path).",
+    "Its {arms} arms form several pairs: name one in ai.report(ai.Contrast(public, treatment=, "
+    "control=).fit(), path).",
     "advice",
 )
 
-SHARES = Claim("reports.pictures.pictures", "Share of the rounds that each arm has had so far.", "note")
-SHARES_TEXT = Claim(
-    "reports.pictures.pictures", "Share of rounds that each arm has had so far; at the end {shares}", "note"
-)
+SHARES = Claim("reports.pictures.pictures", "Each arm's share of the rounds so far.", "note")
+SHARES_TEXT = Claim("reports.pictures.pictures", "Cumulative share of each arm; at the end {shares}", "note")
 PROPENSITIES = Claim(
     "reports.pictures.pictures", "Probability with which each arm was chosen, over the rounds.", "note"
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-TIED = Claim("plots.winner", "tied: the projection alone is valid", "caution")
+TIED = Claim("plots.winner", "tied: only the projection is valid", "caution")
 NEVER_PULLED = Claim("plots.bias", "never pulled in any run", "caution")
-UNPULLED = Claim("plots.bias", "{name} (some arm unpulled in {share:.1%} of runs)", "caution")
+UNPULLED = Claim("plots.bias", "{name} (an arm was never pulled in {share:.1%} of runs)", "caution")
 NO_INTERVALS = Claim("plots.coverage", "no run has an interval", "caution")
 SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of runs have no interval", "caution")

@@ -17,6 +17,7 @@ import numpy as np
 
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims import weighted_arms as claims
+from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored
 from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
@@ -84,7 +85,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
         if weights in OWN:
             call |= STATED
         facts = WeightedFacts(question, weights, decay=stated, augmented=estimator == "aipw")
-        if reason := first((*claims.NEEDS, *claims.WEIGHTS_NEED), facts):
+        if reason := first((*claims.NEEDS, *claims.WEIGHTS_NEED, INCOMPLETE), facts):
             rank = place_of_scores(estimator, weights, *_units_alone(question, weights))
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
@@ -92,7 +93,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
         why, warning = sentence(said(claims.REASONS, facts)), sentence(said(claims.ROW_CAUTIONS, facts))
         assumed = tuple(said(claims.ASSUMES, facts))
         found.append(Verdict(name, "asymptotic", rank, call, why, assumed, warning))
-    return by_unit.unit_verdicts(found, question) if profile.repeated_units else found
+    return found
 
 
 def _units_alone(question: Question, weights: str) -> tuple[str, ...]:

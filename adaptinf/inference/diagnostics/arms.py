@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adaptinf.claims import Claim
+from adaptinf.claims import Claim, propensities
 from adaptinf.claims import diagnosis as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
@@ -35,7 +35,7 @@ MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""
 MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
 COMMON = "common drift"
-MISSED = "drift that could be missed"
+MISSED = claims.COULD_BE_MISSED
 _POWER = 0.8
 _LEAST_PULLS = 20
 _LEAST_SIZE = 30.0
@@ -86,7 +86,7 @@ def score_checks(
 def scored_rows(log: AdaptiveLog) -> Scored:
     """Scores of a log's rounds."""
     if log.arrays.propensity is None:
-        return nothing_scored({"all arms": claims.NO_PROPENSITIES()})
+        return nothing_scored({"all arms": propensities.NONE()})
     action, reward = log.arrays.action, log.arrays.reward
     low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
     np.minimum.at(low, action, reward)
@@ -237,7 +237,7 @@ def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.
         slopes, errors = np.append(slopes, slope), np.append(errors, error)
         terms.append("all arms")
         freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
-    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_TO_FOLLOW(),))]
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_ARM(),))]
     for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
         name = TREND if place < len(codes) else COMMON
         if not error > 0.0:
@@ -298,7 +298,7 @@ def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.
     """Effective sample sizes and overlap; every (T, K)."""
     own = log.arrays.propensity
     if own is None:
-        reason = claims.NO_PROPENSITIES()
+        reason = propensities.NONE()
         return [Check(name, "all arms", claims=(reason,)) for name in ("effective sample size", "overlap")]
     action = log.arrays.action
     gain, squares, pulls = (

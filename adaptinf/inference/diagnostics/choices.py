@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities
 from adaptinf.inference.diagnostics.propensities import (
     LEAST_VARIANCE,
     Bins,
@@ -55,7 +56,7 @@ def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
     """Why choices cannot be checked against propensities; empty where they can."""
     known = log.arrays.propensity if every is None else every
     if known is None:
-        return claims.NO_PROPENSITIES()
+        return propensities.NONE()
     if log.propensity_status == "estimated":
         return claims.CIRCULAR()
     return "" if ((known > 0.0) & (known < 1.0)).any() else claims.CERTAIN()
@@ -175,8 +176,8 @@ def ratio_checks(
 
     Shapes: counts, total (K,), products (K, K).
     """
-    off = claims.OFF_DECLARED() if declared else claims.OFF_PROPENSITIES()
-    found: list[str] = [off, claims.LOST_ROUNDS()]
+    expected = "the declared allocation" if declared else "the propensities"
+    found: list[str] = [claims.COUNTS_OFF(expected=expected), claims.LOST_ROUNDS()]
     anytime = Check(ANYTIME, "all arms", "log wealth", wealth, -wealth, "", tuple(found))
     test = count_test(counts, total, products)
     if not test.df:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import diagnosis as claims
-from adaptinf.claims import said
+from adaptinf.claims import propensities, said
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics import from_sums
 from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks, scored_rows
@@ -104,7 +104,7 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
     >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
     >>> found = ai.diagnose(ai.designs.UCB().run(arms, horizon=200, rng=1))
     >>> found.check("propensity calibration")[0].advice
-    'every known propensity is 0 or 1: the design makes no random choice that could be checked'
+    'every known propensity is 0 or 1: there is no random choice to check'
     """
     if not isinstance(log, Sums):
         require_log("diagnose", log)
@@ -185,7 +185,7 @@ def decay_checks(
     """How small propensities get, and how they fall."""
     name = "decay of propensities"
     if decay is None:
-        return [Check(name, "all arms", claims=(claims.NO_PROPENSITIES(),))]
+        return [Check(name, "all arms", claims=(propensities.NONE(),))]
     frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
     for code, arm in enumerate(log.arms):
         frame[f"smallest_{arm}"] = decay.smallest[:, code]

@@ -363,7 +363,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         notes=(
             *question.notes,
             *assumptions(said(claims.FIT, facts, "assumes", "target")),
-            *said(claims.FIT, facts, "note"),
+            *said(claims.FIT, facts, "note", "advice"),
         ),
         cautions=tuple(said(claims.FIT, facts, "caution")),
         scores=fit.rows if chosen.keep_scores else None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import policies as claims
-from adaptinf.claims import propensities
+from adaptinf.claims import propensities, units
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.inputs import Policy, check_support
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
@@ -60,7 +60,7 @@ class PolicyQuestion:
     def check_logging(self, method: str) -> LoggingPolicies:
         """What the design would have done with other rounds' contexts, where that is known."""
         if self.profile.one_draw_a_unit:
-            raise InvalidForLog(method, claims.ONE_DRAW_A_UNIT(), ["weights='uniform'"])
+            raise InvalidForLog(method, units.DRAWN_ONCE(), ["weights='uniform'"])
         try:
             return self._logging
         except InvalidForLog as error:

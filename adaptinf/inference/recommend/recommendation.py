@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +26,7 @@ from adaptinf.inference.recommend.rows import (
     winner_rows,
 )
 from adaptinf.inference.recommend.table import Recommendation
-from adaptinf.inference.validity.order import Rank
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
 
 if TYPE_CHECKING:
@@ -193,7 +190,7 @@ def _rows(
         from adaptinf.inference.policies.verdicts import VALUES
 
         policy = given["policy"]
-        always = _placed(sequence_rows(log, target, {"policy": policy}), lambda _: VALUES["sequences"])
+        always = sequence_rows(log, target, {"policy": policy}, VALUES)
         return policy_rows(log, policy, given["snapshots"]), always
     if target == "arm-means":
         return _arm_rows(
@@ -212,19 +209,6 @@ def _rows(
     return projection_rows(log, own, decay), []
 
 
-def _placed(rows: Sequence[Method], place: Callable[[Verdict], Rank]) -> list[Method]:
-    """Sequences in their own order, at their place among the other methods."""
-    ordered = enumerate(sorted(rows, key=lambda row: row.verdict.rank))
-    ranks = [(row, (*place(row.verdict), number)) for number, row in ordered]
-    return [replace(row, verdict=replace(row.verdict, rank=rank)) for row, rank in ranks]
-
-
-def _place(question: Question, verdict: Verdict) -> Rank:
-    """Where a sequence stands among the methods for arms."""
-    mixed = verdict.arguments["estimator"] == "sample-mean" and not question.profile.context_free
-    return ORDER["sequences: contexts" if mixed and verdict.valid else "sequences"]
-
-
 def _arm_rows(
     question: Question, own: dict[str, Any], metric: dict[str, Any]
 ) -> tuple[list[Method], list[Method]]:
@@ -232,7 +216,7 @@ def _arm_rows(
     log, target = question.profile.log, "contrast" if question.contrast else "arm-means"
     always: list[Method] = []
     if not question.profile.incomplete:
-        always = _placed(sequence_rows(log, target, own), partial(_place, question))
+        always = sequence_rows(log, target, own, ORDER)
     if metric["denominator"] is not None:
         always = [
             replace(row, verdict=refused(row.verdict, claims.NO_SEQUENCE_OF_RATIOS())) for row in always

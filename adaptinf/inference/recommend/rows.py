@@ -12,6 +12,7 @@ from adaptinf.inference.arms.question import Question
 from adaptinf.inference.recommend.metrics import Metric, method_of, with_length
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
@@ -135,13 +136,13 @@ def _opened(row: Method) -> Method:
     return replace(row, run=run)
 
 
-def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any]) -> list[Method]:
-    """Rows of `ConfidenceSequence`."""
+def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
+    """Rows of `ConfidenceSequence`, at their places in the order of the target's methods."""
     from adaptinf.inference.sequences.models import ConfidenceSequence
     from adaptinf.inference.sequences.verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
-    found = sequence_verdicts(profile_of(log), model.made().quantities)
+    found = sequence_verdicts(profile_of(log), model.made().quantities, order)
     return [model.method(verdict) for verdict in found]
 
 

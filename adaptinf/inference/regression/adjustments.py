@@ -57,7 +57,7 @@ def default_adjustment(data: RegressionData, profile: LogProfile) -> tuple[Adjus
     if not first(WEIGHTED.needs, weighted):
         return WEIGHTED, regressions.WEIGHTED_LEFT(reason=weighted.passed_over)
     facts = DECORRELATION.facts(data, profile, None)
-    reason = regressions.DECORRELATION_LEFT(reason=facts.left_reason)
+    reason = regressions.DECORRELATION_LEFT(reason=first(DECORRELATION.needs, facts))
     ways = said(adjusted_regression.LEFT_ADVICE, facts)
     ways += valid_alternatives(data, profile, DECORRELATION.name)
     raise InvalidForLog(_DEFAULT, reason, [*ways, regressions.BASELINE()])

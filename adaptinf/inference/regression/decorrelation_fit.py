@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptinf.claims import said
+from adaptinf.claims import first, said
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
@@ -17,8 +17,8 @@ _NAME = "w-decorrelation"
 def _fit(facts: DecorrelationFacts) -> CoefficientFit:
     data = facts.data
     check_freedom(_NAME, data)
-    if facts.left_reason:
-        raise InvalidForLog(_NAME, facts.left_reason, said(claims.LEFT_ADVICE, facts))
+    if reason := first(claims.DECORRELATION_NEEDS, facts):
+        raise InvalidForLog(_NAME, reason, said(claims.LEFT_ADVICE, facts))
     found = facts.solved
     errors = np.sqrt(np.diag(found.covariance))
     return CoefficientFit(
@@ -37,6 +37,7 @@ DECORRELATION = Adjustment(
     facts=DecorrelationFacts,
     fit=_fit,
     claims=claims.DECORRELATION,
+    needs=claims.DECORRELATION_NEEDS,
     reasons=claims.DECORRELATION_REASONS,
     options=("ridge",),
 )

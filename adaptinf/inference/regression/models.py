@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import said
+from adaptinf.claims import assumptions, said
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
@@ -249,7 +249,11 @@ class AdaptiveOLS:
             with np.errstate(under="ignore"):
                 ways = error.alternatives or valid_alternatives(data, profile, entry.name)
             raise InvalidForLog(error.method, error.reason, ways) from None
-        fit = without_hidden(data, facts.fit, facts.rare.hidden)
+        with np.errstate(under="ignore"):
+            fit = without_hidden(data, facts.fit, facts.rare.hidden)
+            assumed = assumptions(said(entry.claims, facts, "assumes", "target"))
+            notes = [*self._notes, *assumed, *said(entry.claims, facts, "note")]
+            cautions = said(entry.claims, facts, "caution")
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -265,8 +269,8 @@ class AdaptiveOLS:
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=(*self._notes, *said(entry.claims, facts, "note")),
-            cautions=tuple(said(entry.claims, facts, "caution")),
+            notes=tuple(notes),
+            cautions=tuple(cautions),
             adjustment=entry.name,
             formula=data.formula,
             covariance_type=kind,

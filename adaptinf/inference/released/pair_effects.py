@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import Said
+from adaptinf.claims import assumptions
 from adaptinf.claims.released import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
@@ -44,7 +44,7 @@ class PairEffect:
     effect: NoisyEffect
     share: float
     details: Mapping[str, float]
-    notes: tuple[Said, ...]
+    notes: tuple[str, ...]
 
 
 def pair_effect(
@@ -57,9 +57,9 @@ def pair_effect(
     else:
         found = _from_one_group(log, treatment)
     pairs = log.n_arms * (log.n_arms - 1) // 2 if named_after else 1
-    note = claims.NAMED_AFTER(pairs=pairs) if named_after else claims.NAMED_BEFORE()
-    shown = () if log.n_arms == 2 else (note,)
-    return replace(found, share=found.share / pairs, notes=(*found.notes, *shown))
+    shown = [claims.NAMED_AFTER(pairs=pairs)] if named_after else assumptions([claims.NAMED_BEFORE()])
+    notes = found.notes if log.n_arms == 2 else (*found.notes, *shown)
+    return replace(found, share=found.share / pairs, notes=notes)
 
 
 def epoch_share(epoch: int, *, last: bool) -> float:

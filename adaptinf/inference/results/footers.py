@@ -51,10 +51,11 @@ class Footer:
         return note if law.exact else f"{note} {tables.FAR_OUT(law=law.name)}"
 
     @property
-    def corrects_persons(self) -> bool:
-        """There is a correction by round, and some person has several."""
+    def corrects_rounds(self) -> bool:
+        """There is a correction by round, and some unit has several."""
         person = self.facts.person
-        return self.results.correction is not None and person is not None and person.rounds > 1
+        several = self.facts.n_units is not None or (person is not None and person.rounds > 1)
+        return self.results.correction is not None and several
 
     @property
     def cautions(self) -> Sequence[dict[str, str]]:
@@ -66,11 +67,6 @@ class Footer:
         """Units with several rounds, for which nothing allows."""
         units = self.facts.n_units
         return {} if units is None else {"units": units, "rounds": self.facts.n_rounds}
-
-    @property
-    def corrects_repeated_units(self) -> bool:
-        """There is a correction by round, which does not allow for them."""
-        return self.facts.n_units is not None and self.results.correction is not None
 
     # Privacy
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import propensities, units
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -249,11 +250,11 @@ def _check_propensities(
 
 def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
     if not profile.knows_propensities:
-        raise InvalidForLog(subject, claims.NO_PROPENSITIES(), [])
+        raise InvalidForLog(subject, propensities.NEEDED(), [])
     if profile.estimated:
         raise InvalidForLog(subject, claims.ESTIMATES(), [])
     if profile.one_draw_a_unit:
-        raise InvalidForLog(subject, claims.ONE_DRAW_A_UNIT(), [])
+        raise InvalidForLog(subject, units.DRAWN_ONCE(), [])
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
@@ -287,7 +288,7 @@ def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> No
 def _check_predictable(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
     log, ways = profile.log, [claims.GUARANTEED_FLOOR()]
     if log.arrays.propensities is None:
-        raise InvalidForLog(subject, claims.EVERY_ONE_NEEDED(), ways)
+        raise InvalidForLog(subject, propensities.EVERY_ONE_NEEDED(), ways)
     used = np.concatenate([quantity.codes or range(log.n_arms) for quantity in quantities])
     if not np.all(profile.fixed_before_contexts[used]):
         # A context is no part of the past, and one that a file lacks moves the bets all the same.

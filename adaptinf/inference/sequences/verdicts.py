@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,43 +15,56 @@ from adaptinf.inference.sequences.facts.sequence import SequenceFacts
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.units import LOGGED_ROUNDS
 from adaptinf.inference.validity.verdicts import Verdict
 
 _USUAL_ALPHA = 0.05
-_FIRST = 40.0
-"""Rank of the first sequence: after the methods for a fixed number of rounds."""
-_STEP, _SPAN = 0.5, 10.0  # all sequences together span less than 10
 
 
-def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity]) -> list[Verdict]:
-    """A verdict for each sequence on each kind of scores, the narrowest to be expected first.
+def sequence_verdicts(profile: LogProfile, quantities: Sequence[Quantity], order: Order) -> list[Verdict]:
+    """A verdict for each sequence on each kind of scores, those that are refused last.
 
-    What holds at every round comes before what does so in the limit, and scores before sample means that
-    contexts may have spoiled.
+    `order` has the place of sequences among other methods, and that of sample means which contexts may have
+    spoiled.
     """
     asked = tuple(quantities)
     estimators = [one for one in ESTIMATORS if asked[0].codes or one != "sample-mean"]
     found = [
-        _verdict(profile, asked, method, estimator) for method in METHODS.values() for estimator in estimators
+        _verdict(profile, asked, method, estimator, order)
+        for method in METHODS.values()
+        for estimator in estimators
     ]
-    order = sorted(found, key=lambda one: (one.rank, one.label != "anytime", one.length))
-    return [replace(one, rank=one.rank + _STEP * order.index(one)) for one in found]
+    return [replace(one, rank=(*one.rank, number)) for number, one in enumerate(sorted(found, key=_key))]
+
+
+def _key(verdict: Verdict) -> tuple[Any, ...]:
+    """What holds at every round comes before what does so in the limit, and then the narrowest.
+
+    No list can say which is the narrowest: it depends on the number of rounds and the variance. The widths
+    are expected ones, which look at no arm's own rewards, so that this choice spoils no interval.
+    """
+    width = verdict.length if verdict.valid else 0.0
+    return not verdict.valid, verdict.rank, verdict.label != "anytime", width
 
 
 def _verdict(
-    profile: LogProfile, quantities: tuple[Quantity, ...], method: SequenceMethod, estimator: str
+    profile: LogProfile,
+    quantities: tuple[Quantity, ...],
+    method: SequenceMethod,
+    estimator: str,
+    order: Order,
 ) -> Verdict:
     means = estimator == "sample-mean"
     name = f"{method.name} sequence on {'sample means' if means else f'{estimator} scores'}"
     call = {"method": method.name, "estimator": estimator, **STATED}
     why = refusal(settled, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
     if why:
-        return Verdict(name, "not valid", _FIRST, call, why)
+        return Verdict(name, "not valid", order["sequences"], call, why)
     facts = SequenceFacts(profile, method, estimator)
-    rank = _FIRST + (_SPAN if facts.contexts_may_spoil else 0.0)
+    rank = order["sequences: contexts" if facts.contexts_may_spoil else "sequences"]
     with np.errstate(under="ignore", over="ignore"):
         length = expected_width(profile, quantities, method, estimator)
     label = LOGGED_ROUNDS if profile.repeated_units else method.label

@@ -68,13 +68,13 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str:
     time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
     pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
     if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
-        return claims.AT_LEVELS()
+        return "by their size"
     if _smallest_pvalue(action, every, time[:, None], _STRETCHES) * ways < ALARM:
         return "over time"
     for name in names:
         level, levels = context_levels(np.asarray(arrays.context[name])[rows])
         if _smallest_pvalue(action, every, level[:, None], levels) * ways < ALARM:
-            return f"at some values of {name}"
+            return f"by {name}"
     return ""
 
 
@@ -94,7 +94,7 @@ def miscalibrated_sums(cells: Cells) -> str:
     rounds, ways = cells.rounds[:, None], 2
     pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
     if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
-        return claims.AT_LEVELS()
+        return "by their size"
     time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
     return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""

@@ -157,7 +157,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
     refuse(method, problems)
     unweighted = f"weights='uniform' ({claims.UNSETTLED()})"
     if log.arrays.propensities is None:
-        raise InvalidForLog(method, claims.LACKS_EVERY_ARM(), [unweighted])
+        raise InvalidForLog(method, claims.EVERY_ONE_NEEDED(), [unweighted])
     if snapshots is None and not profile_of(log).context_free:
         raise InvalidForLog(
             method,

@@ -35,10 +35,10 @@ FEW_EFFECTIVE = 20.0
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 _IN_PLACE_OF_MEANS = {
-    "by-vector": contexts.VECTORS_REGRESSION,
-    "by-context": contexts.CONTEXT_REGRESSION,
-    "by-released-bin": contexts.RELEASED_BINS,
-    "by-bin": contexts.WITHIN_BIN,
+    "by-vector": contexts.REGRESSION(covariates="its own context vectors"),
+    "by-context": contexts.REGRESSION(covariates="contexts"),
+    "by-released-bin": contexts.RELEASED_BINS(),
+    "by-bin": contexts.WITHIN_BIN(),
 }
 
 
@@ -241,10 +241,13 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
-            return contexts.MIXED(why=why)
+            return contexts.MIXED(why=why, are="are")
         if self.deciding_context:
-            return contexts.MIXED(why=contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE))
-        return contexts.MAYBE_MIXED(design=self.design_title) if self.undeclared_context else ""
+            why = contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE)
+            return contexts.MIXED(why=why, are="are")
+        if self.undeclared_context:
+            return contexts.MIXED(why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), are="may be")
+        return ""
 
     @cached_property
     def in_place_of_means(self) -> str:
@@ -255,7 +258,7 @@ class LogProfile(PropensityFacts, RewardFacts):
             return contexts.STATE_NO_PART()
         kind = "by-group" if self.traits is None else self.traits.arm_means
         if kind in _IN_PLACE_OF_MEANS:
-            return _IN_PLACE_OF_MEANS[kind]()
+            return _IN_PLACE_OF_MEANS[kind]
         return contexts.WITHIN_GROUPS(contexts=", ".join(self.log.context) or "the context")
 
     @cached_property

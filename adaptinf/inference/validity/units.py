@@ -54,34 +54,21 @@ class ErrorsByUnit:
         return {"units": self.n_units, "rounds": self.n_rounds}
 
     @property
-    def no_carry_over(self) -> str:
-        """What is assumed of a unit's rounds."""
-        return f"Assumes that {claims.NO_CARRY_OVER()} (no carry-over)."
-
-    @property
     def few(self) -> dict[str, int]:
-        """All units are few, and no test does without large numbers."""
-        return {} if self._has_exact_test else self._few
-
-    @property
-    def few_but_exact(self) -> dict[str, int]:
-        """All units are few, and there is a test that does without large numbers."""
-        return self._few if self._has_exact_test else {}
-
-    @property
-    def _few(self) -> dict[str, int]:
+        """All units are few."""
         return {"units": self.n_units, "enough": FEW_UNITS} if self.n_units < FEW_UNITS else {}
 
     @property
-    def _has_exact_test(self) -> bool:
-        """Re-drawing arms round by round holds whatever units share."""
-        return self.profile.log.design is not None and not self.profile.one_draw_a_unit
+    def few_but_exact(self) -> bool:
+        """All units are few, and arms can be drawn again round by round: that holds whatever units share."""
+        by_round = self.profile.log.design is not None and not self.profile.one_draw_a_unit
+        return bool(self.few) and by_round
 
     @property
     def few_with_arm(self) -> dict[str, str]:
         """Few units had an arm, of many."""
         scarce = (self._units > 0) & (self._units < FEW_WITH_ARM)
-        return {} if self._few else self._numbered(self._units, scarce)
+        return {} if self.few else self._numbered(self._units, scarce)
 
     @property
     def few_with_events(self) -> dict[str, Any]:

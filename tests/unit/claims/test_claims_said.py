@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from claims_said import says, wording
+
 from adaptinf.claims import Claim
-from tests.claims_said import says, wording
 
 FEW = Claim("few", "{arm}: only {n:d} events (p < {p:.1g})", "caution")
 CAUTION = Claim("caution", "Caution: {caution}.", "note")

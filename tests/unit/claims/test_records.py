@@ -101,7 +101,7 @@ def is_fact(path: str) -> bool:
     """Whether a facts object can be asked for it: of a log's profile where it begins so."""
     first, *rest = path.split(".")
     if first == "profile" and rest:
-        return any(hasattr(kind, rest[0]) or rest[0] in kind.__annotations__ for kind in PROFILES)
+        return any(hasattr(kind, rest[0]) for kind in PROFILES) or rest[0] in ("log", "sums")
     return first in FACTS or any(hasattr(kind, first) for kind in PROFILES)
 
 

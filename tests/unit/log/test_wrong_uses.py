@@ -12,6 +12,7 @@ import pytest
 import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
+from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -156,7 +157,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "betting on rewards without bounds",
         lambda: sequence(method="betting"),
         InvalidForLog,
-        "needs rewards with known bounds.*reward_range=.*method='asymptotic'",
+        f"{BOUNDS_NEEDED()}.*reward_range=.*method='asymptotic'",
     ),
     (
         "a noise scale fitted for betting",

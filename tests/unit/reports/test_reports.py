@@ -16,6 +16,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.claims.reports import collection as claims
+from adaptinf.claims.reports.answers import WEIGHTED
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
 from adaptinf.reports.checklist import FOR_YOU, ITEMS
@@ -323,7 +324,8 @@ def test_weights_that_move_are_told(tmp_path: Path) -> None:
     log = ai.designs.Thompson(floor=0.1).run(ai.environments.BernoulliArms([0.3, 0.5]), 300, rng=1)
     ai.report(ai.ArmMeans(log).fit("aipw", "sqrt"), tmp_path / "r.html", log=log)
     found = topics((tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "an average of their own" in found["sensitivity of the estimates to such drift"]
+    told = found["sensitivity of the estimates to such drift"]
+    assert html.unescape(told) == WEIGHTED(weights="sqrt", yours=FOR_YOU)
 
 
 def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_path: Path) -> None:

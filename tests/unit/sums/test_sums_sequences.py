@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import betaln, lambertw
 
 import adaptinf as ai
+from adaptinf.claims import sequences as claims
 from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -201,28 +202,32 @@ def test_refusals_name_what_runs():
     sums = ai.Sums.of_log(_log(8))
     with pytest.raises(InvalidForLog, match=rf"betting sequence .* {NEEDS_ROWS()}.*method='asymptotic'"):
         ai.ConfidenceSequence(sums).fit("betting")
-    with pytest.raises(InvalidForLog, match="bounds of its scores are not among the sums"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(sums).fit("normal-mixture", estimator="ipw")
+    assert says(caught.value.reason, claims.BOUNDS_NOT_IN_SUMS)
     with pytest.raises(InvalidForLog, match="policy-value"):
         ai.ConfidenceSequence(sums, "policy-value", policy=0)
     with pytest.raises(ParameterError, match="floor bounds the scores of rounds"):
         ai.ConfidenceSequence(sums).fit(estimator="ipw", floor=0.05)
     numbers = ai.Sums.of_log(_log(8, binary=False))
-    with pytest.raises(InvalidForLog, match="no finite reward_range"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(numbers).fit("beta-binomial")
+    assert says(caught.value.reason, claims.BOUNDS_NEEDED)
     shares = sums.frame[["batch", "arm", "n", "sum"]]
     table = ai.Sums(
         shares, batch="batch", arm="arm", n="n", sum="sum", sum_squares="sum", reward_range=(0, 1)
     )
-    with pytest.raises(InvalidForLog, match="its propensities are estimates"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(table).fit(estimator="aipw")
+    assert says(caught.value.reason, claims.ESTIMATES)
     assert ai.ConfidenceSequence(table).fit("beta-binomial").conf_int().notna().all(axis=None)
     late = shares.assign(p=1 / 3)
     late = late[(late["arm"] != 0) | (late["batch"] > 2)]
     late.loc[late["batch"] <= 2, "p"] = 0.5
     table = ai.Sums(late, batch="batch", arm="arm", n="n", sum="sum", sum_squares="sum", propensity="p")
-    with pytest.raises(InvalidForLog, match="weights arm 0 where that could not be chosen, in 160 of 1060"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(table).fit(estimator="ipw")
+    assert says(caught.value.reason, claims.IMPOSSIBLE, arm=0, without=160, rounds=1060)
 
 
 def test_values_between_the_ends_are_no_counts():
@@ -239,8 +244,9 @@ def test_values_between_the_ends_are_no_counts():
         propensity="p",
         reward_range=(0, 1),
     )
-    with pytest.raises(InvalidForLog, match="not all at an end of their range"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(table).fit("beta-binomial")
+    assert says(caught.value.reason, claims.NOT_AT_ENDS, low=0, high=1)
 
 
 def test_unknown_skewness_is_cautioned():

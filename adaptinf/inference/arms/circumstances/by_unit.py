@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,31 +17,10 @@ from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_no
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
     from adaptinf.inference.arms.question import Question
-    from adaptinf.inference.validity.verdicts import Verdict
     from adaptinf.typing import FloatArray, IntArray
 
-TOLD_BY_UNITS = "one draw gave each unit its arm, and earlier rewards of the unit tell the model how it fell"
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 """Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
-
-
-def unit_verdicts(found: Sequence[Verdict], question: Question) -> list[Verdict]:
-    """Verdicts on kinds of weights for errors by unit."""
-    settled, incomplete = not question.profile.moves, question.profile.incomplete
-    changed = []
-    for verdict in found:
-        uniform = verdict.arguments.get("weights") == "uniform"
-        if verdict.valid and incomplete:
-            changed.append(replace(verdict, label="not valid", reason=units.INCOMPLETE()))
-            continue
-        if not verdict.valid:
-            changed.append(verdict)
-            continue
-        assumes = (*verdict.assumes, f"{units.INDEPENDENT()}, and {units.NO_CARRY_OVER()}")
-        warning = verdict.warning if uniform or settled else units.TIED()
-        reason = f"{verdict.reason}; {units.BY_UNIT()}"
-        changed.append(replace(verdict, reason=reason, assumes=assumes, warning=warning))
-    return changed
 
 
 def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -> ArmScores:
@@ -61,7 +39,7 @@ def unit_scores(question: Question, columns: Columns, options: dict[str, Any]) -
 def _check_outcome(start: int) -> None:
     """Refuse running regressions where they would know how a unit's one draw fell."""
     if start > 0:
-        raise Refused("outcome='running-ridge'", TOLD_BY_UNITS, first=("outcome='running-mean'",))
+        raise Refused("outcome='running-ridge'", units.OWN_PAST_TELLS(), first=("outcome='running-mean'",))
 
 
 def unit_means(question: Question, scored: ArmScores, columns: Columns) -> ScoreMeans:
@@ -100,7 +78,7 @@ def fit_notes(question: Question, fit: ArmFit) -> list[str]:
     notes = _model_note(question, fit) + unit_notes(profile, profile.n_units, profile.log.n_rounds)
     notes += event_gaps(fit.labels, errors.events, FEWEST_EVENTS)
     alone = [label for label, n in zip(fit.labels, errors.units, strict=True) if n == 1]
-    return [*notes, *(f"{label}: one unit had it, so it has no standard error." for label in alone)]
+    return [*notes, *(units.ONE_UNIT(arm=label) for label in alone)]
 
 
 def _model_note(question: Question, fit: ArmFit) -> list[str]:

@@ -22,8 +22,8 @@ import numpy as np
 
 from adaptinf.claims import sentence
 from adaptinf.claims.data import covariates as claims
+from adaptinf.claims.units import OWN_PAST_TELLS
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.circumstances.by_unit import TOLD_BY_UNITS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, context_matrix
 from adaptinf.inference.validity.order import just_before
@@ -106,7 +106,7 @@ def _refuse_one_batch(subject: str, n_batches: int) -> None:
 
 def covariates_refusal(profile: LogProfile) -> str:
     """Why no regression on earlier rewards serves; empty where one does."""
-    return TOLD_BY_UNITS if profile.one_draw_a_unit else ""
+    return OWN_PAST_TELLS() if profile.one_draw_a_unit else ""
 
 
 def covariate_verdict(verdict: Verdict, names: Sequence[str], given: Any, share: float) -> Verdict:
@@ -170,7 +170,5 @@ def _note(found: Covariates, ratio: FloatArray) -> str:
     if not len(known):
         return claims.ADJUSTED(names=names)
     means = "means over earlier batches" if found.by_batch else "running means"
-    low, high = float(known.min()), float(known.max())
-    if f"{low:.2f}" == f"{high:.2f}":
-        return claims.VARIANCE(names=names, ratio=low, means=means)
-    return claims.VARIANCES(names=names, low=low, high=high, means=means)
+    low, high = f"{known.min():.2f}", f"{known.max():.2f}"
+    return claims.VARIANCE(names=names, ratio=low if low == high else f"{low} to {high}", means=means)

@@ -74,11 +74,13 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
     regression = named == "running-ridge" or (covariates is not None and not covariates.by_batch)
     running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
     fitted = named == BATCH_MEAN or covariates is not None
-    other = "an outcome model other than running means and regressions"
-    if not running and not regression and profile.incomplete:
-        raise Refused(other, "the error of the share observed is only harmless beside means that run with it")
-    if not running and not regression and fitted:
-        raise Refused(other, "it would be fitted on rewards before they were known")
+    if not running and not regression and (profile.incomplete or fitted):
+        raise Refused(
+            "an outcome model other than running means and regressions",
+            "the error of the share observed is only harmless beside means that run with it"
+            if profile.incomplete
+            else "it would be fitted on rewards before they were known",
+        )
     if not running and not regression:
         return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
     if profile.incomplete and profile.repeated_units:

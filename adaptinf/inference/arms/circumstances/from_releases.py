@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import said
+from adaptinf.claims.released import releases
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.circumstances.facts.released_pairs import ReleasedPairFacts
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -19,7 +22,6 @@ from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 
 _NAME = "released"
-_EMPTY = "The interval is empty: noise has carried the released difference too far beyond 1."
 
 
 def _found(question: Question, asked: Asked | None = None) -> PairEffect:
@@ -42,9 +44,8 @@ def _assess(question: Question) -> list[Verdict]:
     why = refusal(_found, question)
     if why:
         return [Verdict(_NAME, "not valid", ORDER["released"], call, why)]
-    reason = "from the private releases alone, so that the guarantee covers it"
-    assumes = f"arm means stay the same{question.profile.mixing_assumption}; the pair was named beforehand"
-    return [Verdict(_NAME, "asymptotic", ORDER["released"], call, reason, (assumes,))]
+    assumed = tuple(said(releases.PAIR_ASSUMES, ReleasedPairFacts(question)))
+    return [Verdict(_NAME, "asymptotic", ORDER["released"], call, releases.COVERED(), assumed)]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:
@@ -75,7 +76,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
         float(released_std_error(found.effect)[0]),
         reference,
         {name: np.array([value]) for name, value in found.details.items()},
-        (*found.notes, _EMPTY) if empty else found.notes,
+        (*found.notes, releases.EMPTY()) if empty else found.notes,
         private=True,
     )
 

@@ -82,6 +82,10 @@ class WeightedFacts:
         return self.weights == JOINT and self.profile.repeated_units
 
     @property
+    def incomplete_by_unit(self) -> bool:
+        return self.profile.repeated_units and self.profile.incomplete
+
+    @property
     def no_shared_weights(self) -> str:
         return self.profile.no_shared_weights if self.weights in (COMMON, JOINT) else ""
 
@@ -132,7 +136,12 @@ class WeightedFacts:
     @property
     def small_propensities(self) -> bool:
         least = self.profile.smallest_propensity[self.question.codes].min(initial=1.0)
-        return bool(not self.is_uniform and self.profile.adaptive and least < SMALL)
+        small = not self.is_uniform and not self.tied and self.profile.adaptive and least < SMALL
+        return bool(small)
+
+    @property
+    def tied(self) -> bool:
+        return self.profile.repeated_units and not self.is_uniform and self.profile.moves
 
     # What it assumes
 

@@ -41,10 +41,11 @@ class NotesFacts:
         return least if np.isfinite(least).any() else np.zeros(0)
 
     @property
-    def missed_of_one(self) -> dict[str, float]:
-        return {"least": self._missed[0]} if len(self._missed) == 1 else {}
+    def missed(self) -> dict[str, Any]:
+        drift = "common drift" if len(self._missed) > 1 else "drift"
+        return {"drift": drift, "least": self._missed[-1]} if len(self._missed) else {}
 
     @property
-    def missed_of_several(self) -> dict[str, float]:
-        least = self._missed
-        return {"common": least[-1], "alone": np.nanmin(least[:-1])} if len(least) > 1 else {}
+    def missed_alone(self) -> dict[str, float]:
+        """Of one arm, where there are several."""
+        return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

@@ -245,10 +245,7 @@ class WeightedFacts(_RoundFacts):
 
     @property
     def unit_assumptions(self) -> list[str]:
-        """Under the table of a fit they are notes on its units."""
-        if self._fit is not None or not self.by_unit:
-            return []
-        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self)
+        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self) if self.by_unit else []
 
     # What a fit says
 

@@ -41,6 +41,7 @@ class ProjectionFit:
 class ProjectionFacts:
     """What is asked; without a fit, of a row of `recommend`."""
 
+    always = True
     is_projection = True
     pair_shares_drift = True
 
@@ -106,10 +107,7 @@ class ProjectionFacts:
 
     @property
     def unit_assumptions(self) -> list[str]:
-        """Under the table of a fit they are notes on its units."""
-        if self._fit is not None or not self.by_unit:
-            return []
-        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self)
+        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self) if self.by_unit else []
 
     @property
     def fixed_by(self) -> Fixed | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import assumptions, first, propensities, said, sentence
+from adaptinf.claims import assumptions, first, propensities, said, sentence, units
 from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
@@ -334,7 +334,7 @@ def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> No
         ways = ["covariance='HC0', by unit"]
         raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)
     if profile.one_draw_a_unit and own_past:
-        raise InvalidForLog("outcome='running-ridge'", claims.OWN_PAST_TELLS(), ["outcome='running-mean'"])
+        raise InvalidForLog("outcome='running-ridge'", units.OWN_PAST_TELLS(), ["outcome='running-mean'"])
 
 
 PROJECTION: EffectMethod[ProjectionQuestion] = EffectMethod(

@@ -68,40 +68,31 @@ class FitFacts(WeightFacts):
         )
 
     @property
-    def is_fit(self) -> bool:
-        return True
+    def is_of_values(self) -> bool:
+        return not self.question.contrast
 
     @property
-    def knows_chosen_alone(self) -> bool:
-        return self.log.arrays.propensities is None
+    def is_of_differences(self) -> bool:
+        return self.question.contrast
 
     @property
-    def uniform_settled(self) -> bool:
-        return self.is_uniform and not self.profile.adaptive
-
-    @property
-    def uniform_by_unit(self) -> bool:
-        return self.is_uniform and self.profile.adaptive and self.profile.repeated_units
-
-    @property
-    def _uniform_of_adaptive(self) -> bool:
-        """Whether other weights, which rounds that do not belong together allow, would guard against it."""
-        return self.is_uniform and self.profile.adaptive and not self.profile.repeated_units
+    def uniform_of_adaptive(self) -> bool:
+        return self.is_uniform and self.profile.adaptive
 
     @property
     def uniform_difference(self) -> bool:
-        return self._uniform_of_adaptive and self.question.contrast
+        """Combined weights would be normal; they are no help where they tie units together."""
+        return self.uniform_of_adaptive and self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_value(self) -> bool:
-        alone = self._uniform_of_adaptive and not self.question.contrast
-        return alone and not self.uniform_for_want_of_policies
+        """Stable-variance weights would be normal; they are no help where they tie units together."""
+        return self.uniform_of_adaptive and not self.question.contrast and not self.profile.repeated_units
 
     @property
     def uniform_for_want_of_policies(self) -> bool:
         """Nobody asked for them, and the design's policies at all contexts are unknown."""
-        value = self._uniform_of_adaptive and not self.question.contrast
-        return value and self.options.defaulted and not self.question.settled_logging
+        return self.uniform_value and self.options.defaulted and not self.question.settled_logging
 
     @property
     def combined_by(self) -> dict[str, str]:

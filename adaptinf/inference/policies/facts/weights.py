@@ -106,6 +106,10 @@ class WeightFacts:
     def needs_settling(self) -> bool:
         return (self.contextual or self.weights == _NEEDS_SETTLING) and self.profile.adaptive
 
+    @property
+    def knows_chosen_alone(self) -> bool:
+        return self.profile.log.arrays.propensities is None
+
     # Why its intervals may be worth less
 
     @property

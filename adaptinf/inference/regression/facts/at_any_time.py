@@ -16,20 +16,17 @@ class EllipsoidFacts(RegressionFacts):
     """What is known of noise and coefficients."""
 
     @property
-    def at_once(self) -> dict[str, str]:
-        return {"linear": claims.LINEAR()}
-
-    @property
-    def bounded(self) -> dict[str, Any]:
-        found = self.fit.found
+    def sub_gaussian(self) -> dict[str, Any]:
         given = self.options.settings.get("noise_scale") is not None
-        source = "as given" if given else claims.HALF_RANGE()
-        return {"scale": found.noise_scale, "source": source, "bound": found.bound, "ridge": found.ridge}
+        return {"scale": self.fit.found.noise_scale, "source": "as given" if given else claims.HALF_RANGE()}
 
     @property
-    def described(self) -> bool:
-        """Standard errors are no part of the tests."""
-        return True
+    def norm_bound(self) -> dict[str, float]:
+        return {"bound": self.fit.found.bound}
+
+    @property
+    def ridge(self) -> dict[str, float]:
+        return {"ridge": self.fit.found.ridge}
 
     @property
     def beyond_bound(self) -> dict[str, float]:
@@ -43,10 +40,6 @@ class EllipsoidFacts(RegressionFacts):
 
 class AnytimeFacts(RegressionFacts):
     """Which coefficients its mixture is made for."""
-
-    @property
-    def at_all_rounds(self) -> bool:
-        return True
 
     @property
     def mixture(self) -> dict[str, float]:

@@ -30,6 +30,10 @@ class RegressionFacts:
         self.data, self.profile = data, profile
         self.options = FitOptions("") if options is None else options
 
+    @property
+    def always(self) -> bool:
+        return True
+
     # Which rounds
 
     @property
@@ -106,22 +110,14 @@ class RegressionFacts:
         return units is not None and len(set(units[rounds].tolist())) < len(rounds)
 
     @property
-    def lacks_sandwich(self) -> bool:
-        """No covariance allows for units and for adaptive collection at once."""
-        return self.data.adaptive
-
-    @property
-    def _ignored(self) -> dict[str, str]:
+    def units_ignored(self) -> str:
         ignored = self.repeated_units and self.options.covariance not in BY_CLUSTER
-        return {"harm": NOT_BY_UNIT()} if ignored else {}
+        return NOT_BY_UNIT() if ignored else ""
 
     @property
-    def units_ignored(self) -> dict[str, str]:
-        return {} if self.lacks_sandwich else self._ignored
-
-    @property
-    def units_ignored_under_adaptation(self) -> dict[str, str]:
-        return self._ignored if self.lacks_sandwich else {}
+    def no_sandwich(self) -> bool:
+        """No covariance allows for units and for adaptive collection at once."""
+        return bool(self.units_ignored) and self.data.adaptive
 
     @property
     def few_units(self) -> list[str]:

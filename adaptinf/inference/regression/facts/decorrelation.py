@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptinf.claims import first
 from adaptinf.claims.regression import adjusted_regression as claims
+from adaptinf.claims.regression.regressions import BY_PROPENSITIES
 from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
 from adaptinf.inference.regression.facts.common import RegressionFacts
 
@@ -32,34 +33,30 @@ class DecorrelationFacts(RegressionFacts):
         return decorrelated(self.data.x, self.data.y, self.ridge)
 
     @property
-    def left_reason(self) -> str:
-        """Why it does not serve, by the columns alone; empty where it does."""
-        return first(claims.LEFT, self)
-
-    @property
-    def _left(self) -> dict[str, Any]:
+    def too_much_left(self) -> dict[str, Any]:
+        """By the columns alone."""
         left = self.solved.left if self.data.nobs > self.data.size else 0.0
-        return {} if left <= _LARGEST_LEFT else {"left": left}
+        return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
 
     @property
-    def uneven(self) -> dict[str, Any]:
+    def uneven(self) -> bool:
         """Columns, where they are not 0, are of very different size."""
         count = np.count_nonzero(self.data.x, axis=0)
         size = np.sqrt((self.data.x**2).sum(axis=0) / np.maximum(count, 1))
-        return self._left if size.max() > _UNEVEN * size.min() else {}
+        return bool(size.max() > _UNEVEN * size.min())
 
     @property
     def rarely_seen(self) -> dict[str, Any]:
         """The column that is 0 in most rounds is so in nearly all."""
         count, n = np.count_nonzero(self.data.x, axis=0), self.data.nobs
         place = int(np.argmin(count))
-        if not self._left or self.uneven or count[place] >= _RARE * n:
+        if self.uneven or count[place] >= _RARE * n:
             return {}
-        return {**self._left, "name": self.data.names[place], "rounds": int(count[place]), "n": n}
+        return {"name": self.data.names[place], "rounds": int(count[place]), "n": n}
 
     @property
-    def short(self) -> dict[str, Any]:
-        return self._left
+    def by_propensities(self) -> str:
+        return BY_PROPENSITIES() if self.rarely_seen else ""
 
     @property
     def ridge_given(self) -> bool:
@@ -67,11 +64,7 @@ class DecorrelationFacts(RegressionFacts):
 
     @property
     def needs_little(self) -> bool:
-        return self.data.selector is None and not self._left
-
-    @property
-    def decorrelates(self) -> dict[str, str]:
-        return {"linear": claims.LINEAR()}
+        return self.data.selector is None and not self.too_much_left
 
     @property
     def default_ridge(self) -> dict[str, float]:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import first
+from adaptinf.claims.contexts import NO_PART
 from adaptinf.claims.regression import plain_regression as claims
+from adaptinf.claims.regression.regressions import CONSTANT, CONTEXTS_FIXED
 from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
@@ -49,7 +51,7 @@ class PlainFacts(RegressionFacts):
         return None if self.clusters is None else int(self.clusters.max()) + 1
 
     @property
-    def lacks_sandwich(self) -> bool:
+    def no_sandwich(self) -> bool:
         return False
 
     # Whether it is valid
@@ -83,8 +85,20 @@ class PlainFacts(RegressionFacts):
         return self.data.adaptive and self.known_stable is None
 
     @property
-    def selected_naively(self) -> dict[str, str | None]:
-        return {"selector": self.data.selector} if self.naive and self.data.selector is not None else {}
+    def contexts_fixed(self) -> str:
+        return "" if self.naive else CONTEXTS_FIXED()
+
+    @property
+    def contexts_without_part(self) -> str:
+        return NO_PART() if self.stable else ""
+
+    @property
+    def constant_coefficients(self) -> str:
+        return "" if self.naive else CONSTANT()
+
+    @property
+    def selected_naively(self) -> bool:
+        return self.naive and self.data.selector is not None
 
     @property
     def unnamed_design(self) -> bool:
@@ -202,7 +216,7 @@ class CorrectedFacts(PlainFacts):
     def corrected(self) -> dict[str, str]:
         correction = self.correction
         released = correction is not None and correction.chosen_from == "releases"
-        return {"also": ", and by the releases" if released else ""}
+        return {"read": "actions, contexts and releases" if released else "actions and contexts"}
 
     @property
     def recommended(self) -> bool:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import first, propensities
-from adaptinf.claims.regression import adjusted_regression
 from adaptinf.claims.regression import weighted_regression as claims
+from adaptinf.claims.regression.regressions import CONSTANT
 from adaptinf.inference.regression.facts.common import RegressionFacts
 from adaptinf.inference.regression.weighted.round_weights import fixed_by, shared_weights
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
+from adaptinf.typing import FloatArray
 
 
 class WeightedFacts(RegressionFacts):
@@ -32,15 +33,15 @@ class WeightedFacts(RegressionFacts):
         return f"arm {self.profile.log.arms[codes[worst]]!r} has propensity 0 in {rounds}"
 
     @cached_property
-    def fewest_effective(self) -> float:
-        """Equally weighted rewards that the arm with the fewest has, by propensities and actions alone."""
+    def effective(self) -> FloatArray:
+        """Equally weighted rewards of each arm, by propensities and actions alone, shape (k,)."""
         data, profile, codes = self.data, self.profile, self.arms_used
         weight = np.ones(data.nobs)
         if profile.propensities is not None:
             weight = shared_weights(profile, codes, jointly=False)[data.rounds]
         assert profile.propensity is not None
         gain = np.square(weight / profile.propensity[data.rounds])
-        return float(effective_size(indicators(data.action, codes) * gain[:, None]).min())
+        return np.asarray(effective_size(indicators(data.action, codes) * gain[:, None]))
 
     @property
     def smallest(self) -> float:
@@ -97,7 +98,7 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def too_small(self) -> dict[str, float]:
-        least, size = self.smallest, self.fewest_effective
+        least, size = self.smallest, float(self.effective.min())
         if least >= SMALL or size >= FEW_EFFECTIVE:
             return {}
         return {"floor": SMALL, "enough": FEW_EFFECTIVE, "least": least, "size": size}
@@ -136,11 +137,11 @@ class WeightedFacts(RegressionFacts):
         return len(self.arms_used) > 1
 
     @property
-    def shared(self) -> dict[str, str | None]:
+    def shared(self) -> dict[str, str]:
         if not self.is_shared:
             return {}
         everyone = " for all arms" if self._several else ""
-        return {"kind": self.fit.weights, "all": everyone, "by": self._by}
+        return {"kind": str(self.fit.weights).capitalize(), "all": everyone, "by": self._by}
 
     @property
     def _by(self) -> str:
@@ -148,8 +149,8 @@ class WeightedFacts(RegressionFacts):
             return ""
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
-            return ", by its propensities"
-        return f", by {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
+            return ", from its propensities"
+        return f", from {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
 
     @property
     def several_arms(self) -> bool:
@@ -189,7 +190,11 @@ class WeightedFacts(RegressionFacts):
             return {}
         given = self.options.settings.get("target") is not None
         target = claims.GIVEN_TARGET() if given else claims.UNIFORM_TARGET()
-        return {"target": target, "linear": adjusted_regression.LINEAR()}
+        return {"target": target}
+
+    @property
+    def constant_coefficients(self) -> str:
+        return "" if self.is_shared else CONSTANT()
 
     @property
     def own_errors(self) -> bool:
@@ -202,7 +207,7 @@ class WeightedFacts(RegressionFacts):
         return {} if self.is_shared or fixed or not self._several else {"weights": "sqrt importance"}
 
     @property
-    def tiny(self) -> dict[str, float]:
+    def tiny_propensities(self) -> dict[str, float]:
         least = float(self.fit.details["min_propensity"].min())
         return (
             {"least": least, "size": float(self.fit.details["ess"].min())} if least < TINY_PROPENSITY else {}
@@ -214,22 +219,26 @@ class WeightedFacts(RegressionFacts):
         return {"least": least, "floor": SMALL} if self.data.adaptive and least < SMALL else {}
 
     @property
-    def few_effective(self) -> dict[str, float]:
-        few = self.is_shared and self.fewest_effective < FEW_EFFECTIVE
-        return {"size": self.fewest_effective, "enough": FEW_EFFECTIVE} if few else {}
+    def few_effective(self) -> list[dict[str, Any]]:
+        arms = [str(self.profile.log.arms[code]) for code in self.arms_used] if self.is_shared else []
+        return [
+            {"term": arm, "worth": size, "enough": FEW_EFFECTIVE}
+            for arm, size in zip(arms, self.effective if arms else (), strict=True)
+            if size < FEW_EFFECTIVE
+        ]
 
     @property
-    def taken_away(self) -> dict[str, str]:
+    def gone(self) -> dict[str, str]:
         """An arm's rewards may have been why it was taken away."""
         every, codes = self.profile.propensities, self.arms_used
         if every is None or not self.profile.adaptive or not self.is_shared:
             return {}
-        gone = []
+        arms = []
         for code in codes[self.profile.impossible[codes] > 0]:
             possible = every[:, code] > 0.0
             if possible.any() and not possible[int(np.argmax(possible)) :].all():
-                gone.append(str(self.profile.log.arms[code]))
-        return {"arms": ", ".join(gone)} if gone else {}
+                arms.append(str(self.profile.log.arms[code]))
+        return {"arms": ", ".join(arms)} if arms else {}
 
     @property
     def no_errors(self) -> str:

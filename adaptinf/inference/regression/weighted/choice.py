@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.claims import first, said
+from adaptinf.claims import first, propensities, said
 from adaptinf.claims.regression import weighted_regression as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.regression.data import Adjustment, CoefficientFit, check_freedom
@@ -44,7 +44,7 @@ def _fit(facts: WeightedFacts) -> CoefficientFit:
     assert data.propensity is not None
     lowest = np.full(data.size, float(data.propensity.min()))
     facts.fit = replace(found, details={**found.details, "min_propensity": lowest})
-    for tiny in said((claims.TINY,), facts):
+    for tiny in said((propensities.TINY,), facts):
         warnings.warn(tiny, AdaptinfWarning, stacklevel=4)
     return facts.fit
 

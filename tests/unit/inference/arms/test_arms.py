@@ -220,8 +220,9 @@ class TestRefusals:
             ArmMeans(log).fit("aipw", "uniform")
         assert says(caught.value.reason, availability.TAKEN_AWAY, arm="b", n=5, rounds=300)
         assert NAIVE in caught.value.alternatives
-        with pytest.raises(InvalidForLog, match="arm 'b' has propensity 0"):
+        with pytest.raises(InvalidForLog) as caught:
             Contrast(log, treatment="a", control="b").fit("ipw")
+        assert says(caught.value.reason, availability.TAKEN_AWAY, arm="b")
         assert np.isfinite(Contrast(log, treatment="a", control="c").fit("aipw").estimate).all()
 
     def test_a_sure_choice_leaves_nothing_for_the_others(self) -> None:

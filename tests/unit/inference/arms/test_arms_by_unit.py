@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import special, stats
 
 import adaptinf as ai
+from adaptinf.claims import units as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
@@ -75,12 +77,12 @@ def test_means_and_contrasts_are_the_literal_ones() -> None:
 
 
 def test_tables_say_what_errors_by_unit_assume() -> None:
-    notes = " ".join(contrast(log_of(frame_of())).summary().notes)
-    assert "50 units in 400 rounds" in notes
-    assert "no carry-over" in notes
-    assert "over earlier rounds of other units" in notes
-    assert "as independent" not in notes
-    assert "Efficiency" not in notes
+    notes = contrast(log_of(frame_of())).summary().notes
+    assert says(notes, claims.NOTES[0], units=50, rounds=400)
+    assert says(notes, claims.INDEPENDENT)
+    assert says(notes, claims.NO_CARRY_OVER)
+    assert says(notes, claims.OTHERS_MEAN)
+    assert "Efficiency" not in " ".join(notes)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 1e6), (1e9, 0.0), (1e-9, 0.0)])
@@ -107,7 +109,7 @@ def test_an_arm_drawn_once_is_recognised_by_propensities_of_1() -> None:
     same, once = contrast(log_of(frame)), contrast(log_of(told))
     np.testing.assert_array_equal(once.estimate, same.estimate)
     np.testing.assert_array_equal(once.std_error, same.std_error)
-    assert any("drawn once a unit" in note for note in once.notes)
+    assert says(once.notes, claims.NOTES[1])
     chosen = contrast(log_of(told, propensities=None, propensity="e"))  # its e is .4 and .6 throughout
     np.testing.assert_allclose(chosen.estimate, same.estimate, rtol=1e-12)
 
@@ -122,21 +124,22 @@ def test_kept_arms_with_moving_propensities_contradict_themselves() -> None:
 
 def test_a_running_regression_must_not_know_how_the_draw_fell() -> None:
     frame = frame_of(kept=True).assign(x=np.arange(400) % 7)
-    with pytest.raises(InvalidForLog, match="how it fell"):
+    with pytest.raises(InvalidForLog) as caught:
         contrast(log_of(frame, context=["x"]), outcome="running-ridge")
+    assert says(caught.value.reason, claims.OWN_PAST_TELLS)
     drawn = contrast(log_of(frame_of().assign(x=np.arange(400) % 7), context=["x"]), outcome="running-ridge")
-    assert any("a unit's own earlier rounds" in caution for caution in drawn.cautions)
+    assert says(drawn.cautions, claims.OWN_PAST)
 
 
 def test_few_units_and_few_events() -> None:
     few = contrast(log_of(frame_of(units=20)))
     assert len(few.cautions) == 1
-    assert few.cautions[0].startswith("20 units are few")
+    assert says(few.cautions[0], claims.FEW, units=20)
     rare = contrast(log_of(frame_of(rate=0.04)))
-    assert any("fewer than 10 units have an event" in caution for caution in rare.cautions)
+    assert says(rare.cautions, claims.FEW_WITH_EVENTS, enough=10)
     none = contrast(log_of(frame_of(rate=0.008)))
     assert np.all(np.isnan(none.conf_int().to_numpy()))
-    assert any("fewer than 5 units have an event" in note for note in none.notes)
+    assert says(none.notes, claims.NO_INTERVAL, fewest=5)
     spread = contrast(log_of(frame_of(rate=0.008).assign(y=lambda f: 100.0 * f["y"])))  # whatever the coding
     assert np.all(np.isnan(spread.conf_int().to_numpy()))
 
@@ -147,17 +150,17 @@ def test_an_arm_of_one_unit_has_no_error() -> None:
     frame.loc[[3, 53], "arm"] = "b"
     result = ai.ArmMeans(log_of(frame)).fit()
     assert np.isnan(result.std_error).tolist() == [False, True]
-    assert any("b: one unit had it" in note for note in result.notes)
+    assert says(result.notes, claims.ONE_UNIT, arm="b")
 
 
 def test_weights_from_propensities_come_with_a_caution() -> None:
     log = log_of(frame_of())
     for asked in ({"weights": "combined"}, {"weights": "sqrt", "stationary": True}):
         result = contrast(log, **asked)
-        assert any("tie units together" in caution for caution in result.cautions)
+        assert says(result.cautions, claims.TIED)
     rows = ai.recommend(log, "contrast", treatment="b", control="a").methods
     assert rows[0].verdict.name == "aipw with uniform weights"
-    assert "on those of its earlier rounds" in rows[0].verdict.assumes[-1]
+    assert says(rows[0].verdict.assumes[-1], claims.NO_CARRY_OVER)
 
 
 def test_the_bootstrap_draws_a_sign_a_unit() -> None:
@@ -181,13 +184,14 @@ def test_late_rewards_predict_from_when_they_are_known() -> None:
     late = contrast(log_of(frame.assign(known=np.minimum(known + 120, 400)), outcome_round="known"))
     assert abs(late.std_error[0] / bare.std_error[0] - 1.0) > 1e-4  # other predictions, and still by unit
     assert abs(late.std_error[0] / bare.std_error[0] - 1.0) < 0.2
-    assert any("known by then" in note for note in late.notes)
+    assert says(late.notes, claims.LATE_MEAN)
 
 
 def test_missing_rewards_of_units_are_refused_by_the_verdict_too() -> None:
     log = log_of(frame_of().assign(y=lambda f: f["y"].where(np.arange(400) % 9 > 0)), missing="drop")
-    with pytest.raises(InvalidForLog, match="share of rewards observed"):
+    with pytest.raises(InvalidForLog) as caught:
         contrast(log, estimator="aipw")
+    assert says(caught.value.reason, claims.INCOMPLETE)
     assert not any(
         row.verdict.valid for row in ai.recommend(log, "contrast", treatment="b", control="a").methods
     )

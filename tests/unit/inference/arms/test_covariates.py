@@ -43,11 +43,11 @@ def test_the_variance_falls_by_what_is_explained() -> None:
     ratio = result.details["variance_ratio"][0]
     assert ratio == pytest.approx((result.std_error[0] / plain.std_error[0]) ** 2, rel=1e-12)
     assert 0.18 < ratio < 0.26
-    assert says(result.notes[0], covariates.VARIANCE, names="prior", ratio=ratio)
+    assert says(result.notes[0], covariates.VARIANCE, names="prior", ratio=f"{ratio:.2f}")
     assert result.estimate[0] == pytest.approx(0.3, abs=4.0 * result.std_error[0])
     means = ai.ArmMeans(log).fit(covariate="prior")
     low, high = sorted(means.details["variance_ratio"])
-    assert says(means.notes[0], covariates.VARIANCES, names="prior", low=low, high=high)
+    assert says(means.notes[0], covariates.VARIANCE, names="prior", ratio=f"{low:.2f} to {high:.2f}")
 
 
 def test_a_covariate_that_explains_nothing_costs_little() -> None:
@@ -69,7 +69,7 @@ def test_other_contexts_have_no_part_and_labels_may() -> None:
     alone = ai.ArmMeans(log_of(rows, context=["prior"])).fit(covariate="prior")
     np.testing.assert_array_equal(ai.ArmMeans(log_of(rows)).fit(covariate="prior").estimate, alone.estimate)
     both = ai.ArmMeans(log_of(rows)).fit(covariate=["prior", "city"])
-    assert says(both.notes[0], covariates.VARIANCES, names="prior, city")
+    assert says(both.notes[0], covariates.VARIANCE, names="prior, city")
     assert not np.array_equal(both.estimate, alone.estimate)
 
 

@@ -77,7 +77,7 @@ def test_the_literal_line_of_earlier_batches(penalty: float) -> None:
         plain = ai.ArmMeans(data).fit("aipw", weights="uniform", outcome="batch-mean")
         ratio = (found.std_error / plain.std_error) ** 2
         np.testing.assert_allclose(found.details["variance_ratio"], ratio, rtol=1e-12)
-        assert says(found.notes[0], covariates.VARIANCES, means="means over earlier batches")
+        assert says(found.notes[0], covariates.VARIANCE, means="means over earlier batches")
 
 
 def fitted(model: Any, **asked: Any) -> Any:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
@@ -101,5 +103,6 @@ def test_sequences_need_a_draw_a_round() -> None:
     once = AdaptiveLog(
         kept, action="action", reward="reward", propensity="propensity", unit="unit_id", reward_range=(0, 1)
     )
-    with pytest.raises(InvalidForLog, match="one draw gave each unit its arm"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(once).fit()
+    assert says(caught.value.reason, DRAWN_ONCE)

@@ -11,6 +11,7 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
 from adaptinf.inference.diagnostics.diagnosis import diagnose
@@ -206,7 +207,7 @@ def reasons(log: AdaptiveLog) -> dict[str, tuple[str, ...]]:
 def test_no_propensities() -> None:
     found = reasons(changed(gathered(), propensity=None, propensities=None))
     assert set(found) == set(claims.QUESTIONS)
-    assert set(found.values()) == {(claims.NO_PROPENSITIES(),)}
+    assert set(found.values()) == {(propensities.NONE(),)}
 
 
 def test_deterministic_design() -> None:
@@ -393,7 +394,8 @@ def test_common_drift_is_found_and_what_could_be_missed_is_told() -> None:
     assert found.check("common drift")[0].statistic > 3.0
     least = found.check("drift that could be missed", "all arms")[0].statistic
     assert 0.3 < least < 0.45
-    assert says(found.notes[-1], claims.MISSED_COMMON, common=least)
+    assert says(found.notes[-1], claims.MISSED_ALONE)
+    assert says(found.notes, claims.MISSED, drift="common drift", least=least)
 
 
 def test_a_large_origin_changes_no_statistic() -> None:

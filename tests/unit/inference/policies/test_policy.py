@@ -16,6 +16,7 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.claims import outcome_models
 from adaptinf.claims import policies as claims
+from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -77,10 +78,6 @@ ALL_WEIGHTS: list[dict[str, Any]] = [
     {"weights": "min-variance", "contextual": True},
     {"weights": "min-variance", "contextual": False},
 ]
-
-
-def notes(result: Any) -> str:
-    return " ".join(result.notes)
 
 
 class TestLimits:
@@ -269,7 +266,7 @@ class TestPolicies:
         np.testing.assert_allclose(zero.estimate, ipw.estimate, rtol=1e-12)
         assert says(zero.notes, outcome_models.OWN)
         ridge = PolicyValue(log, sign).fit(outcome="running-ridge", ridge=2.0, **options)
-        assert "penalty 2" in notes(ridge)
+        assert says(ridge.notes, outcome_models.RIDGE, penalty=2.0)
         assert ridge.std_error[0] < ipw.std_error[0]
         shifted = np.full((HORIZON, 3), 0.5)
         by_hand = 0.5 + sign(log.frame)[np.arange(HORIZON), log.arrays.action] / log.arrays.propensity * (
@@ -317,7 +314,7 @@ class TestDefaults:
         assert given.weights == "stable-variance, non-contextual"
         asked = PolicyValue(contextual, sign).fit("stable-variance", True, snapshots=SNAPSHOTS)
         assert asked.weights == "stable-variance, contextual"
-        assert says(PolicyValue(contextual, sign).fit().notes, claims.UNIFORM_FOR_WANT_OF_POLICIES)
+        assert says(PolicyValue(contextual, sign).fit().notes, claims.POLICIES_FIRST)
         for claim in (claims.SETTLING, claims.UNSETTLED_TOO):
             assert says(asked.notes, claim)
             assert not says(given.notes, claim)
@@ -370,8 +367,8 @@ class TestNumericalCare:
         with pytest.warns(AdaptinfWarning) as caught:
             uniform = PolicyValue(rare, "a").fit(weights="uniform")
         assert uniform.min_propensity == 1e-6
-        one = pytest.approx(1.0, abs=0.05)
-        assert says(uniform.cautions, claims.TINY_PROPENSITY, least=1e-6, size=one)
+        assert uniform.ess.iloc[0] == pytest.approx(1.0, abs=0.05)
+        assert says(uniform.cautions, claims.TINY_PROPENSITY, least=1e-6, size=uniform.ess.iloc[0])
         assert {str(one.message) for one in caught} <= {f"{caution}." for caution in uniform.cautions}
         with pytest.warns(AdaptinfWarning):
             stable = PolicyValue(rare, "a").fit(weights="min-variance")
@@ -418,7 +415,8 @@ class TestNumericalCare:
         np.testing.assert_array_equal(np.isnan(result.estimate), [False, True, True, False])
         np.testing.assert_array_equal(np.isnan(result.std_error), [False, True, True, False])
         assert says(result.notes, claims.NEVER_CHOSEN, policy="c", share=1.0, arms="c")
-        assert says(result.notes, claims.LEFT_OUT, share=pytest.approx(0.001))
+        (left,) = [note for note in result.notes if says(note, claims.LEFT_OUT)]
+        assert (left.values["policy"], left.values["share"]) == ("policy 4", pytest.approx(0.001))
         contrast = PolicyContrast(short, ["a", "b"], baseline="c").fit()
         assert np.isnan(contrast.estimate).all()
 
@@ -593,5 +591,5 @@ class TestLaws:
         log = make_log("two batches")
         assert PolicyValue(log, "uniform").fit().cautions == ()
         few = PolicyValue(log, "uniform", rounds=np.arange(HORIZON) < 15).fit()
-        assert few.cautions[0].startswith("uniform: worth ")
-        assert few.cautions[0].endswith("rewards of equal weight, below 20: intervals may be short")
+        assert says(few.cautions[0], FEW_EFFECTIVE, term="uniform", enough=20)
+        assert few.cautions[0].values["worth"] < 20.0

@@ -11,6 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import policies as claims
+from adaptinf.claims import units
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
@@ -39,7 +40,7 @@ def test_always_one_arm_is_that_arms_mean() -> None:
     np.testing.assert_allclose(policy.covariance, means.covariance, rtol=1e-10)
     np.testing.assert_allclose(policy.conf_int(), means.conf_int(), rtol=1e-10)
     assert policy.cautions == ()
-    assert any("50 units in 400 rounds" in note for note in policy.notes)
+    assert says(policy.notes, units.NOTES[0], units=50, rounds=400)
 
 
 def test_a_contrast_of_two_arms_is_their_contrast() -> None:
@@ -67,13 +68,14 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     np.testing.assert_array_equal(told.std_error, same.std_error)
     with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log_of(kept=True), "b").fit("stable-variance")
-    assert says(caught.value.reason, claims.ONE_DRAW_A_UNIT)
+    assert says(caught.value.reason, units.DRAWN_ONCE)
 
 
 def test_what_units_spoil_is_refused() -> None:
     log = log_of()
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other"):
+    with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log, "b").fit(estimator="cadr")
+    assert says(caught.value.reason, units.DEPENDENT, units=50, rounds=400)
     with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log, "b").fit("stable-variance", contextual=True)
     assert says(caught.value.reason, claims.CONTEXTUAL_BY_UNIT)
@@ -83,10 +85,10 @@ def test_what_units_spoil_is_refused() -> None:
 
 
 def test_few_units_and_few_events() -> None:
-    assert ai.PolicyValue(log_of(units=20), "b").fit().cautions[0].startswith("20 units are few")
+    assert says(ai.PolicyValue(log_of(units=20), "b").fit().cautions[0], units.FEW, units=20)
     with pytest.warns(ai.errors.AdaptinfWarning):
         rare = ai.PolicyValue(log_of(rate=0.06), "b").fit()
-    assert any("units have an event" in caution for caution in rare.cautions)
+    assert says(rare.cautions, units.FEW_WITH_EVENTS, enough=10)
     none = ai.PolicyContrast(log_of(rate=0.008), "b", baseline="a").fit()
     assert np.all(np.isnan(none.conf_int().to_numpy()))
-    assert any("fewer than 5 units have an event" in note for note in none.notes)
+    assert says(none.notes, units.NO_INTERVAL, fewest=5)

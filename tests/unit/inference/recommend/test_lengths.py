@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
@@ -26,7 +27,6 @@ from adaptinf.inference.validity.lengths import (
 from adaptinf.inference.validity.methods import unknown_length
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
-from tests.claims_said import says
 
 EQUAL = BernoulliArms([0.5, 0.5, 0.5])
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import contexts as context_claims
 from adaptinf.claims import propensities, recommendations
+from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -37,7 +39,6 @@ from adaptinf.simulation.environments import (
     NormalArms,
 )
 from adaptinf.typing import VALIDITY_LABELS
-from tests.claims_said import says, wording
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 TWO = BernoulliArms([0.4, 0.6])
@@ -220,7 +221,7 @@ ADVICE = (
     "AdaptiveLog(..., context_free=True)",
     "a log whose reward_range holds",
     "a log without one, and method='asymptotic'",
-    "floor=, a smallest propensity",
+    GUARANTEED_FLOOR(),
     "context= of the log",
     "snapshots=PolicySnapshots",
     "snapshots='context-free' if",

@@ -13,7 +13,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.claims import Claim, said
+from adaptinf.claims import Claim, propensities, said
 from adaptinf.claims.regression import adjusted_regression, regressions, weighted_regression
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import Reference
@@ -383,7 +383,7 @@ def test_the_ellipsoid_says_all_that_it_needs() -> None:
     assert len(caught.value.problems) == 2
     facts = facts_of("ellipsoid", *made(reward_range=(0.0, 3.0)), bound=2.0)
     source = adjusted_regression.HALF_RANGE()
-    assert says(told("ellipsoid", facts), adjusted_regression.ELLIPSOID_BOUNDS, scale=1.5, source=source)
+    assert says(told("ellipsoid", facts), adjusted_regression.SUB_GAUSSIAN, scale=1.5, source=source)
     with pytest.raises(ParameterError) as caught:
         fit("ellipsoid", *made(), noise_scale=-1.0, bound=math.inf, ridge=0.0)
     assert len(caught.value.problems) == 3
@@ -434,7 +434,7 @@ def test_small_propensities_warn_with_the_effective_sample_size() -> None:
     with pytest.warns(AdaptinfWarning) as caught:
         facts = facts_of("weighted", *made(smallest=1e-6))
     size = facts.fit.details["ess"].min()
-    assert [str(one.message) for one in caught] == [weighted_regression.TINY(least=1e-6, size=size)]
+    assert [str(one.message) for one in caught] == [propensities.TINY(least=1e-6, size=size)]
 
 
 def test_a_round_that_alone_decides_a_coefficient_is_named_as_the_reason() -> None:

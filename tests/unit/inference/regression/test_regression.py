@@ -12,7 +12,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.claims import Claim, rare_outcomes
+from adaptinf.claims import Claim, first, rare_outcomes, units
 from adaptinf.claims.regression import adjusted_regression, plain_regression, regressions
 from adaptinf.designs import LinUCB, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -28,6 +28,7 @@ from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, LinearArms
 
+ONLY_CLASSICAL = plain_regression.ONLY_CLASSICAL.sentence
 MILD = PrivacyGuarantee(epsilon=0.02, unit="reward")
 STRONG = PrivacyGuarantee(epsilon=3.0, unit="reward")
 THOMPSON = DesignRecord("Thompson", {})
@@ -323,7 +324,7 @@ def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
     fixed = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
     assert (fixed.adjustment, fixed.covariance_type) == ("none", "CR2")
     assert says(fixed.notes, regressions.CLUSTERED)
-    assert not says(fixed.cautions, regressions.UNITS_IGNORED)
+    assert not says(fixed.cautions, units.NOT_BY_UNIT)
     frame["person"] = np.arange(len(frame))
     alone_log = AdaptiveLog(frame, **names, adaptive_rounds=0)
     alone = AdaptiveOLS(alone_log, covariates=["x1"]).fit()
@@ -337,13 +338,14 @@ def test_no_default_where_decorrelation_would_leave_the_bias_in() -> None:
         with pytest.raises(InvalidForLog) as caught:
             model.fit(asked)
         facts = DecorrelationFacts(model.data, profile_of(model.log))
-        assert says(facts.left_reason, adjusted_regression.UNEVEN)
-        told = facts.left_reason if asked else regressions.DECORRELATION_LEFT(reason=facts.left_reason)
+        left = first(adjusted_regression.DECORRELATION_NEEDS, facts)
+        assert says(left, adjusted_regression.TOO_MUCH_LEFT, cause=adjusted_regression.UNEVEN())
+        told = left if asked else regressions.DECORRELATION_LEFT(reason=left)
         assert caught.value.reason == told
         assert says(caught.value.alternatives, adjusted_regression.ONE_SCALE)
     with pytest.raises(InvalidForLog) as caught:
         AdaptiveOLS.from_formula("reward ~ C(action)", make_log()).fit("w-decorrelation", ridge=1e6)
-    assert says(caught.value.reason, adjusted_regression.SHORT)
+    assert says(caught.value.reason, adjusted_regression.TOO_MUCH_LEFT, cause=adjusted_regression.SHORT())
     assert says(caught.value.alternatives, adjusted_regression.SMALLER_RIDGE)
     scaled = AdaptiveOLS.from_formula("reward ~ C(action) + scale(x2)", make_log())
     assert scaled.fit().adjustment == "w-decorrelation"
@@ -432,8 +434,8 @@ def test_models_that_make_no_sense(arguments: dict[str, Any], message: str) -> N
         ({"cov_type": "HC1"}, "covariance= here"),
         ({"adjustment": "none", "ridges": 1.0}, "there is no option 'ridges'; .*; did you mean 'ridge'"),
         ({"adjustment": "none", "ridge": 1.0}, "ridge does not apply to adjustment='none'"),
-        ({"adjustment": "max-information", "covariance": "HC1"}, "sandwiches' are not"),
-        ({"adjustment": "max-information", "covariance": "cluster"}, "sandwiches' are not"),
+        ({"adjustment": "max-information", "covariance": "HC1"}, f"classical: {ONLY_CLASSICAL}"),
+        ({"adjustment": "max-information", "covariance": "cluster"}, f"classical: {ONLY_CLASSICAL}"),
     ],
 )
 def test_fits_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
@@ -512,7 +514,7 @@ def small_log(n: int, reward: Any) -> AdaptiveLog:
     ("reward", "note", "values"),
     [
         ([0.3, 0.8], plain_regression.NO_RESIDUAL, {"n": 2, "p": 2}),
-        ([0.7] * 30, plain_regression.CONSTANT, {}),
+        ([0.7] * 30, plain_regression.EQUAL_REWARDS, {}),
     ],
 )
 def test_numbers_that_cannot_be_computed(reward: list[float], note: Claim, values: dict[str, int]) -> None:
@@ -582,12 +584,13 @@ def test_errors_that_ignore_units_are_cautioned() -> None:
     (few,) = AdaptiveOLS(unit_log(8)).fit().cautions
     assert few.startswith("8 units are few")
     (plain,) = AdaptiveOLS(unit_log(40)).fit("none", "HC1").cautions
-    assert "take all rounds to be independent" in plain
+    assert says(plain, units.NOT_BY_UNIT)
     assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()
     log = unit_log(40)
     adaptive = AdaptiveLog(log.frame, action="action", reward="reward", context=["x", "z"], unit="unit_id")
-    (sandwich,) = AdaptiveOLS(adaptive).fit("w-decorrelation", stationary=True).cautions
-    assert sandwich.endswith("(an adaptive sandwich) is not there")
+    ignored, sandwich = AdaptiveOLS(adaptive).fit("w-decorrelation", stationary=True).cautions
+    assert says(ignored, units.NOT_BY_UNIT)
+    assert says(sandwich, regressions.NO_SANDWICH)
 
 
 def test_alpha_is_checked_and_results_can_be_stored() -> None:

@@ -11,7 +11,7 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import first, propensities
+from adaptinf.claims import first, propensities, stationarity
 from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.facts.weighted import WeightedFacts
@@ -125,13 +125,13 @@ def test_propensities_by_context_fix_the_weight_before_the_context(batched: bool
     result = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted")
     other = ai.Contrast(log, treatment="b", control="a").fit("aipw")
     assert result.weights == other.weights == ("combined" if batched else "uniform")
-    before = f", by {propensities.BATCH_BEFORE()}"
+    before = f", from {propensities.BATCH_BEFORE()}"
     assert says(result.notes, weighted_regression.SHARED_WEIGHTS, by=before) == batched
     np.testing.assert_allclose(result.params.iloc[1], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[1], other.bse.iloc[0], rtol=1e-12)
     if not batched:  # asked for, they are fixed all the same
         asked = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
-        before = f", by {propensities.ROUND_BEFORE()}"
+        before = f", from {propensities.ROUND_BEFORE()}"
         assert says(asked.notes, weighted_regression.SHARED_WEIGHTS, by=before)
 
 
@@ -204,7 +204,7 @@ def test_stationary_logs_keep_the_square_roots_of_importance_weights(n_arms: int
     named = model.fit("weighted", weights="sqrt")
     np.testing.assert_array_equal(named.params, stated.params)
     (caution,) = named.cautions
-    assert "a drift that both arms share biases the difference" in caution
+    assert says(caution, stationarity.OWN_WEIGHTS, weights="sqrt importance")
 
 
 # A literal version
@@ -505,5 +505,5 @@ def test_an_arm_without_rewards_of_weight_has_no_error() -> None:
     once = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), propensity_status="exact")
     result = AdaptiveOLS.from_formula("reward ~ C(action) + x", once).fit("weighted")
     assert result.bse.isna().tolist() == [False, True, False]
-    assert says(result.cautions, weighted_regression.FEW_EFFECTIVE, size=1.0)
+    assert says(result.cautions, propensities.FEW_EFFECTIVE, term="b", worth=1.0)
     assert says(result.notes, weighted_regression.FEW_WITH_WEIGHT)

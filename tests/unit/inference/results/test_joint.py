@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
@@ -25,7 +26,6 @@ from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statis
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
-from tests.claims_said import says
 
 TERMS = ("a", "b", "c")
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims.tables import OWN_NUMBERS
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from tests.claims_said import says
 
 
 def means(log: AdaptiveLog) -> Any:

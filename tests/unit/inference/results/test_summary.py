@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf.claims import guarantees, tables
 from adaptinf.guarantee import PrivacyGuarantee
@@ -24,7 +25,6 @@ from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
-from tests.claims_said import says
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)
@@ -140,9 +140,9 @@ def test_privacy_notes() -> None:
 
 def test_corrected_columns_of_units_that_came_back_say_what_they_take_for_granted() -> None:
     facts = LogFacts(1000, "PrivateUCB", GUARANTEE, "simulation", person=GUARANTEE.group(3))
-    assert says(plain(corrected(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
-    assert not says(plain(corrected().summary().as_text()), tables.CORRECTS_PERSONS)
-    assert not says(plain(make(facts=facts).summary().as_text()), tables.CORRECTS_PERSONS)
+    assert says(plain(corrected(facts=facts).summary().as_text()), tables.CORRECTS_ROUNDS)
+    assert not says(plain(corrected().summary().as_text()), tables.CORRECTS_ROUNDS)
+    assert not says(plain(make(facts=facts).summary().as_text()), tables.CORRECTS_ROUNDS)
 
 
 @pytest.mark.parametrize("private", [False, True])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from statsmodels.stats.multitest import multipletests
 
 from adaptinf import designs
@@ -24,7 +25,6 @@ from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
-from tests.claims_said import says
 
 ARMS = BernoulliArms([0.4, 0.6, 0.5])
 

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 from scipy import stats
 
 from adaptinf import designs
@@ -20,7 +21,6 @@ from adaptinf.inference.validity.calibration import ALARM, _smallest_pvalue, mis
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
-from tests.claims_said import says, wording
 
 
 def assigned(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
@@ -15,7 +16,6 @@ from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, s
 from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
-from tests.claims_said import says
 
 WELCH = (
     "if assignment did not react to outcomes, say adaptive=False: then Welch's interval is valid, and shorter"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import adaptivity, contexts, propensities
@@ -22,7 +23,6 @@ from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
-from tests.claims_said import says, wording
 
 
 def followed(
@@ -136,7 +136,7 @@ def test_a_locally_private_linear_bandit_has_no_arm_means() -> None:
     log = followed(designs.LDPLinear(epsilon=8.0).record(), propensities=False)
     assert profile_of(log).decides_by_context
     for fit in (ArmMeans(log).fit, lambda: ArmMeans(log).fit("alee")):
-        with pytest.raises(InvalidForLog, match=wording(contexts.CONTEXT_REGRESSION)):
+        with pytest.raises(InvalidForLog, match=wording(contexts.REGRESSION, covariates="contexts")):
             fit()
     assert not any(one.verdict.valid for one in recommend(log).methods)
 

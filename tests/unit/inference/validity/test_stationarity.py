@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import rare_outcomes, stationarity, units
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
-from tests.claims_said import says
 
 
 def log_of(reward: FloatArray, seed: int = 1) -> AdaptiveLog:
