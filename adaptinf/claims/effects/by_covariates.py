@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, propensities, stationarity
+from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.claims.regression import regressions
 
 # Why it does not serve, and what does
 
@@ -43,7 +44,7 @@ WEIGHED_CONTEXTS = Claim(
     "assumes",
 )
 ASSUMES = (
-    contexts.NOT_BY_PAST,
+    regressions.CONTEXTS_FIXED,
     propensities.RIGHT,
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),
