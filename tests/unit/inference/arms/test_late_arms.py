@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.propensities import CHOSEN_NOT_FOLLOWED, NOT_FOLLOWED
 from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.propensities import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.validation.batches import propensities_as_far_as_known
 from adaptinf.typing import FloatArray, IntArray
+from tests.claims_said import says
 
 RATES = np.array([0.04, 0.04, 0.06])
 
@@ -69,7 +71,7 @@ class TestRuledOut:
         assert winner.winner == "D"
         assert winner.conf_int().iloc[0]["low"] < 0.06 < winner.conf_int().iloc[0]["high"]
         for result in (means, contrast, winner):
-            assert not any("chosen as often" in told for told in result.cautions)
+            assert not any(says(result.cautions, one) for one in (NOT_FOLLOWED, CHOSEN_NOT_FOLLOWED))
             assert any("Left out of 60000 rounds: 17055" in note for note in result.notes)
         assert not any(check.term == "D" for check in ai.diagnose(log).concerns)
 
@@ -186,7 +188,7 @@ class TestSums:
         frame["p"], frame["day"] = share[np.arange(10_000), arm], np.arange(10_000) // 500
         sums = ai.aggregate(frame, **COLUMNS)
         for one in answers(sums):
-            (told,) = [told for told in one.cautions if "not chosen as often as the chosen arms'" in told]
+            (told,) = [told for told in one.cautions if says(told, CHOSEN_NOT_FOLLOWED)]
             assert told.startswith("D (z = -")
         rows = [told for told in answers(log_of(frame, batch="day"))[0].cautions if told.startswith("D (z")]
         assert [told for told in answers(sums)[0].cautions if told.startswith("D (z")] == rows
@@ -210,9 +212,9 @@ class TestCaution:
             ai.ArmMeans(log).fit("aipw"),
             ai.Contrast(log, treatment="D", control="A").fit("aipw"),
         ):
-            (told,) = [one for one in result.cautions if "not chosen as often as the chosen arms'" in one]
+            (told,) = [one for one in result.cautions if says(one, CHOSEN_NOT_FOLLOWED)]
             assert told.startswith("D (z = -100.6)")
-        assert any("not chosen as often" in told for told in ai.Winner(log).fit("aipw").cautions)
+        assert says(ai.Winner(log).fit("aipw").cautions, CHOSEN_NOT_FOLLOWED)
 
     def test_the_statistic_literally(self) -> None:
         rng = np.random.default_rng(4)
@@ -241,9 +243,9 @@ class TestCaution:
             frame = pd.DataFrame(
                 {"arm": whole.arrays.action, "y": whole.arrays.reward, "p": whole.arrays.propensity}
             )
-            alarms += any("chosen as often" in told for told in profile_of(log_of(frame)).propensity_cautions)
+            alarms += says(profile_of(log_of(frame)).propensity_cautions, CHOSEN_NOT_FOLLOWED)
             rng, share = np.random.default_rng(seed), np.array([0.05, 0.15, 0.3, 0.5])
             arm = rng.choice(4, 500, p=share)
             rare = pd.DataFrame({"arm": arm, "y": 0.0, "p": share[arm]})
-            alarms += any("chosen as often" in told for told in profile_of(log_of(rare)).propensity_cautions)
+            alarms += says(profile_of(log_of(rare)).propensity_cautions, CHOSEN_NOT_FOLLOWED)
         assert alarms <= 6  # P(more than 6) at .001 is 3e-6

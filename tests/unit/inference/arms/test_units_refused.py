@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
+from adaptinf.claims import stationarity, units
 from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
@@ -37,10 +38,10 @@ def test_recommend_says_which_methods_units_spoil() -> None:
     labels = {row.verdict.name: row.verdict for row in found.methods}
     for name in ("alee", "batched", "sample-mean", "sample-mean with its corrected columns"):
         assert labels[name].label == "not valid"
-        assert "40 units have 400 rounds" in labels[name].reason
+        assert says(labels[name].reason, units.DEPENDENT, units=40, rounds=400)
     assert labels["betting sequence on sample means"].label == "not valid"
     assert labels["betting sequence on ipw scores"].label == "for the logged rounds"
-    assert "not that of the population of units" in labels["betting sequence on ipw scores"].warning
+    assert says(labels["betting sequence on ipw scores"].warning, units.OF_LOGGED_ROUNDS)
     assert labels["aipw with uniform weights"].label == "asymptotic"
 
 
@@ -52,13 +53,13 @@ def test_one_round_a_unit_spoils_nothing() -> None:
 
 @pytest.mark.parametrize("estimator", ["alee", "batched"])
 def test_estimators_without_propensities_are_refused(estimator: str) -> None:
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other") as error:
+    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)) as error:
         ai.Contrast(unit_log(), treatment="b", control="a").fit(estimator)
     assert "aipw with uniform weights" in error.value.alternatives
 
 
 def test_batch_tests_are_refused() -> None:
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other"):
+    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)):
         ai.Contrast(unit_log(), treatment="b", control="a").batch_test()
 
 
@@ -67,11 +68,11 @@ def test_sample_means_are_a_baseline_that_is_not_valid(settled: dict[str, Any]) 
     result = ai.ArmMeans(unit_log(**settled)).fit("sample-mean")
     assert result.validity == "not valid"
     assert any("several rounds" in note for note in result.notes)
-    assert any("take all rounds to be independent" in caution for caution in result.cautions)
+    assert says(result.cautions, units.NOT_BY_UNIT)
 
 
 def test_without_propensities_there_is_no_default() -> None:
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other") as error:
+    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)) as error:
         ai.ArmMeans(unit_log(propensity=False)).fit()
     assert error.value.alternatives == (
         "aipw, with errors by unit, for a log with propensities",
@@ -89,11 +90,11 @@ def test_sequences_of_scores_are_for_the_logged_rounds() -> None:
     log = unit_log()
     result = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit()
     assert result.estimator == "ipw"
-    assert "assumes that the expected value is the same in every round" in result.cautions[0]
-    assert "mean of the logged rounds" in result.cautions[1]
+    assert says(result.cautions[0], stationarity.SAME_IN_EVERY_ROUND)
+    assert says(result.cautions[1], units.OF_LOGGED_ROUNDS)
     stated = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit(stationary=True)
     assert stated.cautions == result.cautions[1:]
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other"):
+    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)):
         ai.ConfidenceSequence(log).fit(estimator="sample-mean")
 
 
