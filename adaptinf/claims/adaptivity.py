@@ -6,12 +6,12 @@ from adaptinf.claims.claim import Claim
 
 NEVER_MOVE = Claim(
     "profile.constant_propensities",
-    "every arm's propensity is the same in all rounds, so nothing adapted",
+    "no arm's propensity changes, so nothing adapted",
     "reason",
 )
 AS_STATED = Claim(
     "inference.validity.profile.LogProfile.why_not_adaptive",
-    "you state that assignment did not react to outcomes (adaptive=False)",
+    "you state that outcomes did not affect assignment (adaptive=False)",
     "reason",
 )
 BY_DESIGN = Claim(

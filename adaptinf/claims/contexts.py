@@ -30,13 +30,10 @@ PERHAPS_BY_DESIGN = Claim(
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and the log has no batches: no weight is fixed before the context "
-    "is seen",
+    "propensities may depend on contexts, and weights can be fixed before the context only within batches",
     "needs",
 )
-NOT_IN_LOG = Claim(
-    "inference.validity.profile.LogProfile.context_names", "contexts that the log lacks", "note"
-)
+NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "contexts not in the log", "note")
 """What may move propensities where the log names no context."""
 
 WITH_COLUMN = Claim(
@@ -70,5 +67,5 @@ WITHIN_GROUPS = Claim(
 """What takes the place of arm means."""
 
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "arms were chosen without contexts, as none are logged", "assumes")
+UNTOLD = Claim("contexts_untold", "the design used no contexts, as none are logged", "assumes")
 """Of a method that must know what other rounds' contexts would have done."""

@@ -15,7 +15,7 @@ COVERS_NOTHING = Claim(
 )
 COVERS_RELEASES = Claim(
     "inference.results.footers.Footer.privacy",
-    "It covers these numbers, which come from the private releases alone.",
+    "It covers these numbers, because they use private releases only.",
     "note",
 )
 COVERS_ACTIONS = Claim(
@@ -28,12 +28,10 @@ COVERS_ACTIONS_OF_OTHERS = Claim(
 )
 NOT_COVERED = Claim(
     "inference.results.footers.Footer.privacy",
-    "It does not cover the raw log, its propensity columns, or estimates from it such as these.",
+    "It excludes the raw log, its propensity columns, and estimates from it such as these.",
     "note",
 )
-ALL_ROUNDS_OF_A_UNIT = Claim(
-    "all_rounds_of_a_unit", "For all rounds of a unit together: {guarantee}.", "note"
-)
+ALL_ROUNDS_OF_A_UNIT = Claim("all_rounds_of_a_unit", "A unit with all of its rounds: {guarantee}.", "note")
 AUXILIARY = Claim(
     "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"
 )

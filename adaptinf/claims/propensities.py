@@ -12,7 +12,7 @@ NEEDED = Claim(
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "every arm's propensity is needed at every round, and the log has only the chosen arm's",
+    "every arm's propensity is needed in all rounds, and the log has only the chosen arm's",
     "needs",
 )
 """Of weights, and of what a design would have done at another round."""

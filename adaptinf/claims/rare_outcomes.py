@@ -24,20 +24,20 @@ NO_INTERVAL = Claim(
 )
 FEW_OUTCOMES = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: few outcomes differ from the commonest (their number in brackets, below {enough}): intervals "
-    "may be too short",
+    "{terms}: few outcomes differ from the commonest (their number in brackets, below {enough}), so "
+    "intervals may be short",
     "caution",
 )
 SKEWED_THOUGH_CORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: rewards are skewed and a few rounds carry most of the weight: intervals may be too short even "
-    "after the correction for skewness",
+    "{terms}: rewards are skewed and a few rounds carry most of the weight, so even corrected intervals may "
+    "be short",
     "caution",
 )
 SKEWED_UNCORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: intervals do not allow for the skewness of the rewards and may be too short, because a few "
-    "rounds dominate the estimate",
+    "{terms}: intervals ignore skewness and may be short, because skewed rewards of a few rounds dominate "
+    "the estimate",
     "caution",
 )
 FEW_EVENTS = Claim(

@@ -22,6 +22,6 @@ NO_SEQUENCE_OF_RATIOS = Claim(
 )
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
-    "it needs a number of rounds that was fixed in advance, and the data chose it",
+    "it needs a number of rounds fixed in advance, and the data chose it",
     "needs",
 )

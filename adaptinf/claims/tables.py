@@ -20,9 +20,7 @@ FAR_OUT = Claim(
     "The {law} approximation may fail so far out in the tail.",
     "note",
 )
-EXACT_LAW = Claim(
-    "exact_law", "P-values and intervals: {law}, exact for any fixed sequence of actions.", "note"
-)
+EXACT_LAW = Claim("exact_law", "P-values and intervals: {law}, exact for actions fixed in advance.", "note")
 LAW = Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note")
 WITHOUT_STD_ERROR = Claim(
     "without_std_error",
@@ -107,8 +105,8 @@ NORMAL_FOR = Claim(
 
 LATE_COUNTED = Claim(
     "inference.results.facts.LogFacts.released",
-    "An outcome that had not arrived within its window of {window:,} further participants counted as "
-    "{late:g}: this is {what} within the window, not the eventual outcome.",
+    "An outcome that took longer than {window:,} further participants to arrive counted as {late:g}: this is "
+    "{what} within the window, not the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
@@ -141,7 +139,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "The uncorrected numbers of {results} are not valid under adaptivity; {whose} corrected columns are "
-    "{label}, by the log's guarantee.",
+    "{results}: valid under adaptivity in the corrected columns alone, which are {label} by the log's "
+    "guarantee.",
     "note",
 )

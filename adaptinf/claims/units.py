@@ -37,14 +37,14 @@ INCOMPLETE = Claim(
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: the arm's mean over earlier rounds of other units, until there are any the mean of all "
-    "their rewards; rounds before any reward of another unit have no weight.",
+    "Outcome model: other units' mean earlier reward with the arm, or while there is none with any arm; "
+    "rounds before any of these have no weight.",
     "note",
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: the arm's mean over the rewards of other units known at the time, or while it has none "
-    "the mean of every arm's; rounds with none known have no weight.",
+    "Outcome model: the average reward that other units were known to have had with the arm by then, else "
+    "with any arm; rounds with none known have no weight.",
     "note",
 )
 OWN_PAST = Claim(
@@ -68,8 +68,7 @@ ONE_UNIT = Claim(
 
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
-    "{units} units have {rounds} rounds: those of one unit depend on each other, and it needs independent "
-    "rounds",
+    "{units} units have {rounds} rounds: those of one unit are dependent, and it needs independent ones",
     "needs",
 )
 """Why a method that takes rounds to be independent does not serve."""
@@ -77,9 +76,9 @@ DEPENDENT = Claim(
 NOTES = (
     Claim(
         "counts",
-        "Errors by unit, of {units} units in {rounds} rounds: the rounds of a unit may depend on each other, "
-        "units may not. Degrees of freedom: the effective number of units that had the arm, minus 1, or "
-        "fewer where few rounds carry the estimate.",
+        "Errors by unit, of {units} units in {rounds} rounds: they allow for any dependence between the "
+        "rounds of a unit, not between units. Degrees of freedom: the effective number of units that had "
+        "the arm, minus 1, or fewer where few rounds carry the estimate.",
         "note",
     ),
     Claim(
@@ -92,8 +91,8 @@ NOTES = (
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "{terms}: no interval, because fewer than {fewest} units have an event (an outcome other than the usual "
-    "one, or the rarer of two).",
+    "{terms}: no interval, with events in fewer than {fewest} units (an event is an outcome other than the "
+    "usual one, or the rarer of two).",
     "note",
 )
 
@@ -107,7 +106,7 @@ COUNT_CAUTIONS = (FEW, EXACT_TEST)
 """Of the number of all units."""
 FEW_WITH_ARM = Claim(
     "few_with_arm",
-    "few units count for {terms}, whose intervals may be too short",
+    "few units count for {terms}, whose intervals may be short",
     "caution",
 )
 FEW_WITH_EVENTS = Claim(

@@ -174,9 +174,7 @@ class Comparison:
         for kind in ("exact", "asymptotic"):
             names = [name for name in kinds if kinds[name] == kind]
             if names:
-                whose = "its" if len(names) == 1 else "their"
-                claim = tables.CORRECTED_COLUMNS_VALID
-                notes.append(claim(results=", ".join(names), whose=whose, label=kind))
+                notes.append(tables.CORRECTED_COLUMNS_VALID(results=", ".join(names), label=kind))
         return notes
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from claims_said import says
 
-from adaptinf.claims import units
+from adaptinf.claims import propensities, tables, units
 from adaptinf.claims.effects import by_covariates as projections
 from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.errors import InvalidForLog
@@ -53,8 +53,9 @@ def test_effects_and_errors_are_those_by_unit(by: str) -> None:
     np.testing.assert_allclose(result.estimate, found.estimate, rtol=1e-13)
     np.testing.assert_allclose(result.covariance, found.errors.covariance, rtol=1e-13)
     assert bool(abs(covariance(result)[0, 1]) > 1e-6) == (by == "day")
-    assert any("60 units in 480 rounds" in note for note in result.notes)
-    assert not any("as independent" in note for note in result.summary().notes)
+    assert says(result.notes, units.NOTES[0], units=60, rounds=480)
+    (independent,) = [claim for claim in tables.FOOTER if claim.fact == "repeated_units"]
+    assert not says(result.summary().notes, independent)
 
 
 def test_groups_that_share_units_are_compared_with_their_covariance() -> None:
@@ -94,24 +95,25 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     same, once = CATE(log_of(frame), by="site").fit(), CATE(log_of(told), by="site").fit()
     np.testing.assert_array_equal(once.estimate, same.estimate)
     np.testing.assert_array_equal(once.std_error, same.std_error)
-    assert any("drawn once a unit" in note for note in once.notes)
+    assert says(once.notes, units.NOTES[2])
 
 
 def test_moving_propensities_of_kept_arms_are_refused() -> None:
     frame = frame_of(kept=True)
-    with pytest.raises(InvalidForLog, match="every unit keeps one arm"):
+    with pytest.raises(InvalidForLog) as error:
         CATE(log_of(frame.assign(e=0.5 + 0.0001 * np.arange(len(frame)))), by="site").fit()
+    assert says(error.value.reason, propensities.ONE_DRAW_A_UNIT)
 
 
 def test_few_units_and_few_events_are_cautioned_and_then_refused() -> None:
     few = CATE(log_of(frame_of(units=20)), by="day").fit()
-    assert few.cautions[0].startswith("20 units are few")
+    assert says(few.cautions[0], units.FEW, units=20)
     rare = CATE(log_of(frame_of(rate=0.06)), by="day").fit()
-    assert any("units have an event" in caution for caution in rare.cautions)
+    assert says(rare.cautions, units.FEW_WITH_EVENTS)
     none = CATE(log_of(frame_of(rate=0.01)), by="day").fit()
     assert np.all(np.isnan(none.std_error))
     assert np.all(np.isnan(none.conf_int().to_numpy()))
-    assert any("no interval, as fewer than 5 units have an event" in note for note in none.notes)
+    assert says(none.notes, units.NO_INTERVAL, fewest=5)
 
 
 def test_weights_by_propensities_are_cautioned_where_they_move() -> None:
@@ -123,8 +125,9 @@ def test_weights_by_propensities_are_cautioned_where_they_move() -> None:
 
 
 def test_plain_means_are_refused() -> None:
-    with pytest.raises(InvalidForLog, match="rounds of one unit depend on each other") as error:
+    with pytest.raises(InvalidForLog) as error:
         CATE(log_of(frame_of()), by="site").fit("difference-in-means")
+    assert says(error.value.reason, units.DEPENDENT)
     assert "aipw" in error.value.alternatives
 
 
@@ -169,4 +172,4 @@ def test_projections_refuse_what_errors_by_unit_do_not_allow_for() -> None:
         assert says(error.value.reason, claim)
     rare = CATE.from_formula("~ day", log_of(frame_of(rate=0.01))).fit()
     assert np.all(np.isnan(rare.conf_int().to_numpy()))
-    assert any("no interval, as fewer than 5 units" in note for note in rare.notes)
+    assert says(rare.notes, units.NO_INTERVAL, fewest=5)

@@ -11,6 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims.data import covariates, ratios
+from adaptinf.claims.recommendations import NO_SEQUENCE_OF_RATIOS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.table import Recommendation
 
@@ -63,9 +64,7 @@ def test_rows_of_ratios_run_and_expect_the_lengths_that_they_have() -> None:
     assert says(table.fit().notes, ratios.ESTIMATED, reward="y", below="orders")
     reasons = table.frame.set_index("method")["reason"]
     assert says(reasons["batched"], ratios.DIFFERENCES_ALONE)
-    assert reasons["betting sequence on sample means"] == (
-        "a sequence is of means and their differences, not of ratios"
-    )
+    assert says(reasons["betting sequence on sample means"], NO_SEQUENCE_OF_RATIOS)
 
 
 def test_denominators_of_one_change_no_verdict_on_scores() -> None:

@@ -127,9 +127,7 @@ class TestCompare:
             assert "not valid" in text
             assert "betting" in text
         assert "nan" not in str(table)
-        assert says(
-            summary.notes, tables.CORRECTED_COLUMNS_VALID, results="naive", whose="its", label="exact"
-        )
+        assert says(summary.notes, tables.CORRECTED_COLUMNS_VALID, results="naive", label="exact")
         assert "corrected   corrected P" in str(table)
         assert summary.as_markdown().count("\n| ") == 14
 

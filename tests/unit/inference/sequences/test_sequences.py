@@ -17,6 +17,7 @@ from adaptinf.claims import Said
 from adaptinf.claims import sequences as claims
 from adaptinf.claims.contexts import BY_DESIGN, NO_PART, VISIBLY
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
+from adaptinf.claims.tables import WITHOUT_STD_ERROR
 from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.order import ORDER
@@ -418,7 +419,7 @@ def test_summary_says_what_holds() -> None:
     assert claims.EXACT(law="betting confidence sequence") in notes
     assert says(notes, claims.SAME_AT_EACH_PULL)
     assert claims.TOGETHER(when="at all rounds", alpha=0.05) in notes
-    assert any("Standard errors and z are descriptions" in note for note in notes)
+    assert says(notes, WITHOUT_STD_ERROR)
     frame = ConfidenceSequence(greedy()).fit().to_frame()
     assert list(frame.columns)[:5] == ["term", "estimate", "std_error", "statistic", "p_value"]
     notes = ConfidenceSequence(greedy()).fit("asymptotic").summary().notes

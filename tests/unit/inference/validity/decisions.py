@@ -24,7 +24,14 @@ count = 0
 
 
 class Scramble(ast.NodeTransformer):
-    """Other words in the place of sentences."""
+    """Other words in the place of sentences; names of methods, by which their place is asked, stay."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return node if getattr(node.func, "id", "") == "Order" else self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
+        node.value = self.visit(node.value)
+        return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         global count

@@ -17,10 +17,6 @@ from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
-WELCH = (
-    "if assignment did not react to outcomes, say adaptive=False: then Welch's interval is valid, and shorter"
-)
-STATED = "assignment did not react to outcomes, as you state (adaptive=False)"
 MOVED = stationarity.SHARES_MOVED
 
 
@@ -61,7 +57,8 @@ class TestStated:
         result = contrast(log_of(coin(), adaptive=False))
         assert limits(result) == pytest.approx(welch(coin()), rel=1e-12)
         assert (result.estimator, result.validity, result.cautions) == ("sample-mean", "asymptotic", ())
-        assert any(note == f"Sample means: {STATED}; no correction is due." for note in result.notes)
+        [told] = [note for note in result.notes if says(note, adaptivity.AS_STATED)]
+        assert "no correction is due" in told
 
     def test_means_have_t_intervals(self) -> None:
         frame = coin(1)
@@ -83,7 +80,7 @@ class TestStated:
         log = log_of(coin(3), adaptive=False)
         best = ai.recommend(log, "contrast").best
         assert best.verdict.arguments == {"estimator": "sample-mean"}
-        assert best.verdict.reason.startswith(STATED)
+        assert says(best.verdict.reason, adaptivity.AS_STATED)
         facts = dict(ai.recommend(log).facts)
         assert facts["Design"] == "unknown; assignment did not react to outcomes, as stated"
         fit = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
@@ -98,11 +95,12 @@ class TestStated:
     def test_unknown_is_as_it_was_but_says_what_helps(self) -> None:
         result = contrast(log_of(coin()))
         assert result.estimator == "alee"
-        assert [told.startswith(WELCH) for told in result.cautions] == [True]
+        [told] = result.cautions
+        unless = stationarity.UNLESS_NOTHING_ADAPTED
+        assert says(told, unless, classical="Welch's interval is valid, and shorter")
         means = ai.ArmMeans(log_of(coin())).fit()
-        assert means.cautions[0].startswith(
-            "if assignment did not react to outcomes, say adaptive=False: then t"
-        )
+        assert says(means.cautions[0], unless)
+        assert means.cautions[0].values["classical"].startswith("t")
 
     @pytest.mark.parametrize(
         "options",

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.log import AdaptiveLog, LogArrays
+from tests.claims_said import says
 
 CODINGS = [(0.0, 1.0), (0.0, 100.0), (1.0, -2.0), (1e6, 1.0), (0.0, 1e-9), (-3.0, 1e9)]
 
@@ -81,9 +83,9 @@ def test_what_is_said_of_rare_outcomes() -> None:
     terms = tuple("abcdef")
     assert without_interval(uncommon).tolist() == [True, True, False, False, False, False]
     (note,) = rare_notes(terms, uncommon)
-    assert note.startswith("a (3), b (4): no test or interval")
+    assert says(note, rare_outcomes.NO_INTERVAL, terms="a (3), b (4)", fewest=5)
     few, strong = rare_cautions(terms, uncommon, skewness)
-    assert few.startswith("c (5), d (19): fewer than 20 outcomes")
-    assert strong.startswith("d, f: ")
+    assert says(few, rare_outcomes.FEW_OUTCOMES, terms="c (5), d (19)", enough=20)
+    assert says(strong, rare_outcomes.SKEWED_THOUGH_CORRECTED, terms="d, f")
     assert rare_notes(terms[4:], uncommon[4:]) == []
     assert rare_cautions(terms[4:5], uncommon[4:5], skewness[4:5]) == ()
