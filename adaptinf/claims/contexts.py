@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
 NO_PART = Claim("profile.has_contexts", "contexts did not affect the choice of arms", "assumes")
 """Of a method that compares the arms' rounds whatever their contexts."""
 

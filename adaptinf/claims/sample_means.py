@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims import contexts, units
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.stationarity import MEANS_STAY
 
 SHORT_RUNS = Claim(
     "stable",
@@ -34,7 +35,7 @@ REASONS = (
     Claim("stable_design", "{design} is stable, its arm counts settle ({source})", "reason"),
 )
 ASSUMES = (
-    Claim("plain_samples", "arm means stay the same", "assumes", check="inference.diagnostics.arms"),
+    MEANS_STAY,
     Claim("simulated", "the simulated environment is right", "assumes"),
     Claim("stable_if", "{condition}, and a long run", "assumes"),
     contexts.NO_PART,
@@ -121,7 +122,7 @@ TAKEN_AS_ADAPTIVE = Claim(
     "assignment did not react to outcomes).",
     "note",
 )
-UNCORRECTED = Claim("uncorrected", "No corrected columns: {reason}.", "note")
+UNCORRECTED = Claim("no_corrected_columns", "No corrected columns: {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
     "An arm has fewer than {fewest} successes or failures: exact binomial tests of means, and the "

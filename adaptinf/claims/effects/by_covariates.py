@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import propensities, stationarity
+from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
-from adaptinf.claims.regression import regressions
 
 # Why it does not serve, and what does
 
@@ -44,7 +43,7 @@ WEIGHED_CONTEXTS = Claim(
     "assumes",
 )
 ASSUMES = (
-    regressions.CONTEXTS_FIXED,
+    contexts.NOT_BY_PAST,
     propensities.RIGHT,
     propensities.ESTIMATED,
     Part("unit_assumptions", "assumes"),

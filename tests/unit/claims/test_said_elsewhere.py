@@ -18,21 +18,13 @@ LEAST = 5
 NOT_MOVED: frozenset[str] = frozenset(
     {
         "inference/arms/alee.py",
-        "inference/arms/batched.py",
-        "inference/arms/choice.py",
-        "inference/arms/fit.py",
         "inference/arms/models.py",
         "inference/arms/sample_mean.py",
-        "inference/arms/weighted.py",
-        "inference/contrasts/lifts.py",
-        "inference/contrasts/methods.py",
         "inference/contrasts/model.py",
         "inference/inputs/functions.py",
-        "inference/winners/exact.py",
         "inference/winners/intervals.py",
         "inference/winners/law.py",
         "inference/winners/methods.py",
-        "inference/winners/model.py",
         "inference/winners/results.py",
     }
 )
