@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import guarantees
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
     "inference.results.footers.Footer.correction",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims import propensities, stationarity
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.effects import rounds_and_weights as effects
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 
 # Why groups have no number, and what was adjusted
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts
+from adaptinf.claims.arms.sample_means import UNCORRECTED
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
-from adaptinf.claims.sample_means import UNCORRECTED
 
 # Why it is the default
 

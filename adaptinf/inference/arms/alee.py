@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import alee as claims
 from adaptinf.claims import first, said, sentence
+from adaptinf.claims.arms import alee as claims
 from adaptinf.inference.arms.facts.alee import AleeFacts
 from adaptinf.inference.arms.fit import (
     ArmFit,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import assumptions, said
-from adaptinf.claims import batched as claims
+from adaptinf.claims.arms import batched as claims
 from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.facts.base import ArmFacts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import arm_fits
+from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit

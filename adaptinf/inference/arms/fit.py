@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import arm_fits, assumptions, said, sentence
+from adaptinf.claims import assumptions, said, sentence
+from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.circumstances import laws
 from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of

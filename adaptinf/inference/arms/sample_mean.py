@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import first, said, sentence
-from adaptinf.claims import sample_means as claims
+from adaptinf.claims.arms import sample_means as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.facts.sample_means import CorrectedFacts, ExactFacts, SampleFacts
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities

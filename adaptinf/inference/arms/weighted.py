@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import first, said, sentence
-from adaptinf.claims import weighted_arms as claims
+from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored

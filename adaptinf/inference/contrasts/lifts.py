@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.claims import contrasts as claims
+from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import RecodedReference, Reference

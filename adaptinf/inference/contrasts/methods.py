@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.claims import contrasts as claims
 from adaptinf.claims import sentence
+from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.contrasts.joint import SHARED
 from adaptinf.inference.contrasts.lifts import FEWEST_EVENTS

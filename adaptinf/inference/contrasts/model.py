@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import contrasts as claims
+from adaptinf.claims.arms import contrasts as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of

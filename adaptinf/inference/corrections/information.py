@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import max_information as claims
+from adaptinf.claims.privacy import max_information as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.domain import (

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from adaptinf.claims import max_information as claims
+from adaptinf.claims.privacy import max_information as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import (

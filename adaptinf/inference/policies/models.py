@@ -21,7 +21,7 @@ from adaptinf.claims import policies as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
-from adaptinf.inference.policies.facts.fits import FitFacts
+from adaptinf.inference.policies.fit_facts import FitFacts
 from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
 from adaptinf.inference.policies.methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.question import PolicyQuestion

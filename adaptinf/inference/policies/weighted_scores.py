@@ -18,7 +18,6 @@ from adaptinf.inference.policies.by_unit import (
     with_unit_errors,
 )
 from adaptinf.inference.policies.contrast_weights import contrast_weights
-from adaptinf.inference.policies.facts.weights import WeightFacts
 from adaptinf.inference.policies.inputs import Policy
 from adaptinf.inference.policies.lengths import policy_length
 from adaptinf.inference.policies.question import PolicyQuestion
@@ -33,6 +32,7 @@ from adaptinf.inference.policies.scores import (
     score_parts,
 )
 from adaptinf.inference.policies.verdicts import policy_verdict
+from adaptinf.inference.policies.weight_facts import WeightFacts
 from adaptinf.inference.policies.weights import contextual_fit, mean_variances, stabiliser
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.inference.validity.methods import MethodRecord

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import Claim, Said
-from adaptinf.claims.sample_means import OPENING
+from adaptinf.claims.arms.sample_means import OPENING
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.recommend.metrics import Metric, method_of, with_length
 from adaptinf.inference.results.base import Results

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims.released import bin_means as claims
+from adaptinf.claims.privacy import bin_means as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 from adaptinf.inference.distributions.tails import LOG_2
 from adaptinf.inference.released.effects import NoisyEffect
 from adaptinf.typing import FloatArray, IntArray

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims.released import releases as claims
+from adaptinf.claims.privacy import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction, guarantee_refusal
 from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import assumptions
-from adaptinf.claims.released import releases as claims
+from adaptinf.claims.privacy import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means

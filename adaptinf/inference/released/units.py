@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptinf.claims.released import releases as claims
+from adaptinf.claims.privacy import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import guarantees, said, tables
+from adaptinf.claims import said, tables
+from adaptinf.claims.privacy import guarantees
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results

@@ -30,10 +30,10 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.sequences.bounded_scores import Weights
 from adaptinf.inference.sequences.build import build_track
 from adaptinf.inference.sequences.choice import Quantity, Request, settle
-from adaptinf.inference.sequences.facts.sequence import FitFacts
 from adaptinf.inference.sequences.from_sums import look_rounds
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.results import SequenceResults
+from adaptinf.inference.sequences.sequence_facts import FitFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse

@@ -11,8 +11,8 @@ import numpy as np
 from adaptinf.claims import said, sentence
 from adaptinf.claims import sequences as claims
 from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, settled
-from adaptinf.inference.sequences.facts.sequence import SequenceFacts
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
+from adaptinf.inference.sequences.sequence_facts import SequenceFacts
 from adaptinf.inference.sequences.widths import expected_width
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.order import Order

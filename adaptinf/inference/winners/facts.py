@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.claims import first
-from adaptinf.claims import winners as claims
+from adaptinf.claims.arms import winners as claims
 from adaptinf.sums import NEEDS_ROWS
 
 if TYPE_CHECKING:

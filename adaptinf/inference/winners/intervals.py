@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from adaptinf.claims.winners import TIED
+from adaptinf.claims.arms.winners import TIED
 from adaptinf.inference.winners.contest import (
     Contest,
     asked_of,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from adaptinf.claims import Claim, first, said, sentence
-from adaptinf.claims import winners as claims
+from adaptinf.claims.arms import winners as claims
 from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question

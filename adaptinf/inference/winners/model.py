@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from adaptinf.claims import assumptions
-from adaptinf.claims import winners as claims
+from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.arms.choice import arm_codes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims.winners import TOO_RARE
+from adaptinf.claims.arms.winners import TOO_RARE
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
 from adaptinf.inference.winners.best import compared_with_best, difference_errors

@@ -15,7 +15,7 @@ import pytest
 from claims_said import says
 
 from adaptinf.claims.data import availability
-from adaptinf.claims.guarantees import COVERS_RELEASES
+from adaptinf.claims.privacy.guarantees import COVERS_RELEASES
 
 TUTORIALS = Path(__file__).parents[3] / "docs" / "tutorials"
 CELL = re.compile(r"^```\{code-cell\} python\n(?:---\n.*?^---\n)?(.*?)^```", re.MULTILINE | re.DOTALL)

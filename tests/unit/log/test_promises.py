@@ -12,9 +12,9 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import guarantees, tables
+from adaptinf.claims import tables
 from adaptinf.claims.logs import promises as claims
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import guarantees, releases
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log

@@ -11,7 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 from adaptinf.cli import main
 from adaptinf.designs import (
     DPBAI,

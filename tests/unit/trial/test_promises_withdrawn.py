@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import adaptinf as ai
-from adaptinf.claims.guarantees import WITHDRAWN
 from adaptinf.claims.logs.coverage import DECLARED, SO_FAR
+from adaptinf.claims.privacy.guarantees import WITHDRAWN
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
 from tests.claims_said import says

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import said
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.facts.released_pairs import ReleasedPairFacts
 from adaptinf.inference.arms.differences import Difference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adaptinf.claims import alee as claims
+from adaptinf.claims.arms import alee as claims
 from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.validity.stationarity import moving_mean_cautions
 

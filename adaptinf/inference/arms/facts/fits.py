@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from adaptinf.claims.arm_fits import WITH_DESIGN
+from adaptinf.claims.arms.arm_fits import WITH_DESIGN
 from adaptinf.inference.arms.facts.base import ArmFacts
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import sample_means as claims
+from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.arms.alee import alee_offset, alee_weights

@@ -10,7 +10,8 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.claims import arm_fits, propensities, rare_outcomes, sample_means, weighted_arms
+from adaptinf.claims import propensities, rare_outcomes
+from adaptinf.claims.arms import arm_fits, sample_means, weighted_arms
 from adaptinf.claims.data import availability
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError

@@ -11,7 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import rare_outcomes
-from adaptinf.claims.batched import UNVARYING
+from adaptinf.claims.arms.batched import UNVARYING
 from adaptinf.typing import FloatArray
 
 

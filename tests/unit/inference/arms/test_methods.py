@@ -14,8 +14,8 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims import Claim
-from adaptinf.claims.arm_fits import CHOSEN
-from adaptinf.claims.released import releases
+from adaptinf.claims.arms.arm_fits import CHOSEN
+from adaptinf.claims.privacy import releases
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast, choice
 from adaptinf.inference.arms.choice import (

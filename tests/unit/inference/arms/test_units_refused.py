@@ -11,7 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import units as of_units
-from adaptinf.claims.sample_means import OPENING, UNITS_DEPEND
+from adaptinf.claims.arms.sample_means import OPENING, UNITS_DEPEND
 from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog

@@ -13,7 +13,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims import Said, laws
-from adaptinf.claims import contrasts as claims
+from adaptinf.claims.arms import contrasts as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.typing import FloatArray
 

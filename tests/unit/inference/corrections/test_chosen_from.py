@@ -11,7 +11,7 @@ from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.claims import max_information as claims
+from adaptinf.claims.privacy import max_information as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections import Correction

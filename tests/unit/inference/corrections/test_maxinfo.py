@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from claims_said import says
 
-from adaptinf.claims import max_information as claims
+from adaptinf.claims.privacy import max_information as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import (

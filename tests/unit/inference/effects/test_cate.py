@@ -8,10 +8,10 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import guarantees, propensities
+from adaptinf.claims import propensities
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import guarantees, releases
 from adaptinf.designs.conse.epochs import ConSE
 from adaptinf.designs.conse.private import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError

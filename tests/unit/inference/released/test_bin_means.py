@@ -15,7 +15,7 @@ from claims_said import says
 import adaptinf as ai
 from adaptinf.audit.planning.calibration import coverage
 from adaptinf.audit.simulation.truth import true_value
-from adaptinf.claims.released import bin_means as claims
+from adaptinf.claims.privacy import bin_means as claims
 from adaptinf.designs import Uniform
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.mixture import Mixture

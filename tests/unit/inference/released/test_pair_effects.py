@@ -11,7 +11,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import CATE, ArmMeans, Contrast, designs, environments, recommend
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.released.effects import ReleasedReference, effect_from_two_means
 from adaptinf.log import AdaptiveLog

@@ -14,7 +14,7 @@ from claims_said import says
 import adaptinf as ai
 from adaptinf.claims.logs.readings import LATE
 from adaptinf.claims.logs.rows import NO_ROUNDS
-from adaptinf.claims.released import releases
+from adaptinf.claims.privacy import releases
 from adaptinf.designs import DPConSE, LDPBandit, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.simulation.environments.smooth import SmoothArms

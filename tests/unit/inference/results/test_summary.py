@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from claims_said import says
 
-from adaptinf.claims import guarantees, tables
+from adaptinf.claims import tables
+from adaptinf.claims.privacy import guarantees
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import (

@@ -10,7 +10,7 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import winners as claims
+from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.typing import FloatArray
 

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import adaptinf as ai
-from adaptinf.claims.winners import TIED
+from adaptinf.claims.arms.winners import TIED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.winners.truncated import log_between, log_distribution
 from adaptinf.typing import FloatArray

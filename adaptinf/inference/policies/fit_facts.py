@@ -13,9 +13,9 @@ from adaptinf.claims import units
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.contrast_weights import NEAREST
-from adaptinf.inference.policies.facts.weights import WeightFacts
 from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, PolicyOptions
+from adaptinf.inference.policies.weight_facts import WeightFacts
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects

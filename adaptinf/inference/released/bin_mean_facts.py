@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims.released.releases import CLIPPED
+from adaptinf.claims.privacy.releases import CLIPPED
 from adaptinf.inference.released.bin_tests import InvertedTest
 from adaptinf.typing import FloatArray
 

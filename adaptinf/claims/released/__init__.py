@@ -1,1 +1,0 @@
-"""What is said of estimates from releases, which a guarantee covers."""

@@ -1,1 +1,0 @@
-"""What claims ask of estimates from releases."""

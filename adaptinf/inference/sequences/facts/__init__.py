@@ -1,1 +1,0 @@
-"""What the claims on confidence sequences ask of a log and of a fit."""
