@@ -73,21 +73,20 @@ DEPENDENT = Claim(
 )
 """Why a method that takes rounds to be independent does not serve."""
 
-NOTES = (
-    Claim(
-        "counts",
-        "Errors by unit, of {units} units in {rounds} rounds: they allow for any dependence between the "
-        "rounds of a unit, not between units. Degrees of freedom: the effective number of units that had "
-        "the arm, minus 1, or fewer where few rounds carry the estimate.",
-        "note",
-    ),
-    Claim(
-        "profile.drawn_once",
-        "Each unit keeps its arm, with propensity 1 after its first round: the arm counts as drawn once per "
-        "unit, with the propensity of the first round.",
-        "note",
-    ),
+ERRORS = Claim(
+    "counts",
+    "Errors by unit, of {units} units in {rounds} rounds: they allow for any dependence between the "
+    "rounds of a unit, not between units. Degrees of freedom: the effective number of units that had "
+    "the arm, minus 1, or fewer where few rounds carry the estimate.",
+    "note",
 )
+DRAWN_ONCE = Claim(
+    "profile.drawn_once",
+    "Each unit keeps its arm, with propensity 1 after its first round: the arm counts as drawn once per "
+    "unit, with the propensity of the first round.",
+    "note",
+)
+NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",

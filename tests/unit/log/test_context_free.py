@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 
 from adaptinf.claims.propensities import ROUND_BEFORE
+from adaptinf.claims.recommendations import PART_OF_OTHERS
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, read_log
+from tests.claims_said import says
 
 ROUNDS = 2_000
 RNG = np.random.default_rng(0)
@@ -70,7 +72,7 @@ class TestStatement:
         for call in ({"estimator": "alee"}, {"estimator": "sample-mean"}, {"weights": "sqrt"}):
             with pytest.raises(InvalidForLog, match="contexts"):
                 ArmMeans(log).fit(**call)
-        assert "others had a part in the choice" in str(recommend(log))
+        assert says(str(recommend(log)), PART_OF_OTHERS)
 
     def test_contexts_that_had_no_part(self) -> None:
         log = frame_log(context=["s"])

@@ -12,6 +12,7 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import guarantees, tables
 from adaptinf.claims.logs import promises as claims
 from adaptinf.claims.released import releases
 from adaptinf.errors import InvalidForLog, LogValidationError
@@ -112,9 +113,11 @@ def test_files_keep_who_vouches_and_the_counts(tmp_path: Path, name: str) -> Non
 def test_results_say_that_a_guarantee_was_typed_in() -> None:
     stated = ai.ArmMeans(own_log()).fit(estimator="sample-mean", test="t").summary().as_text()
     assert "Guarantee: not covered" in " ".join(stated.split())
-    assert "standard, stated and not derived" in " ".join(stated.split())
-    assert "With all rounds of a unit: epsilon = 1.5" in " ".join(stated.split())
-    assert "The corrected columns count rounds, and need them to be independent" in " ".join(stated.split())
+    assert says(" ".join(stated.split()), guarantees.AS_STATED)
+    person = own_log().person_guarantee
+    assert person.epsilon == 1.5
+    assert says(" ".join(stated.split()), guarantees.ALL_ROUNDS_OF_A_UNIT, guarantee=person)
+    assert says(" ".join(stated.split()), tables.CORRECTS_ROUNDS)
     log = ai.designs.PrivateUCB(epsilon=1.0).run(BernoulliArms([0.5, 0.4]), horizon=200, rng=0)
     assert "stated" not in ai.ArmMeans(log).fit(estimator="sample-mean").summary().as_text()
 
@@ -252,8 +255,8 @@ def test_auxiliary_participants_have_guarantees_of_their_own() -> None:
         assert log.guarantee.epsilon == 4.0  # type: ignore[union-attr]
         assert f"  auxiliary log 1: {own}" in repr(log).splitlines()
         table = " ".join(ai.AdaptiveOLS(log).fit("none").summary().as_text().split())
-        assert f"Participants of auxiliary logs have guarantees of their own: {own}." in table
-        assert "It covers the actions of others, not one's own, and the named releases." in table
+        assert says(table, guarantees.AUXILIARY, guarantees=str(own))
+        assert says(table, guarantees.COVERS_ACTIONS_OF_OTHERS)
 
 
 def test_rounds_of_one_unit_make_released_sums_vary_more() -> None:

@@ -14,11 +14,12 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims.propensities import SHARES_MOVE_WITHIN_BATCHES
 from adaptinf.inference.validity.assignment import MOVED_WITHIN
 from adaptinf.sums.engine.movement import homogeneity_pvalue
+from tests.claims_said import says
 
 ROLES = {"action": "arm", "reward": "y", "batch": "time"}
-WORDS = "within batches the arms' shares move"
 
 
 def rows(seed: int, swing: float, days: int = 10, per_day: int = 480) -> pd.DataFrame:
@@ -69,7 +70,7 @@ def test_shares_that_follow_the_hour_are_a_caution(every: str) -> None:
         ai.ArmMeans(sums).fit(),
         ai.ConfidenceSequence(sums).fit("asymptotic"),
     ):
-        assert sum(WORDS in caution for caution in fit.cautions) == 1
+        assert sum(says(caution, SHARES_MOVE_WITHIN_BATCHES) for caution in fit.cautions) == 1
     (check,) = ai.diagnose(sums).check("shares within batches")
     assert check.verdict == "evidence against"
 
@@ -83,8 +84,8 @@ def test_shorter_batches_are_the_way_out() -> None:
             for every in ("day", "hour")
         )
         fits.append([bool(fit.conf_int().to_numpy()[0, 0] <= 0.0) for fit in (daily, hourly)])
-        assert any(WORDS in caution for caution in daily.cautions)
-        assert not any(WORDS in caution for caution in hourly.cautions)
+        assert says(daily.cautions, SHARES_MOVE_WITHIN_BATCHES)
+        assert not says(hourly.cautions, SHARES_MOVE_WITHIN_BATCHES)
     assert np.mean(fits, axis=0)[0] == 0.0
     assert np.mean(fits, axis=0)[1] >= 0.75
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import adaptinf as ai
+from adaptinf.claims.guarantees import WITHDRAWN
 from adaptinf.claims.logs.coverage import DECLARED, SO_FAR
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
+from tests.claims_said import says
 
 PEOPLE = 8
 WHY = {"reason": "asked for", "by": "a monitor"}
@@ -47,7 +49,7 @@ def refused(log: ai.AdaptiveLog, reason: str, path: Path) -> None:
     assert again.unpromised == (reason,)
     table = str(ai.ArmMeans(log).fit(estimator="ipw", weights="uniform").summary())
     assert re.search(r"Guarantee: +none ", table)
-    assert f"Privacy: none, though the design promises it: {reason}." in " ".join(table.split())
+    assert says(" ".join(table.split()), WITHDRAWN, why=reason)
 
 
 @pytest.mark.parametrize("erased", [(), ("unit 3",)], ids=["nobody", "somebody"])

@@ -12,6 +12,7 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf.claims.data import missing_rewards, received_arms
+from adaptinf.claims.units import LATE_MEAN
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend import recommend
@@ -164,7 +165,7 @@ def test_late_rewards_of_repeated_units_have_errors_by_unit() -> None:
     frame["y"] = frame["y"].fillna(5.0)
     log = log_of(frame, unit="person", missing=None, outcome_round="known")
     found = ArmMeans(log).fit(estimator="aipw", keep_scores=True)
-    assert any("rewards of other units that were known by then" in note for note in found.notes)
+    assert says(found.notes, LATE_MEAN)
     assert found.scores is not None
     own = found.scores["influence"]
     by_unit = own.reshape(20, 5, 2).sum(axis=1)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.propensities import CHOSEN_NOT_FOLLOWED
 from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.propensities import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
@@ -186,7 +188,7 @@ class TestSums:
         frame["p"], frame["day"] = share[np.arange(10_000), arm], np.arange(10_000) // 500
         sums = ai.aggregate(frame, **COLUMNS)
         for one in answers(sums):
-            (told,) = [told for told in one.cautions if "not chosen as often as the chosen arms'" in told]
+            (told,) = [told for told in one.cautions if says(told, CHOSEN_NOT_FOLLOWED)]
             assert told.startswith("D (z = -")
         rows = [told for told in answers(log_of(frame, batch="day"))[0].cautions if told.startswith("D (z")]
         assert [told for told in answers(sums)[0].cautions if told.startswith("D (z")] == rows
@@ -210,9 +212,9 @@ class TestCaution:
             ai.ArmMeans(log).fit("aipw"),
             ai.Contrast(log, treatment="D", control="A").fit("aipw"),
         ):
-            (told,) = [one for one in result.cautions if "not chosen as often as the chosen arms'" in one]
+            (told,) = [one for one in result.cautions if says(one, CHOSEN_NOT_FOLLOWED)]
             assert told.startswith("D (z = -100.6)")
-        assert any("not chosen as often" in told for told in ai.Winner(log).fit("aipw").cautions)
+        assert says(ai.Winner(log).fit("aipw").cautions, CHOSEN_NOT_FOLLOWED)
 
     def test_the_statistic_literally(self) -> None:
         rng = np.random.default_rng(4)

@@ -8,7 +8,7 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import propensities
+from adaptinf.claims import guarantees, propensities
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.claims.released import releases
@@ -534,7 +534,7 @@ def test_released_estimates_come_from_the_releases_alone(private_log):
     np.testing.assert_allclose(result.diagnostics()["t_min"], planned, rtol=1e-12)
     assert result.private
     assert result.correction is None
-    assert any("alone and are covered by it" in note for note in result.summary().notes)
+    assert says(result.summary().notes, guarantees.COVERS_RELEASES)
 
 
 def test_planned_rounds_are_those_of_the_design():

@@ -215,7 +215,7 @@ ADVICE = (
     "ArmMeans or Contrast, for means of single arms",
     "an analysis of the randomised rounds alone",
     "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
-    "a comparison of arms among the rounds of one bin",
+    "a comparison of arms within one bin",
     "BinMeans, from the released sums of bins",
     "AdaptiveLog(..., reward_range=)",
     "AdaptiveLog(..., context_free=True)",
