@@ -15,6 +15,7 @@ from claims_said import says, wording
 from adaptinf import designs
 from adaptinf.claims import contexts as context_claims
 from adaptinf.claims import propensities, recommendations
+from adaptinf.claims.effects.by_covariates import GROUPS_INSTEAD
 from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -211,7 +212,7 @@ def test_fit_takes_the_first_of_its_class(name: str) -> None:
 
 ADVICE = (
     "rounds= with a column",
-    "CATE(log, by=...).fit() with rounds=",
+    GROUPS_INSTEAD(),
     "ArmMeans or Contrast, for means of single arms",
     "an analysis of the randomised rounds alone",
     "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
