@@ -67,5 +67,5 @@ WITHIN_GROUPS = Claim(
 """What takes the place of arm means."""
 
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "arms were chosen without contexts, as none are logged", "assumes")
+UNTOLD = Claim("contexts_untold", "the design used no contexts, as none are logged", "assumes")
 """Of a method that must know what other rounds' contexts would have done."""

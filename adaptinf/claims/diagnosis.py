@@ -61,7 +61,7 @@ NOT_TRUSTED = Claim(
 )
 HOW_LOGGED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "check for propensities logged after the choice, lost or filtered rounds, or overrides of the design",
+    "check for late logging of propensities, lost or filtered rounds, or overrides of the design",
     "advice",
 )
 EVERY_ARM_POSSIBLE = Claim(
@@ -107,7 +107,7 @@ NEVER_POSSIBLE = Claim(
     "an arm has propensity 0 in some rounds, where its scores are undefined",
     "needs",
 )
-FEW_REWARDS = Claim("inference.diagnostics.arms.usable", "an arm has fewer than {fewest} rewards", "needs")
+FEW_REWARDS = Claim("inference.diagnostics.arms.usable", "fewer than {fewest} rewards of an arm", "needs")
 ONE_REWARD = Claim("inference.diagnostics.arms.usable", "an arm's rewards are all the same", "needs")
 SETTLED = Claim(
     "inference.diagnostics.arms._mean_checks",
@@ -203,7 +203,7 @@ ERROR_IGNORED = Claim(
 )
 HOLM = Claim(
     "tests",
-    "Holm: adjusted for the number of tests in the table ({tests}), so that all verdicts together have "
+    "Holm: p-values account for all tests in the table ({tests}), so that all verdicts together have "
     "level {alpha:g}. A test that does not reject proves nothing.",
     "note",
 )

@@ -33,6 +33,13 @@ NEEDS = (
 )
 """Of one way to weight."""
 
+MEANS_OF_ARMS = Claim(
+    "inference.policies.question.PolicyQuestion.check_propensities",
+    "ArmMeans or Contrast, for means of single arms",
+    "advice",
+)
+"""In the place of a value that needs propensities."""
+
 # Why it is valid
 
 EQUAL_ROUNDS = Claim("is_uniform", "all rounds count equally, so that any drift is allowed", "reason")
@@ -78,7 +85,7 @@ FIXED = Claim("policies_are_given", "policies were fixed without using this log"
 SETTLING = Claim("needs_settling", "propensities settle", "assumes")
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
-    "the design could choose every arm that a policy takes (only the chosen arm's propensity is logged)",
+    "the design could choose every arm that a policy takes (no propensity but the chosen arm's is logged)",
     "assumes",
 )
 AVERAGE = Claim("is_uniform", "what drifts is averaged over the period, all rounds equally", "target")
@@ -123,8 +130,8 @@ FREEDOM = Claim(
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "Student's t, with the degrees of freedom of the side, for or against a difference, that has fewer "
-    "effective rewards.",
+    "Student's t: the side of a difference, for or against it, that has fewer effective rewards gives the "
+    "degrees of freedom.",
     "note",
 )
 UNSETTLED = Claim(
@@ -159,8 +166,8 @@ BY_BATCH_BEFORE = Claim(
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities of the last {nearest} rounds, since its own may depend on contexts (pass "
-    "context_free=True if they do not)",
+    "propensities of the last {nearest} rounds, since its own may depend on contexts unless "
+    "context_free=True is stated",
     "note",
 )
 """What combined weights are made of."""
@@ -189,7 +196,7 @@ BURNT_IN = Claim(
 )
 FIRST_WITHOUT = Claim(
     "first_without",
-    "Round 1 has no weight, as there are no earlier contexts to average over.",
+    "There are no contexts before round 1 to average over, so that its weight is 0.",
     "note",
 )
 
@@ -238,15 +245,15 @@ DIFFERENCE_MOVES = Claim(
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "Policies take arms whose smallest propensity is {least:.2g}, and the smallest effective sample size is "
+    "Policies take arms whose propensity falls to {least:.2g}, and the smallest effective sample size is "
     "{size:.1f}: a few rounds may dominate the estimate, which can make its interval far too short",
     "caution",
 )
 FEW_EVENTS = Claim(
     "few_events",
     "An effective sample size of {size:.1f} holds about {worth:.1f} uncommon outcomes (a share of "
-    "{rate:.2g}), fewer than {enough}: heavily weighted rounds rarely have one, so that "
-    "estimate and standard error tend to be too small together and the interval far too short",
+    "{rate:.2g}), fewer than {enough}: heavily weighted rounds rarely have one, and without "
+    "them both estimate and standard error are too small, and intervals can be misleadingly short",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)

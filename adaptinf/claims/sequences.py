@@ -34,7 +34,7 @@ ESTIMATES = Claim(
 )
 IMPOSSIBLE = Claim(
     "inference.sequences.choice.settled",
-    "arm {arm!r} has weight but could not be chosen in {without} of {rounds} rounds",
+    "arm {arm!r} has weight but no chance to be chosen in {without} of {rounds} rounds",
     "needs",
 )
 KNOWN_TOO_LATE = Claim(
@@ -74,7 +74,7 @@ GUARANTEED_FLOOR = Claim(
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
-    "inference.sequences.choice.settled", "AdaptiveLog(..., context_free=True) if {so}", "advice"
+    "inference.sequences.choice.settled", "AdaptiveLog(..., context_free=True), provided that {so}", "advice"
 )
 
 # Why it is valid
@@ -151,12 +151,12 @@ FIT = (
 
 EXACT = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "P-values and intervals: {law}, exact, valid at any time.",
+    "Exact p-values and intervals, valid at any time: {law}.",
     "note",
 )
 APPROXIMATE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "P-values and intervals: {law}, an approximation for long logs, valid at any time.",
+    "Approximate p-values and intervals, for long logs, at any time: {law}.",
     "note",
 )
 OUTSIDE = Claim(

@@ -32,6 +32,11 @@ WEIGHTS_NEED = (
 )
 """Of weights that are made of propensities."""
 
+FOR_CONTEXTS = Claim(
+    "uniform_for_contexts",
+    "propensities are known; uniform weights, because {contexts} may move them",
+    "reason",
+)
 REASONS = (
     Claim(
         "is_combined",
@@ -55,11 +60,7 @@ REASONS = (
     ),
     Claim("uniform_without_adaptation", "propensities are known and do not move with the data", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
-    Claim(
-        "uniform_for_contexts",
-        "propensities are known; uniform weights, because {contexts} may move them",
-        "reason",
-    ),
+    FOR_CONTEXTS,
     Claim("unaugmented", "without an outcome model, hence with longer intervals than aipw", "reason"),
     units.BY_UNIT,
 )
@@ -108,6 +109,24 @@ ASSUMES = (
     units.NO_CARRY_OVER,
 )
 
+CHOSEN_ALONE = Claim(
+    "chosen_alone",
+    "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed.",
+    "note",
+)
+UNIFORM_FOR_CONTEXTS = Claim(
+    "uniform_for_contexts",
+    "Uniform weights, because {contexts} may move the propensities: weights made from these would count "
+    "contexts unequally. Not normal in general when propensities move with the data.",
+    "note",
+)
+UNIFORM_OF_ADAPTIVE = Claim(
+    "uniform_of_adaptive",
+    "Uniform weights: not normal in general when propensities move with the data; others guard against "
+    "that and need every arm's propensity.",
+    "note",
+)
+TWO_POINT_DECAY = Claim("two_point_decay", "Two-point weights: propensity floor of decay {decay:g}.", "note")
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -117,11 +136,7 @@ FIT = (
     Part("unit_notes", "note"),
     Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
-    Claim(
-        "chosen_alone",
-        "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed.",
-        "note",
-    ),
+    CHOSEN_ALONE,
     Claim(
         "chosen_alone_in_batches",
         "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as "
@@ -150,18 +165,8 @@ FIT = (
         "weights estimate the mean over the period.",
         "note",
     ),
-    Claim(
-        "uniform_for_contexts",
-        "Uniform weights, because {contexts} may move the propensities: weights made from these would count "
-        "contexts unequally. Not normal in general when propensities move with the data.",
-        "note",
-    ),
-    Claim(
-        "uniform_of_adaptive",
-        "Uniform weights: not normal in general when propensities move with the data; others guard against "
-        "that and need every arm's propensity.",
-        "note",
-    ),
+    UNIFORM_FOR_CONTEXTS,
+    UNIFORM_OF_ADAPTIVE,
     Claim(
         "lagged",
         "Sqrt weights, each arm's own, by {by}.",
@@ -173,7 +178,7 @@ FIT = (
         "would count contexts unequally, which biases the means.",
         "note",
     ),
-    Claim("two_point_decay", "Two-point weights: propensity floor of decay {decay:g}.", "note"),
+    TWO_POINT_DECAY,
     Claim(
         "own_weights_unstated",
         "each arm has {weights} weights of its own, which assume that means stay: a drift that arms share "

@@ -16,8 +16,8 @@ NEVER_TOGETHER = Claim(
 )
 TAKEN_AWAY = Claim(
     "taken_away",
-    "arm {arm!r} could not be chosen in {n} of {rounds} rounds (propensity 0): {design} removes arms "
-    "based on earlier rewards, so the other rounds are a selected sample",
+    "arm {arm!r} was impossible in {n} of {rounds} rounds (propensity 0): {design} removes arms based "
+    "on earlier rewards, so the other rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
@@ -54,7 +54,7 @@ BY_TURNS = Claim(
 )
 GONE = Claim(
     "gone",
-    "{arms}: after some rounds an arm could no longer be chosen; if its rewards were the reason, the "
+    "{arms}: an arm was unavailable after having been available; if that depended on its rewards, the "
     "estimate is biased",
     "caution",
 )

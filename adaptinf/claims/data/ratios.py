@@ -17,7 +17,7 @@ ESTIMATED = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "{arm}: no ratio, as {below} is above 0 in {n:.0f} rounds, fewer than {fewest}",
+    "{arm}: no ratio, because {below} is above 0 in only {n:.0f} rounds (fewer than {fewest})",
     "caution",
 )
 NEAR_ZERO = Claim(

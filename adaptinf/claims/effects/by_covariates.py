@@ -21,7 +21,7 @@ NEVER_CHOSEN = Claim(
 LACKS_DECAY = Claim("lacks_decay", "its weights need decay=, fixed in advance", "needs")
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "errors are by unit, as units have several rounds",
+    "units have several rounds, so only HC0 errors, added up by unit, are available",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -93,7 +93,7 @@ ALONE_BY_HC = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No standard errors: {n} rounds for {columns} columns.",
+    "No standard errors, as {columns} columns take up all {n} rounds.",
     "note",
 )
 NO_SPREAD = Claim(

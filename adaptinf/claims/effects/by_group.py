@@ -37,9 +37,9 @@ SMALL_GROUPS = Claim(
 )
 ADJUSTED = Claim(
     "adjusted",
-    "Agresti-Caffo intervals for {terms}: an arm has fewer than {enough} successes or failures. The "
-    "estimate is the raw difference; p-value, interval and standard error are for the difference after "
-    "adding a success and a failure to each arm.",
+    "Agresti-Caffo intervals for {terms}, where an arm had fewer than {enough} successes or failures. "
+    "The estimate is the raw difference; p-value, interval and standard error are for the difference "
+    "after adding a success and a failure to each arm.",
     "note",
 )
 EMPTY_INTERVAL = Claim(
@@ -148,7 +148,7 @@ COMBINED = Claim(
 SQRT = Claim(
     "is_sqrt",
     "Sqrt weights: each arm has its own, the root of its propensity. Under drift the two weighted means "
-    "refer to different times, and their difference is not an effect.",
+    "refer to different times, so their difference is no longer an effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
@@ -225,13 +225,13 @@ BONFERRONI = Claim(
 )
 SATTERTHWAITE = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences of effects: Student's t with Satterthwaite's degrees of freedom.",
+    "Differences of effects: Student's t, degrees of freedom by Satterthwaite.",
     "note",
 )
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Groups share units, so their errors covary: differences use Student's t with the smaller degrees of "
-    "freedom of the two.",
+    "Groups share units, so their errors covary: differences use Student's t with the smaller of the two "
+    "degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(

@@ -20,12 +20,12 @@ LACKS_BOTH_PROPENSITIES = Claim(
 )
 NOTHING_RANDOMISED = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "the log does not say which rounds were randomised, or with what propensities",
+    "nothing says which rounds were randomised, or with what propensities",
     "needs",
 )
 ESTIMATES_SHOW_NOTHING = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "its propensities are estimates, and estimates cannot show that assignment probabilities were fixed",
+    "estimated propensities cannot show that assignment probabilities were fixed",
     "needs",
 )
 PROPENSITIES_VARY = Claim(
@@ -68,7 +68,7 @@ CHOSEN_ALONE = Claim(
 WEIGHTABLE = Claim("inference.effects.rounds.weightable_rounds", "Rounds: {n} of {where}.", "note")
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Left out: {n} rounds of {where} in which one of the two arms had propensity 0, such as the rounds "
+    "Left out: {n} rounds of {where} where one of the two arms had propensity 0, such as the rounds "
     "after randomisation stopped. They cannot be weighted.",
     "note",
 )
@@ -92,6 +92,6 @@ FEW_EFFECTIVE = Claim(
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
     "{term}: with a propensity of {least:.2g} the estimate rests on a few rewards (effective number "
-    "{size:.1f}); intervals may be much too short",
+    "{size:.1f}), and intervals may be much too short",
     "caution",
 )

@@ -7,7 +7,7 @@ from adaptinf.claims.regression import regressions
 
 # Batched
 
-LACKS_BATCHES = Claim("lacks_batches", "the log has no batches (give batch=)", "needs")
+LACKS_BATCHES = Claim("lacks_batches", "it needs batches (give batch=)", "needs")
 UNUSABLE = Claim(
     "inference.regression.facts.batched.BatchedFacts.unusable",
     "in {missing} of {batches} batches ({which}, counted from 0) columns are collinear or leave no residual",
@@ -165,7 +165,7 @@ ANYTIME = (
     regressions.CONSTANT,
     regressions.NORMAL,
     *regressions.HEAD,
-    Claim("always", "Anytime-valid t and F tests: they hold at all rounds at once.", "note"),
+    Claim("always", "Anytime-valid t and F tests, which may be read at every round.", "note"),
     Claim(
         "mixture",
         "Mixture of precision {precision:g}, set in advance: most powerful for coefficients of about "

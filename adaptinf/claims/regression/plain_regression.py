@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptinf.claims import contexts, tables
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
@@ -32,9 +33,7 @@ PLAIN_IS_VALID = Claim(
 
 # What its table says
 
-NAIVE_BASELINE = Claim(
-    "naive", "Least squares: a naive baseline, not valid under adaptive collection.", "note"
-)
+NAIVE_BASELINE = Claim("naive", "Least squares: a naive baseline, not valid under adaptivity.", "note")
 NONE_SAYS = (
     Part("contexts_fixed", "assumes"),
     Part("contexts_without_part", "assumes"),
@@ -49,7 +48,7 @@ NONE_SAYS = (
     NAIVE_BASELINE,
     Claim("selected_naively", "Its rounds are those of an arm that rewards helped to select.", "note"),
     Claim("unnamed_design", "The log names no design, and is therefore treated as adaptive.", "note"),
-    Claim("no_corrected_columns", "No corrected columns: {reason}.", "note"),
+    tables.UNCORRECTED,
     Claim("correction_available", "adjustment='max-information' would add corrected columns.", "note"),
 )
 BINARY = Claim(
@@ -64,7 +63,7 @@ BOUNDED = Claim(
     "note",
 )
 CORRECTED_SAYS = (
-    regressions.CONTEXTS_FIXED,
+    contexts.NOT_BY_PAST,
     regressions.NORMAL,
     Claim(
         "corrected",
@@ -72,7 +71,7 @@ CORRECTED_SAYS = (
         "for a choice of arm, formula and test from {read}, but not from rewards.",
         "note",
     ),
-    Claim("always", "With normal errors t and F are exact for any fixed sequence of actions.", "note"),
+    Claim("always", "With normal errors t and F are exact where actions are fixed.", "note"),
     Claim(
         "recommended",
         "The correction counts all rounds, as the recommended arm may depend on every reward.",
@@ -97,7 +96,7 @@ COVARIANCE = (
     ),
     Claim("robust", "{kind} covariance: error variances may differ; t and F tests are approximate.", "note"),
 )
-NO_RESIDUAL = Claim("no_residual", "No standard errors: {n} rounds for {p} columns.", "note")
+NO_RESIDUAL = Claim("no_residual", "No standard errors: {p} columns need more than {n} rounds.", "note")
 EQUAL_REWARDS = Claim("constant", "No standard errors: all rewards used are equal.", "note")
 EXACT_FIT = Claim("exact_fit", "No standard errors: the fit is perfect.", "note")
 ONE_UNIT = Claim("one_unit", "No standard errors: all rounds are of one unit.", "note")

@@ -6,11 +6,10 @@ from adaptinf.claims.claim import Claim, Part
 
 # What regressions assume
 
-CONTEXTS_FIXED = Claim("always", "contexts do not depend on earlier rewards or actions", "assumes")
 LINEAR = Claim("always", "the mean reward is linear in the columns", "assumes")
 CONSTANT = Claim(
     "always",
-    "the coefficients are the same in all rounds",
+    "the coefficients do not change over time",
     "assumes",
     check="inference.diagnostics.arms",
 )
@@ -56,7 +55,7 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "if coefficients change over time, intervals may be far off (stationary=True states that they do not)",
+    "coefficients that change over time can bias intervals badly (stationary=True rules such changes out)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
@@ -106,7 +105,7 @@ NO_SUCH_COVARIANCE = Claim(
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm by its label, if it was fixed before the data; or all arms, with arm dummies",
+    "the arm by its label, if that was settled in advance; or all arms, with arm dummies",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
@@ -132,7 +131,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "AdaptiveLog(..., context_free=True) if they played no part",
+    "context_free=True for the log, if it assigned arms without contexts",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -185,7 +184,7 @@ NO_JOINT_TEST = Claim(
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "too few outcomes differ from the commonest one to test {terms}: see the notes",
+    "too few uncommon outcomes to test {terms}: see the notes",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(

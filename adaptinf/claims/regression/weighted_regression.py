@@ -9,18 +9,15 @@ from adaptinf.claims.regression import regressions
 
 # Why it serves, or does not
 
-LACKS_PROPENSITIES = Claim(
-    "lacks_propensities", "the log has no propensities of the chosen arms (give propensity=)", "needs"
-)
 IMPOSSIBLE = Claim("impossible", "{gaps}, and no weight makes up for that", "needs")
 NEEDS = (
-    LACKS_PROPENSITIES,
+    propensities.NEEDED,
     Claim("has_zero", "a chosen arm has propensity 0", "needs"),
     IMPOSSIBLE,
 )
 OWN_IMPOSSIBLE = Claim(
     "inference.regression.weighted.own.fit_own",
-    "{gaps}, for which weights of each arm's own cannot make up",
+    "{gaps}, for which an arm's own weights cannot make up",
     "needs",
 )
 NEVER_TOGETHER = Claim(
@@ -46,7 +43,7 @@ REASONS = (
 TOO_SMALL = Claim(
     "too_small",
     "weighted needs propensities of at least {floor:g}, or {enough:g} equally weighted rewards of each arm: "
-    "the smallest propensity is {least:.2g}, and one arm is worth {size:.1f} rewards",
+    "the smallest is {least:.2g}, and one arm is worth {size:.1f} rewards",
     "reason",
 )
 PASSED_OVER = (
@@ -85,7 +82,7 @@ SHARED = (
     Claim(
         "shared_errors",
         "Standard errors from each round's contribution to a coefficient, which allows for noise that varies "
-        "with arm, context and round; t with Satterthwaite's degrees of freedom of the weights.",
+        "with arm, context and round; t with Satterthwaite's freedom from the weights.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
@@ -112,7 +109,7 @@ DECIDED_ALONE = Claim(
     "decided_alone", "No standard errors: each of {rounds} rounds alone determines a coefficient.", "note"
 )
 FEW_WITH_WEIGHT = Claim(
-    "few_with_weight", "No standard errors where an arm has fewer than two rewards with weight.", "note"
+    "few_with_weight", "No standard errors for arms with fewer than two weighted rewards.", "note"
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""

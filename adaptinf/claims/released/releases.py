@@ -53,7 +53,7 @@ ONE_ROUND_A_UNIT = Claim(
 )
 FROM_THE_LOG = Claim(
     "inference.released.units.refuse_repeated_units",
-    "estimators that use the raw log, which the guarantee does not cover",
+    "estimators that use the raw log, outside the guarantee",
     "advice",
 )
 
@@ -174,9 +174,9 @@ IN_TIME_OUTCOME = Claim(
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "From released successes S and failures F that came in time alone, within a window of {window:,} "
-    "further participants. The rate S / (S + F) assumes that lateness is unrelated to the outcome, which "
-    "no release can show. A fractional reward counts as that much of a success.",
+    "From released successes S and failures F that came in time alone, within {window:,} further "
+    "participants. The rate S / (S + F) assumes that lateness is unrelated to the outcome, which no "
+    "release can show. A fractional reward counts as that much of a success.",
     "note",
 )
 MANSKI = Claim(

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adaptinf.claims import alee as claims
+from adaptinf.claims import first, said, sentence
+from adaptinf.inference.arms.facts.alee import AleeFacts
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
@@ -26,7 +29,7 @@ from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.stationarity import STATED, moving_mean_cautions
+from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
 
 _EXPONENT = 1.0
-_UNDERCOVERS = (
-    "simulated with equal arms, nominal 95% intervals cover 93% on Thompson sampling and 94% on UCB with two "
-    "arms at 1,000 rounds, but 87% on UCB with five arms and 89% on a greedy design"
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,28 +141,19 @@ def _assess(question: Question) -> list[Verdict]:
     call: dict[str, Any] = {"estimator": "alee", **STATED}
     short = {**call, "arm_error": "self-normalised"}
     name = "alee with self-normalised errors"
-    refusal = question.profile.context_refusal or question.profile.unit_refusal
-    if refusal:
+    facts, other = AleeFacts(question, "conservative"), AleeFacts(question, "self-normalised")
+    if refusal := first(claims.NEEDS, facts):
         return [
             Verdict("alee", "not valid", ORDER["alee"], call, refusal),
             Verdict(name, "not valid", ORDER["alee self-normalised: refused"], short, refusal),
         ]
-    stays = "an arm's mean and variance are the same whenever it is chosen (no drift)"
-    assumes = f"{stays}{question.profile.mixing_assumption}"
-    reason = "needs no propensities, and holds however earlier rewards moved the choice of arms"
-    kept = f"{reason}; conservative standard errors"
+    assumes = tuple(said(claims.ASSUMES, facts))
+    kept, shorter = (sentence(said(claims.REASONS, one)) for one in (facts, other))
+    warning = sentence(said(claims.ROW_CAUTIONS, other))
+    rank = ORDER["alee self-normalised"]
     return [
-        Verdict("alee", "asymptotic", ORDER["alee"], call, kept, (assumes,)),
-        Verdict(
-            name,
-            "asymptotic",
-            ORDER["alee self-normalised"],
-            short,
-            f"{reason}; shorter intervals",
-            (assumes,),
-            _UNDERCOVERS,
-            offered=False,
-        ),
+        Verdict("alee", "asymptotic", ORDER["alee"], call, kept, assumes),
+        Verdict(name, "asymptotic", rank, short, shorter, assumes, warning, offered=False),
     ]
 
 
@@ -184,41 +174,9 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     )
 
 
-def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
-    profile = question.profile
-    notes = [
-        "ALEE: assumes that an arm's mean and variance stay the same whenever it is chosen; needs no "
-        "propensities. Its weights were fixed before the data, by pull count and the horizon."
-    ]
-    if fit.arm_error == "conservative":
-        notes.append("Standard errors sigma / sum w: conservative, as the sum of squared weights is below 1.")
-    else:
-        notes.append(
-            "Standard errors sigma sqrt(sum w^2) / sum w: shorter than the conservative ones; at moderate "
-            "horizons their intervals cover less than they promise."
-        )
-    if profile.log.context:
-        notes.append("The log has contexts: the estimate is of the arm's mean only if they had no part.")
-    elif profile.varying_propensities:
-        notes.append(
-            "The log's propensities move and are not used: right only if earlier rewards moved them, not "
-            "contexts that the log does not have."
-        )
-    return notes
-
-
-def _cautions(question: Question, fit: ArmFit) -> list[str]:
-    short = fit.arm_error == "self-normalised"
-    usual = (
-        "Welch's interval is valid, and shorter"
-        if question.contrast
-        else "t intervals are valid, and shorter"
-    )
-    classical = usual if question.profile.may_not_adapt else ""
-    return [
-        *moving_mean_cautions(stationary=fit.stationary, by_pull=True, classical=classical),
-        *([f"self-normalised errors: {_UNDERCOVERS}"] * short),
-    ]
+def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> AleeFacts:
+    """What the claims on a fit ask."""
+    return AleeFacts(question, fit.arm_error, fit)
 
 
 def _length(question: Question, verdict: Verdict) -> float:
@@ -241,8 +199,8 @@ ALEE = ArmMethod(
     settle=partial(independent_rounds, "alee"),
     fit=_fit,
     length=_length,
-    notes=_notes,
-    cautions=_cautions,
+    claims=claims.FIT,
+    facts=_facts,
     options=("arm_error",),
     no_weights="ALEE takes",
     bound="shares",

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptinf.claims import assumptions, said
+from adaptinf.claims import batched as claims
 from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
-from adaptinf.inference.arms.fit import arm_labels, independent_rounds
+from adaptinf.inference.arms.facts.base import ArmFacts
+from adaptinf.inference.arms.facts.batched import BatchedFacts
+from adaptinf.inference.arms.fit import independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -24,8 +28,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.base import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
+from adaptinf.inference.validity.rare import without_interval
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
@@ -34,10 +37,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
 _STRETCH = 2**18
-_MOVED_INSIDE = (
-    "the arms' shares move within batches, where their probabilities are taken to stay: a drift that arms "
-    "share biases the difference (batches within which they stay, such as hours, would do without that)"
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,8 +106,8 @@ def _contrasts(counts: FloatArray, means: FloatArray, squares: FloatArray) -> Ba
     return BatchContrasts(counts[0], counts[1], means[0] - means[1], scale)
 
 
-def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
-    """Batches of a log that have a difference and a scale, and notes on those that have none.
+def usable_batches(question: Question) -> tuple[BatchContrasts, str]:
+    """Batches of a log that have a difference and a scale, and which have none; empty where all have.
 
     Which batches lack an arm is settled before their own rewards, but not before earlier batches' ones. A
     design that gives up an arm after an extreme first batch makes the number of usable batches depend on
@@ -120,17 +119,13 @@ def usable_batches(question: Question) -> tuple[BatchContrasts, list[str]]:
     keep = (found.treated > 0) & (found.control > 0) & (found.df > 0)
     missing = np.flatnonzero(~keep)
     if len(missing) == 0:
-        return found, []
-    what = f"{len(missing)} of {len(keep)} batches ({_shown(missing)}) lack one of the arms or a third reward"
+        return found, ""
+    lacking = claims.LACKING(n=len(missing), batches=len(keep), which=_shown(missing))
     if not np.any(keep):
-        raise Refused("batched", what)
+        raise Refused("batched", lacking)
     if question.profile.adaptive:
-        reason = (
-            f"{what}; which ones can depend on earlier batches' rewards, so that leaving them out would bend "
-            "the law of the statistic"
-        )
-        raise Refused("batched", reason)
-    return found.only(keep), [f"{what}: left out, as {question.profile.why_not_adaptive}."]
+        raise Refused("batched", claims.BENT(lacking=lacking))
+    return found.only(keep), lacking
 
 
 def _contrasts_of(question: Question) -> BatchContrasts:
@@ -142,13 +137,12 @@ def _contrasts_of(question: Question) -> BatchContrasts:
     else:
         arrays = question.profile.log.arrays
         if arrays.batch is None:
-            raise Refused("batched", "it needs batches, and the log has none (give batch=)")
+            raise Refused("batched", claims.NO_BATCHES())
         pair = int(codes[0]), int(codes[1])
         found = batch_contrasts(arrays.batch, arrays.action, arrays.reward, *pair)
     moved = np.flatnonzero(question.profile.moving_batches)
     if len(moved) and question.profile.knows_every_propensity:
-        reason = f"propensities move within {len(moved)} batches ({_shown(moved)}), where nothing may adapt"
-        raise Refused("batched", reason)
+        raise Refused("batched", claims.MOVE_WITHIN(n=len(moved), which=_shown(moved)))
     return found
 
 
@@ -186,7 +180,7 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
         df,
         log_chi2_tail(statistic, df),
         (f"{label} = {null:g} in every batch",),
-        ("The arms' means may drift from batch to batch.",),
+        (claims.DRIFTS(),),
     )
 
 
@@ -196,17 +190,12 @@ def _assess(question: Question) -> list[Verdict]:
         usable_batches(question)
     except Refused as refused:
         return [Verdict("batched", "not valid", ORDER["batched"], call, refused.reason)]
-    reason = "within a batch nothing adapts: each has its own t statistic; exact for normal rewards"
-    assumes = (
-        "one difference throughout (the arms' means may drift together from batch to batch), one variance "
-        "within a batch"
-    )
-    assumes += question.profile.mixing_assumption
+    assumes = tuple(said(claims.ASSUMES, ArmFacts(question)))
     # Where nothing adapted and shares moved, plain samples are of different times.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
     place = ORDER["batched: shares moved" if first else "batched"]
-    return [Verdict("batched", "asymptotic", place, call, reason, (assumes,))]
+    return [Verdict("batched", "asymptotic", place, call, claims.REASON(), assumes)]
 
 
 def _settle(question: Question, asked: Asked) -> Choice:
@@ -223,38 +212,21 @@ def _settle(question: Question, asked: Asked) -> Choice:
 
 
 def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
-    found, left_out = usable_batches(question)
+    found, lacking = usable_batches(question)
     estimate, std_error, reference = batched_fit(found, asked.test)
     details = {
         "pulls_treatment": found.treated.sum(keepdims=True),
         "pulls_control": found.control.sum(keepdims=True),
         "batches": np.array([float(len(found.difference))]),
     }
-    notes = [
-        "Batched least squares: assumes arms drawn with probabilities that stay the same within a batch, a "
-        "difference that does throughout, and within each batch one variance of both arms' rewards; the "
-        "arms' means may drift together from batch to batch.",
-        *left_out,
-    ]
-    if reference.df is not None:
-        notes.append("The law of the statistic is exact for normal rewards.")
-    if question.profile.log.context:
-        notes.append(
-            "The log has contexts: the estimate is of the arms' difference only if they had no part."
-        )
-    profile, codes = question.profile, question.codes
-    labels, uncommon = arm_labels(question), profile.uncommon[codes]
     pulls = np.array([found.treated.sum(), found.control.sum()])
-    skewness = compared(question).squared_skewness / np.maximum(pulls, 1.0)
-    cautions = (*rare_cautions(labels, uncommon, skewness, corrected=False), *profile.share_cautions)
-    if not profile.adaptive and profile.shares_move_in_batches:
-        cautions += (_MOVED_INSIDE,)
-    if math.isnan(estimate):
-        cautions += ("in a batch the rewards do not vary: there is no estimate",)
+    facts = BatchedFacts(question, lacking, pulls, estimate, std_error, reference)
+    notes = assumptions(said(claims.FIT, facts, "assumes")) + said(claims.FIT, facts, "note")
+    cautions = tuple(said(claims.FIT, facts, "caution"))
+    uncommon = question.profile.uncommon[question.codes]
     law: Reference = reference
     if np.any(without_interval(uncommon)) and std_error > 0.0:
         std_error, law = math.nan, PartialReference(reference, np.array([True]))
-        notes += rare_notes(labels, uncommon)
     return Difference(choice, estimate, std_error, law, details, tuple(notes), cautions)
 
 

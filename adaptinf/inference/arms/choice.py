@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import arm_fits
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit
@@ -38,11 +39,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
 
 _NAMED = {method.name: method for method in METHODS}
-_GAPS = (
-    "rewards are missing, and leaving their rounds out is biased where arms differ in how many are; aipw "
-    "weighs "
-    "them by the share observed"
-)
 CONTRAST_ESTIMATORS = tuple(_NAMED)
 ESTIMATORS = tuple(method.name for method in METHODS if not method.contrast_only)
 
@@ -87,7 +83,7 @@ def _worked_out(question: Question) -> list[Verdict]:
     if log.missing != "drop" and log.reward_range is not None:  # each runs at both ends
         filled = replace(question, profile=profile_of(log.filled(log.reward_range[0])))
         return _rated(verdicts(methods, filled), filled)
-    return _from_some(methods, [one for one in methods if one.takes_gaps], question, _GAPS)
+    return _from_some(methods, [one for one in methods if one.takes_gaps], question, arm_fits.INCOMPLETE())
 
 
 def _from_some(
@@ -129,10 +125,10 @@ def valid_alternatives(
         return [*named, profile.in_place_of_means]
     if not named:
         named += _by_unit(profile)
-    spoilt = "for units with several rounds" if profile.repeated_units else "under adaptivity"
+    spoilt = arm_fits.WITH_UNITS() if profile.repeated_units else "under adaptivity"
     dependent = (profile.adaptive or profile.repeated_units) and not profile.incomplete
     baselines = [one.name for one in METHODS if one.baseline and one.name not in named and dependent]
-    return [*named, *(f"{name} as a naive baseline, not valid {spoilt}" for name in baselines)]
+    return [*named, *(arm_fits.BASELINE(name=name, where=spoilt) for name in baselines)]
 
 
 def refusal(question: Question, refused: Refused) -> InvalidForLog:
@@ -146,8 +142,8 @@ def _by_unit(profile: LogProfile) -> tuple[str, ...]:
     """What allows for units with several rounds, where nothing serves."""
     if not profile.repeated_units:
         return ()
-    regression = ("AdaptiveOLS with covariance='cluster', on the arms",) * (not profile.adaptive)
-    return ("aipw, with errors by unit, for a log with propensities", *regression)
+    regression = () if profile.adaptive else (arm_fits.CLUSTERED(),)
+    return (arm_fits.AIPW_BY_UNIT(), *regression)
 
 
 def default_estimator(log: AdaptiveLog, arms: Sequence[Any] | None = None) -> Choice:
@@ -249,7 +245,7 @@ def _settled(question: Question, asked: Asked) -> Choice:
         if estimator is None:
             return _default(question, asked)
         if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
-            raise Refused(estimator, _GAPS)
+            raise Refused(estimator, arm_fits.INCOMPLETE())
         if question.profile.sums is not None and not _NAMED[estimator].takes_sums:
             raise Refused(estimator, NEEDS_ROWS)
         return _NAMED[estimator].settle(question, asked)

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import assumptions, said
+from adaptinf.claims import arm_fits, assumptions, said, sentence
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.circumstances import laws
 from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of
+from adaptinf.inference.arms.facts.fits import FitFacts
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
@@ -28,7 +29,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
+from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.scores.outcome_models import Outcome
     from adaptinf.log import AdaptiveLog
 
-_SHORT = 200
-"""Rounds up to which the exact law of a two-arm trial takes seconds."""
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
@@ -165,14 +164,11 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
     tiny = np.flatnonzero(fit.min_propensity < TINY_PROPENSITY)
     if len(tiny) == 0:
         return
-    found = "; ".join(
-        f"{fit.labels[j]}: smallest propensity {fit.min_propensity[j]:.2g}, effective sample size "
-        f"{fit.ess[j]:.1f} of {fit.pulls[j]:.0f} rewards"
+    found = [
+        arm_fits.TINY(arm=fit.labels[j], least=fit.min_propensity[j], size=fit.ess[j], n=fit.pulls[j])
         for j in tiny
-    )
-    told = (
-        f"{subject}: {found}; a few rewards carry the estimate, and its normal interval may be far too short."
-    )
+    ]
+    told = arm_fits.TINY_WARNING(subject=subject, found=sentence(found))
     warnings.warn(told, AdaptinfWarning, stacklevel=3)
 
 
@@ -236,18 +232,8 @@ def _remarkable(question: Question, fit: ArmFit) -> bool:
     return bool(np.any((uncommon < CAUTIOUS) | (worth < FEW_EVENTS))) or is_skewed(question, fit)
 
 
-def no_cautions(question: Question, fit: ArmFit) -> list[str]:
-    """Of a method whose label says it all."""
-    return []
-
-
 def no_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> None:
     """Of a method that claims nothing."""
-
-
-def no_notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
-    """Of a method whose fit carries its own notes."""
-    return []
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
@@ -256,49 +242,6 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
         found = (fit.estimate, fit.std_error)
         return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
     return laws.mean_reference(question, fit, kind)
-
-
-def gaps(fit: ArmFit, test: str) -> list[str]:
-    """Notes on arms without an estimate, a standard error or a test."""
-    notes = [
-        f"{arm}: never chosen, so nothing is estimated."
-        for arm, n in zip(fit.labels, fit.pulls, strict=True)
-        if n == 0
-    ]
-    if test in ("exact", "few"):
-        return notes
-    for arm, n, mean, size in zip(fit.labels, fit.pulls, fit.estimate, fit.std_error, strict=True):
-        if n > 0 and math.isnan(mean):
-            notes.append(f"{arm}: no round has a weight (the first one has none), so nothing is estimated.")
-            continue
-        if n == 1 and math.isnan(size):
-            notes.append(f"{arm}: chosen once, so it has no standard error.")
-        elif n > 1 and math.isnan(size) and fit.by_unit is None:
-            notes.append(f"{arm}: only one of its rewards has a weight, so it has no standard error.")
-    return notes
-
-
-def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
-    """Calls of the exact test and interval of a short two-arm trial with rewards 0 and 1; None for others."""
-    log = profile.log
-    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
-    if not (short and profile.binary and profile.adaptive):
-        return None
-    known = log.design is not None and log.design.traits is not None
-    given = "(log)" if known else "(log, design)"
-    return f"audit.exact_test{given}", f"audit.exact_interval{given}"
-
-
-def exact_test_note(question: Question) -> list[str]:
-    """The exact test and interval, with their calls, where there are any."""
-    calls = exact_calls(question.profile)
-    if calls is None:
-        return []
-    given = "" if calls[0].endswith("(log)") else ", with the design that gathered the log,"
-    return [
-        f"Two arms, rewards 0 and 1: {calls[0]}{given} tests exactly whether the arms are equal, and "
-        f"{calls[1]} gives exact intervals for their difference and ratio."
-    ]
 
 
 def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
@@ -363,8 +306,8 @@ def _efficiency_note(ratios: FloatArray, bound: str) -> str:
         return ""
     low, high = f"{known.min():.2f}", f"{known.max():.2f}"
     many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
-    where = "the arms' shares of the rounds" if bound == "shares" else "the average propensities"
-    return f"Efficiency: {many} times the least possible at {where}, without use of contexts."
+    where = arm_fits.AT_SHARES() if bound == "shares" else "the average propensities"
+    return arm_fits.EFFICIENCY(variances=many, where=where)
 
 
 def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
@@ -380,19 +323,10 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     facts = method.facts(question, fit, kind, correction)
     assumed = assumptions(said(method.claims, facts, "assumes", "target"))
-    notes = [*fit.told, *assumed, *said(method.claims, facts, "note")]
-    notes += method.notes(question, fit, kind, correction)
+    lacking = said(arm_fits.FIT, FitFacts(question, fit, kind))
+    notes = [*fit.told, *assumed, *said(method.claims, facts, "note"), *lacking]
     unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
-    cautions = [
-        *fit.warned,
-        *said(method.claims, facts, "caution"),
-        *method.cautions(question, fit),
-        *unvarying,
-    ]
-    if fit.choice.reason:
-        data = "log" if question.profile.sums is None else "sums"
-        notes.append(f"Chosen as the first of recommend({data}): {fit.choice.reason}.")
-    notes += [*gaps(fit, kind), *exact_test_note(question)]
+    cautions = [*fit.warned, *said(method.claims, facts, "caution"), *unvarying]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)
         cautions += laws.shape_cautions(question, fit, kind)

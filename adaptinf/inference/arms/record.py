@@ -10,9 +10,7 @@ from adaptinf.claims import Claim, Part
 from adaptinf.inference.arms.fit import (
     ArmFit,
     holds_always,
-    no_cautions,
     no_facts,
-    no_notes,
     normal_test,
     residual_rows,
 )
@@ -45,9 +43,6 @@ class ArmMethod(MethodRecord[Question]):
     """What a fit may say, in order: what it assumes, notes and cautions."""
     facts: Callable[[Question, ArmFit, str, Correction | None], Any] = no_facts
     """What these claims ask."""
-    notes: Callable[[Question, ArmFit, str, Correction | None], list[str]] = no_notes
-    cautions: Callable[[Question, ArmFit], list[str]] = no_cautions
-    """Why the numbers may be worth less than their label says; sentences without a full stop."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether what a fit gives without correction is valid."""
     of_counts: Callable[[Question, Verdict], bool] = never

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims.stationarity import SHARES_MOVED
-from adaptinf.claims.units import NOT_BY_UNIT
+from adaptinf.claims import first, said, sentence
+from adaptinf.claims import sample_means as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.circumstances import from_sums
+from adaptinf.inference.arms.facts.sample_means import CorrectedFacts, ExactFacts, SampleFacts
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.order import ORDER, PLAIN_SAMPLES
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
-from adaptinf.inference.validity.assignment import MOVED
-from adaptinf.inference.validity.order import Rank
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.verdicts import Verdict
 
@@ -30,20 +25,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.validity.profile import LogProfile
 
-STABLE_ENOUGH = 0.1
-"""Coefficient of variation of re-simulated arm counts up to which they count as settled."""
-_SHORT_RUNS = (
-    "simulated on UCB of width 2 with two equal arms (0/1 rewards, mean .5), nominal 95% intervals of the "
-    "difference cover 93.9% at 1,000 rounds and 94.3% at 10,000; audit.stability measures whether counts "
-    "have settled"
-)
-_TAKEN = (
-    "The log does not name its design, which is therefore taken to be adaptive (adaptive=False says that "
-    "assignment did not react to outcomes)."
-)
-_PATIENCE = 2.0
-"""How many times as long as those of ALEE exact intervals may be and still come first."""
-_USUAL_ALPHA = 0.05
 _CALL = {"estimator": "sample-mean"}
 
 
@@ -53,62 +34,32 @@ def _assess(question: Question) -> list[Verdict]:
 
 
 def _plain(question: Question) -> Verdict:
-    profile, variation = question.profile, question.variation
-    naive = partial(Verdict, "sample-mean", "not valid", ORDER["sample-mean"], _CALL, baseline=True)
-    mixed, known = profile.mixing_assumption, profile.stability
-    if profile.context_refusal:
-        place = ORDER["sample-mean: contexts decide"]
-        return Verdict("sample-mean", "not valid", place, _CALL, profile.context_refusal)
-    if profile.repeated_units:
-        return naive(reason=profile.unit_refusal)
-    if not profile.adaptive:
-        reason = f"{profile.why_not_adaptive}: the arms' rewards are plain samples"
-        warning = SHARES_MOVED() if profile.shares_move else ""
-        case = PLAIN_SAMPLES if _plainly_sampled(profile) else "not adaptive"
-        return _valid(ORDER[f"sample-mean: {case}"], reason, f"arm means stay the same{mixed}", warning)
-    if variation is not None:
-        vary = f"re-simulated arm counts vary by {variation:.0%} of their median"
-        if variation > STABLE_ENOUGH:
-            return naive(reason=f"{vary}, above {STABLE_ENOUGH:.0%}: sample means are not normal")
-        return _valid(
-            ORDER["sample-mean: counts settled"],
-            f"{vary}: they have settled",
-            f"the simulated environment is right{mixed}",
-        )
-    if known is None:
-        return naive(reason="sample means are biased by adaptivity")
-    title = profile.design_title
-    if not known.stable:
-        why = f"{title} is not stable: {known.condition} ({known.source})"
-        return naive(reason=f"sample means are biased by adaptivity, and {why}")
-    reason = f"{title} is stable, its arm counts settle ({known.source})"
-    return _valid(ORDER["sample-mean"], reason, f"{known.condition}, and a long run{mixed}", _SHORT_RUNS)
-
-
-def _valid(rank: Rank, reason: str, assumes: str, warning: str = "") -> Verdict:
-    """Plain sample means for a reason that takes the place of what their fit says of them at large."""
-    opening = f"Sample means: {reason}."
-    return Verdict("sample-mean", "asymptotic", rank, _CALL, reason, (assumes,), warning, opening=opening)
+    facts, profile, name = SampleFacts(question), question.profile, "sample-mean"
+    if reason := first(claims.NEEDS, facts):
+        mixed = bool(profile.context_refusal)
+        rank = ORDER["sample-mean: contexts decide" if mixed else "sample-mean"]
+        return Verdict(name, "not valid", rank, _CALL, reason, baseline=not mixed)
+    case = "sample-mean"
+    if facts.plain_samples:
+        case = f"sample-mean: {PLAIN_SAMPLES if _plainly_sampled(profile) else 'not adaptive'}"
+    elif facts.simulated:
+        case = "sample-mean: counts settled"
+    reason = first(claims.REASONS, facts)
+    told = tuple(said(claims.ASSUMES, facts)), sentence(said(claims.CAUTIONS, facts))
+    # Why it serves takes the place of what its fit says of it at large.
+    opening = claims.OPENING(worth=reason)
+    return Verdict(name, "asymptotic", ORDER[case], _CALL, reason, *told, opening=opening)
 
 
 def _exact(question: Question) -> Verdict:
-    profile, name = question.profile, "sample-mean with exact binomial tests"
+    facts, profile, name = ExactFacts(question), question.profile, "sample-mean with exact binomial tests"
     call = {**_CALL, "test": "exact"}
-    reason, runs = profile.context_refusal, False
-    if not reason and not compared(question).binary:
-        reason = "it needs rewards that take two values, such as 0 and 1"
-    elif not reason and profile.repeated_units:
-        reason, runs = profile.unit_refusal, True
-    elif not reason and profile.adaptive:
-        reason, runs = "exact for counts fixed in advance, and adaptivity moves them", True
-    if reason:
+    if reason := first(claims.EXACT_NEEDS, facts):
+        runs = not profile.context_refusal and not facts.not_binary
         return Verdict(name, "not valid", ORDER["exact tests"], call, reason, baseline=runs)
     rank = ORDER[f"exact tests: {PLAIN_SAMPLES}" if _plainly_sampled(profile) else "exact tests"]
-    assumes = f"one success rate an arm{profile.mixing_assumption}"
-    warning = SHARES_MOVED() if profile.shares_move else ""
-    return Verdict(
-        name, "exact", rank, call, f"0/1 rewards, and {profile.why_not_adaptive}", (assumes,), warning
-    )
+    told = tuple(said(claims.EXACT_ASSUMES, facts)), sentence(said(claims.EXACT_CAUTIONS, facts))
+    return Verdict(name, "exact", rank, call, first(claims.EXACT_REASONS, facts), *told)
 
 
 def _plainly_sampled(profile: LogProfile) -> bool:
@@ -124,47 +75,14 @@ def _of_counts(question: Question, verdict: Verdict) -> bool:
 
 
 def _corrected(question: Question) -> Verdict:
-    profile, name = question.profile, "sample-mean with its corrected columns"
-    reason, correction = profile.context_refusal, profile.correction
-    if not reason and profile.repeated_units:
-        by_person = "; correction_for(log, unit='person') corrects p-values by person"
-        reason = profile.unit_refusal + by_person * (profile.sums is None)
-    if not reason and not profile.adaptive:
-        reason = f"no correction is due: {profile.why_not_adaptive}"
-    if not reason and correction is None:
-        reason = profile.no_correction
-    if reason or correction is None:
+    facts, name = CorrectedFacts(question), "sample-mean with its corrected columns"
+    if reason := first(claims.CORRECTED_NEEDS, facts):
         return Verdict(name, "not valid", ORDER["corrected: refused"], _CALL, reason)
-    label = "exact" if compared(question).binary else "asymptotic"
-    if correction.vacuous(_USUAL_ALPHA):
-        said, rank = f"vacuous: {correction.describe(_USUAL_ALPHA)}", ORDER["of no use"]
-        useless = "no interval is of any use"
-        return Verdict(name, label, rank, _CALL, said, ("the stated guarantee",), useless, corrected=True)
-    ratio = length_ratio(question, correction)
-    short = ratio <= (_PATIENCE if compared(question).binary else 1.0)
-    said = (
-        f"the guarantee bounds what adaptivity can do: {correction.describe(_USUAL_ALPHA)}; intervals about "
-        f"{ratio:.2g} times as long as those of alee"
-    )
-    said += "" if short else ", which is therefore put first unless exactness is needed"
-    cautions = [] if compared(question).binary else ["the t approximation may fail so far out in the tail"]
-    if not profile.context_free:
-        cautions.append(f"{label} only if contexts had no part in the choice, which the log does not say")
-    mixed = profile.mixing_assumption
-    assumes = f"the stated guarantee, and independent rewards with one law an arm{mixed}"
-    rank = ORDER["corrected: short" if short and profile.context_free else "corrected"]
-    return Verdict(name, label, rank, _CALL, said, (assumes,), "; ".join(cautions), corrected=True)
-
-
-def length_ratio(question: Question, correction: Correction) -> float:
-    """Length of corrected intervals over those of ALEE, by pull counts alone."""
-    log = question.profile.log
-    z = float(normal_quantile(correction.level(math.log(_USUAL_ALPHA)) - math.log(2.0)))
-    usual = float(normal_quantile(math.log(_USUAL_ALPHA / 2.0)))
-    counts = question.profile.pulls[question.codes]
-    offset = alee_offset(log.n_rounds)
-    totals = [float(alee_weights(int(n), offset).sum()) / math.sqrt(n) for n in counts if n > 0]
-    return z / usual * max(totals, default=1.0)
+    reason = first(claims.CORRECTED_REASONS, facts)
+    told = tuple(said(claims.CORRECTED_ASSUMES, facts)), sentence(said(claims.CORRECTED_CAUTIONS, facts))
+    case = "corrected: short" if facts.are_short and question.profile.context_free else "corrected"
+    rank = ORDER["of no use" if facts.useless else case]
+    return Verdict(name, facts.label, rank, _CALL, reason, *told, corrected=True)
 
 
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
@@ -193,8 +111,7 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
     """
     binary = compared(question).binary
     if test == "exact" and not binary:
-        reason = "they need rewards that take two values, such as 0 and 1"
-        raise InvalidForLog("exact binomial tests", reason, ["test='t'", "test='normal'"])
+        raise InvalidForLog("exact binomial tests", claims.NOT_BINARY(), ["test='t'", "test='normal'"])
     if test != "auto":
         return test
     if not binary and not fit.naive and is_skewed(question, fit):
@@ -207,71 +124,9 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
     return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
 
 
-def _notes(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> list[str]:
-    profile = question.profile
-    notes = [f"Sample means: {_worth(question, test, correction)}."]
-    if profile.log.context:
-        notes.append(
-            "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean "
-            "only if the context had no part in the choice."
-        )
-    if fit.naive and profile.log.design is None:
-        notes.append(_TAKEN)
-    if fit.naive and correction is None and profile.log.guarantee is not None:
-        notes.append(f"No corrected columns: {profile.no_correction}.")
-    if test == "few":
-        notes.append(
-            f"An arm has fewer than {FEW_EVENTS} successes or failures: exact binomial tests of means, and "
-            "the Agresti-Caffo adjustment of differences."
-        )
-    if test == "exact":
-        notes.append("Exact tests assume independent 0/1 rewards with one success rate an arm.")
-    return notes
-
-
-def _cautions(question: Question, fit: ArmFit) -> list[str]:
-    """That errors ignore units with several rounds, that shares moved, and what sums do not tell."""
-    profile = question.profile
-    unseen = [] if profile.sums is None else from_sums.cautions(question)
-    # Arms that nothing moved are taken as plainly sampled on the word of propensities that never change.
-    wrong = profile.propensity_cautions if profile.constant_propensities else ()
-    moved = not profile.adaptive and profile.shares_move
-    found = [NOT_BY_UNIT()] * profile.repeated_units + [_moved(profile)] * moved
-    return [*found, *wrong, *unseen, *profile.share_cautions]
-
-
-def _moved(profile: LogProfile) -> str:
-    """That shares of rounds moved, and what holds all the same."""
-    if profile.knows_propensities and not profile.estimated:
-        return f"{SHARES_MOVED()} (aipw, by the propensities, does without that)"
-    way = "give batch=, stretches in which they stay, to compare arms within these"
-    if profile.batched and not profile.shares_move_in_batches:
-        way = "Contrast compares arms within batches by estimator='batched'"
-    return f"{SHARES_MOVED()} (p < {MOVED:g}; {way})"
-
-
 def _holds(question: Question, test: str, correction: Correction | None) -> bool:
     """Whether nothing adapted, or counts settle, so that no correction is due."""
-    profile = question.profile
-    if profile.repeated_units:
-        return False
-    stable = profile.stability is not None and profile.stability.stable and test != "exact"
-    return not profile.adaptive or (correction is None and stable)
-
-
-def _worth(question: Question, test: str, correction: Correction | None) -> str:
-    """How valid uncorrected sample means are."""
-    profile = question.profile
-    known = profile.stability
-    if profile.repeated_units:
-        return "not valid where units have several rounds, which are not independent; a naive baseline"
-    if not profile.adaptive:
-        return f"{profile.why_not_adaptive}; no correction is due"
-    if known is not None and _holds(question, test, correction):
-        settled = f"valid in long runs of {profile.design_title}, whose arm counts settle ({known.source})"
-        return f"{settled}, given {known.condition}; {_SHORT_RUNS}"
-    instead = "a naive baseline" if correction is None else "the corrected columns account for it"
-    return f"not valid under adaptivity; {instead}"
+    return SampleFacts(question, None, test, correction).holds
 
 
 SAMPLE_MEAN = ArmMethod(
@@ -280,8 +135,8 @@ SAMPLE_MEAN = ArmMethod(
     settle=partial(without_propensities, "sample-mean"),
     fit=_fit,
     length=sample_length,
-    notes=_notes,
-    cautions=_cautions,
+    claims=claims.FIT,
+    facts=SampleFacts,
     holds=_holds,
     of_counts=_of_counts,
     resolve_test=_resolve_test,

@@ -58,10 +58,6 @@ _RARELY_DRAWN = 1e-3
 """Propensities below it leave uniform weights far from normal at usual numbers of rounds."""
 _SMALL = 100_000
 """Scores up to which NumPy is quick enough that loading Numba does not pay."""
-_UNSTATED = (
-    "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a (fixed in "
-    "advance, never fitted on the log); the log's design states none"
-)
 
 
 def _kinds(question: Question) -> tuple[str, ...]:
@@ -138,7 +134,13 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
         return Choice(estimator, weights)
     stated = profile.floor_decay if asked.decay is None else asked.decay
     if stated is None:
-        raise ParameterError(asked.subject, [_UNSTATED])
+        raise ParameterError(
+            asked.subject,
+            [
+                "two-point weights need decay=, the exponent a of a propensity floor that falls like t^-a "
+                "(fixed in advance, never fitted on the log); the log's design states none"
+            ],
+        )
     return Choice(estimator, weights, float(stated))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.claims import contrasts as claims
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import RecodedReference, Reference
@@ -82,12 +83,10 @@ def _refusal(question: Question, fit: ArmFit, what: str) -> str:
     events = question.profile.uncommon[question.codes]
     error = float(fit.std_error[1])
     if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):
-        return "an arm has no standard error"
+        return claims.NO_ERROR()
     if np.any(events < FEWEST_EVENTS):
-        return f"an arm has {int(events.min())} outcomes other than the commonest, fewer than {FEWEST_EVENTS}"
+        return claims.FEW_OUTCOMES(n=int(events.min()), fewest=FEWEST_EVENTS)
     if abs(float(fit.estimate[1])) < FEWEST_ERRORS * error:
-        return (
-            f"the control's {what} is {abs(float(fit.estimate[1])) / error:.1f} standard errors from 0, less "
-            f"than {FEWEST_ERRORS:g}, so that a ratio to it may be anything"
-        )
+        errors = abs(float(fit.estimate[1])) / error
+        return claims.NEAR_ZERO(what=what, errors=errors, fewest=FEWEST_ERRORS)
     return ""

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from adaptinf.claims import contrasts as claims
+from adaptinf.claims import sentence
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.contrasts.joint import SHARED
 from adaptinf.inference.contrasts.lifts import FEWEST_EVENTS
@@ -14,9 +16,6 @@ from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import IntArray
 
-NO_MEANS = "it has no valid means of both arms"
-_TOGETHER = "all at once by the law of the largest t"
-_APART = "all at once by Bonferroni's method, as their covariance is not known"
 _ORDER = ("not valid", "asymptotic", "anytime", "exact")
 
 
@@ -36,7 +35,7 @@ def _worst(found: Sequence[Verdict], terms: Sequence[str]) -> Verdict:
     warnings = dict.fromkeys(verdict.warning for verdict in found if verdict.warning)
     label = min((verdict.label for verdict in found), key=_ORDER.index)
     unanswered = sum(verdict.unanswered for verdict in found)
-    return replace(first, label=label, warning="; ".join(warnings), unanswered=unanswered)
+    return replace(first, label=label, warning=sentence(warnings), unanswered=unanswered)
 
 
 def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Verdict:
@@ -46,8 +45,8 @@ def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Ve
     known = not method.contrast_only
     if profile.sums is not None:
         known = verdict.arguments["estimator"] in ("ipw", "aipw") and verdict.arguments["weights"] in SHARED
-    way = _TOGETHER if known else _APART
-    return replace(verdict, reason=f"{verdict.reason}; {way}", opening="")
+    way = claims.TOGETHER() if known else claims.APART()
+    return replace(verdict, reason=sentence([verdict.reason, way]), opening="")
 
 
 def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Verdict) -> Verdict:
@@ -55,11 +54,10 @@ def of_lift(profile: LogProfile, codes: IntArray, method: ArmMethod, verdict: Ve
     arguments = {**verdict.arguments, "lift": True}
     without = method.contrast_only or verdict.corrected or profile.incomplete
     if verdict.valid and without:
-        return Verdict(verdict.name, "not valid", verdict.rank, arguments, NO_MEANS)
+        return Verdict(verdict.name, "not valid", verdict.rank, arguments, claims.NO_MEANS())
     if not verdict.valid:
         return replace(verdict, arguments=arguments)
     warning = verdict.warning
     if np.any(profile.uncommon[codes] < FEWEST_EVENTS):
-        few = f"no lift where either arm has fewer than {FEWEST_EVENTS} outcomes other than the commonest"
-        warning = f"{warning}; {few}" if warning else few
+        warning = sentence([warning, claims.SOME_WITHOUT(fewest=FEWEST_EVENTS)])
     return replace(verdict, label="asymptotic", arguments=arguments, warning=warning)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import contrasts as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
@@ -26,7 +27,6 @@ from adaptinf.inference.contrasts.joint import (
     sums_correlation,
 )
 from adaptinf.inference.contrasts.lifts import Lift, lift_of
-from adaptinf.inference.contrasts.methods import NO_MEANS
 from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
@@ -41,14 +41,6 @@ from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray
 
-_LIFT = (
-    "Lifts: an arm's mean over the control's, less 1. By the t law of the log ratio where both means are "
-    "positive, by Fieller's otherwise; both means are over the same rounds, with the same weights. Several "
-    "hold at once by their correlations at the estimated ratios."
-)
-_UNKNOWN = (
-    "The covariance of the terms is not known: what holds for all of them at once is by Bonferroni's method."
-)
 _ORDER = {"not valid": 0, "asymptotic": 1, "anytime": 2, "exact": 3}
 
 
@@ -200,10 +192,14 @@ class Contrasts:
             lifts.append(lift)
             influences.append(influence)
         terms = tuple(f"{arm} / {self.control} - 1" for arm in self.treatments)
-        told = [f"{term}: {one.reason}." for term, one in zip(terms, lifts, strict=True) if one.reason]
+        told = [
+            claims.NO_LIFT(term=term, reason=one.reason)
+            for term, one in zip(terms, lifts, strict=True)
+            if one.reason
+        ]
         estimate = np.array([one.estimate for one in lifts])
         std_error = np.array([one.std_error for one in lifts])
-        law, notes = joined([one.reference for one in lifts], estimate, std_error), (_LIFT, *told)
+        law, notes = joined([one.reference for one in lifts], estimate, std_error), (claims.LIFTS(), *told)
         if (sums := profile_of(self.log).sums) is None:
             correlation = rows_correlation(influences)
         else:
@@ -245,8 +241,9 @@ class Contrasts:
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
-            ways = ["aipw, for a log with propensities"]
-            raise InvalidForLog(f"a lift by {pair.estimator}", NO_MEANS, ways)
+            raise InvalidForLog(
+                f"a lift by {pair.estimator}", claims.NO_MEANS(), ["aipw, for a log with propensities"]
+            )
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         lift = lift_of(question, fit, "mean" if self.denominator is None else "ratio")
@@ -272,7 +269,7 @@ class Contrasts:
         first = pairs[0]
         names = tuple(pair.terms[0] for pair in pairs)
         kind = "contrast" if terms is None else "lift"
-        unknown = (_UNKNOWN,) * (covariance is None and len(pairs) > 1)
+        unknown = (claims.NO_COVARIANCE(),) if covariance is None and len(pairs) > 1 else ()
         details = {
             name: np.concatenate([pair.details.get(name, np.full(1, np.nan)) for pair in pairs])
             for name in first.details
@@ -310,11 +307,12 @@ class Contrasts:
 
 def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
     """What single contrasts take and lifts, or several contrasts, cannot."""
-    kept = "keep_scores is not taken: it is of single contrasts, Contrast(log, ...)"
-    found = [kept] * ("keep_scores" in options)
+    problems = []
+    if "keep_scores" in options:
+        problems.append("keep_scores is not taken: it is of single contrasts, Contrast(log, ...)")
     if lift and options.get("estimand", "assigned") != "assigned":
-        found.append("lift=True is of the arms that were assigned: leave estimand= out")
-    return found
+        problems.append("lift=True is of the arms that were assigned: leave estimand= out")
+    return problems
 
 
 def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:

@@ -286,9 +286,11 @@ def _pure_epsilon(guarantee: PrivacyGuarantee | float) -> tuple[float, list[str]
         return 0.0 if problems else float(guarantee), problems
     level = guarantee.reward_level()
     if level is None:
-        return 0.0, ["the guarantee is anticipating; the bound needs a standard one for the rewards"]
+        problem = "the guarantee is anticipating; the bound needs a standard one for the rewards"
+        return 0.0, [problem]
     if level.delta > 0.0:
-        return 0.0, [f"delta must be 0, got {level.delta:g}: given the actions, no bound holds"]
+        problem = f"delta must be 0, got {level.delta:g}: given the actions, no bound holds"
+        return 0.0, [problem]
     return level.epsilon, []
 
 

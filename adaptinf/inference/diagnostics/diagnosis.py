@@ -24,7 +24,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics import from_sums
 from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks, scored_rows
 from adaptinf.inference.diagnostics.choices import choice_checks, every_propensity
-from adaptinf.inference.diagnostics.facts.notes import NotesFacts
+from adaptinf.inference.diagnostics.facts import NotesFacts
 from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log

@@ -138,7 +138,7 @@ def _by_method(question: Question) -> dict[tuple[str, str | None], Verdict]:
 def _in_all(verdicts: Sequence[Verdict], weights: str | None = None) -> Verdict:
     """What a variant is worth that is used in every group: what it is in the worst."""
     refused = next((one for one in verdicts if not one.valid), None)
-    rank = (*GROUPS["contrasts of sums"], max(one.rank for one in verdicts))
+    rank = (*GROUPS["contrasts of sums"], *max(one.rank for one in verdicts))
     name = _PLAIN if weights is None else verdicts[0].name
     call = {"estimator": _PLAIN} if weights is None else dict(verdicts[0].arguments)
     if refused is not None:

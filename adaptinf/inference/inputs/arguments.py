@@ -14,8 +14,9 @@ from adaptinf.sums import NEEDS_ROWS, Sums
 def require_log(subject: str, log: object, *, incomplete: bool = False) -> AdaptiveLog:
     """A log; refused is what is none, and one with missing rewards unless these are allowed for."""
     if isinstance(log, Sums):
-        ways = ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
-        raise InvalidForLog(subject, NEEDS_ROWS, ways)
+        raise InvalidForLog(
+            subject, NEEDS_ROWS, ["ArmMeans", "Contrast", "CATE(by=)", "an AdaptiveLog of the rows"]
+        )
     if isinstance(log, PublicLog):
         refuse_rounds(subject, log)
     if not isinstance(log, AdaptiveLog):
@@ -40,14 +41,15 @@ def require_data(subject: str, data: object, *, public: bool = False) -> Adaptiv
 
 def labels(name: str, values: Any) -> tuple[tuple[Any, ...], list[str]]:
     """Labels that a user listed, and what is wrong with the list."""
+    problem = f"{name} must be a list of labels"
     if isinstance(values, (str, bytes)):
-        return (), [f"{name} must be a list of labels; write [{values!r:.60}]"]
+        return (), [f"{problem}; write [{values!r:.60}]"]
     if not isinstance(values, Iterable):
-        return (), [f"{name} must be a list of labels, got {_shown(values)}"]
+        return (), [f"{problem}, got {_shown(values)}"]
     try:
         found = tuple(values)
     except TypeError:  # an array without dimensions says that it can be iterated over
-        return (), [f"{name} must be a list of labels, got {_shown(values)}"]
+        return (), [f"{problem}, got {_shown(values)}"]
     problems = label_problems(name, found)
     return (() if problems else found), problems
 

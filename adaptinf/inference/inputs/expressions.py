@@ -41,7 +41,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_KINDS: dict[type[ast.AST], str] = {
+_PROBLEMS: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
     ast.Subscript: "a subscript",
     ast.NamedExpr: "an assignment",
@@ -144,7 +144,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _refused(node: ast.AST) -> str:
-    kind = _KINDS.get(type(node), f"{type(node).__name__}")
+    kind = _PROBLEMS.get(type(node), f"{type(node).__name__}")
     return f"formulas may not hold {kind}"
 
 
@@ -167,7 +167,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield from _problems(operand, _NUMBERS)
         case ast.BinOp(left, op, right):
             yield from [] if type(op) in _OPERATORS else [_refused(op)]
-            yield from _huge(node)
+            yield from _size_problems(node)
             yield from _problems(left, _NUMBERS)
             yield from _problems(right, _NUMBERS)
         case ast.Compare(left, [op], [right]):
@@ -193,7 +193,7 @@ def _problems(node: ast.AST, place: int) -> Iterator[str]:
             yield _refused(node)
 
 
-def _huge(node: ast.BinOp) -> list[str]:
+def _size_problems(node: ast.BinOp) -> list[str]:
     """Powers of numbers by numbers are refused where they could take for ever."""
     if not isinstance(node.op, ast.Pow) or any(_columns(node)):
         return []

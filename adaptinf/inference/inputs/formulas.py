@@ -219,7 +219,7 @@ def covariate_model(subject: str, text: Any, log: AdaptiveLog, *, trusted: bool 
         raise ParameterError(subject, [problem])
     frame = context_frame(log)
     if unknown := sorted(formula.needed - set(frame.columns)):
-        raise ParameterError(subject, [_unknown(unknown, frame)])
+        raise ParameterError(subject, [_unknown_problem(unknown, frame)])
     return model_on(subject, formula, frame)
 
 
@@ -242,7 +242,7 @@ def context_frame(log: AdaptiveLog) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(log.n_rounds))
 
 
-def _unknown(names: list[str], frame: pd.DataFrame) -> str:
+def _unknown_problem(names: list[str], frame: pd.DataFrame) -> str:
     known = ", ".join(map(str, frame.columns))  # there are some: without any no formula is read
     return (
         f"there is no covariate {', '.join(map(repr, names))}; the log's contexts are {known} (actions, "

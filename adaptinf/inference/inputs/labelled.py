@@ -52,8 +52,10 @@ def _order(name: str, labels: Any, arms: Sequence[Any]) -> tuple[list[int], list
         return [found.index(arm) for arm in arms], []
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
     alike = {str(label) for label in found} == {str(arm) for arm in arms}
-    hint = " (a number and a string are different labels)" if alike and len(found) == len(arms) else ""
-    return [], [f"{name}: its labels {found[:8]}{more} are not the arms {list(arms)}{hint}"]
+    problem = f"{name}: its labels {found[:8]}{more} are not the arms {list(arms)}"
+    if alike and len(found) == len(arms):
+        problem += " (a number and a string are different labels)"
+    return [], [problem]
 
 
 def _index_problems(name: str, values: Any, rows: pd.Index[Any]) -> list[str]:

@@ -20,10 +20,6 @@ from adaptinf.texts import did_you_mean, listed, shown
 from adaptinf.typing import BoolArray, FloatArray
 
 _LONGEST = 40
-_FORMS = (
-    "an arm, 'uniform', an array of shape (T, K) or (K,), a frame with a column per arm, a mapping from "
-    "arms to columns, a callable of the contexts, or a model with predict_proba"
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,14 +122,19 @@ def _probabilities(
     shape, what = (log.n_rounds, log.n_arms), f"policy {name!r}"
     if _is_arm(log, policy):
         if policy == "uniform":
-            return None, ["'uniform' is an arm of this log: give an array of shape (K,) for either meaning"]
+            problem = "'uniform' is an arm of this log: give an array of shape (K,) for either meaning"
+            return None, [problem]
         return np.broadcast_to(np.eye(log.n_arms)[log.arms.index(policy)], shape), []
     if isinstance(policy, str) and policy == "uniform":
         return np.broadcast_to(np.full(log.n_arms, 1.0 / log.n_arms), shape), []
     if policy is None or isinstance(policy, (str, int, float, np.generic)):
         hint = did_you_mean(policy, [*log.arms, "uniform"])
-        known = listed(log.arms)
-        return None, [f"{shown(policy)} is no arm of the log ({known}); a policy is {_FORMS}{hint}"]
+        problem = (
+            f"{shown(policy)} is no arm of the log ({listed(log.arms)}); a policy is an arm, 'uniform', an "
+            "array of shape (T, K) or (K,), a frame with a column per arm, a mapping from arms to columns, a "
+            f"callable of the contexts, or a model with predict_proba{hint}"
+        )
+        return None, [problem]
     if isinstance(policy, Mapping):
         return _from_columns(log, policy, what)
     values: FloatArray | None
@@ -154,10 +155,11 @@ def _from_columns(
     """Probabilities from columns of the log, arrays or numbers by arm; arms left out are never taken."""
     if policy and not any(arm in log.arms for arm in policy):
         known, keys = ", ".join(map(repr, log.arms)), ", ".join(map(repr, [*policy][:5]))
-        return None, [
+        problem = (
             f"{what}: its keys ({keys}) are no arms of the log ({known}); several policies go in a list, "
             "with their labels in names="
-        ]
+        )
+        return None, [problem]
     problems: list[str] = []
     columns = dict(policy)
     for arm, source in policy.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from adaptinf.claims.policies import CONTEXTUAL_BY_UNIT
@@ -26,10 +26,6 @@ from adaptinf.texts import unlisted
 METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
 """By estimator."""
 _WEIGHTS = ("uniform", *KINDS)
-_HINTS = {
-    "sqrt": " (stable-variance weights are the sqrt weights of a policy: the same for one arm)",
-    COMMON: " (combined weights are one for both policies of a PolicyContrast)",
-}
 
 
 class Request(NamedTuple):
@@ -104,10 +100,7 @@ def _own_default(question: PolicyQuestion, asked: Request) -> str:
 def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
     weights, contextual, estimator, burn_in = asked.weights, asked.contextual, asked.estimator, asked.burn_in
     problems = OneOf(*METHODS)("estimator", estimator)
-    known = (COMMON, *_WEIGHTS) if question.contrast else _WEIGHTS
-    if weights is not None and weights not in known:
-        hint = _HINTS.get(weights, "") if isinstance(weights, str) else ""
-        problems.append(unlisted("weights", known, weights) + hint)
+    problems += _weights_problems(weights, (COMMON, *_WEIGHTS) if question.contrast else _WEIGHTS)
     problems += FLAG("contextual", contextual) + FLAG("keep_scores", asked.keep_scores)
     problems += FLAG("stationary", asked.stationary)
     problems += FINITE("null", asked.null)
@@ -126,3 +119,15 @@ def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
     if contextual is True and weights in SHARED:
         problems.append(f"{weights} weights are not contextual: leave contextual out")
     return problems
+
+
+def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
+    """What is wrong with a name of weights, with a hint for those that other models have."""
+    if weights is None or weights in known:
+        return []
+    hints = {
+        "sqrt": " (stable-variance weights are the sqrt weights of a policy: the same for one arm)",
+        COMMON: " (combined weights are one for both policies of a PolicyContrast)",
+    }
+    hint = hints.get(weights, "") if isinstance(weights, str) else ""
+    return [unlisted("weights", known, weights) + hint]

@@ -46,7 +46,7 @@ class PolicyQuestion:
         """What the log supports in the place of a policy's value."""
         if self.profile.context_refusal:
             return self.profile.in_place_of_means
-        return "ArmMeans or Contrast, for means of single arms"
+        return claims.MEANS_OF_ARMS()
 
     def check_propensities(self, subject: str) -> FloatArray:
         """Propensities of the chosen arms, shape (T,)."""

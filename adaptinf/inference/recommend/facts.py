@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from adaptinf.claims import recommendations as claims
-from adaptinf.inference.arms.fit import exact_calls
+from adaptinf.inference.arms.facts.fits import exact_calls
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import Claim, Said
+from adaptinf.claims.sample_means import OPENING
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.recommend.metrics import Metric, method_of, with_length
 from adaptinf.inference.results.base import Results
@@ -124,16 +126,23 @@ def _with_lengths(methods: Iterable[MethodRecord[Any]], question: Any) -> list[V
 
 
 def _opened(row: Method) -> Method:
-    """A row whose first note says why it is valid here, where that is known better than by its fit."""
-    if not row.verdict.opening:
+    """A row whose fit says why it is valid here, where that is known better than by the fit."""
+    opening = row.verdict.opening
+    if not opening:
         return row
 
     def run() -> Results:
         result = row.run()
         validity: Validity = "exact" if result.reference.exact else "asymptotic"
-        return replace(result, notes=(row.verdict.opening, *result.notes[1:]), validity=validity)
+        notes = [opening if is_said(note, OPENING) else note for note in result.notes]
+        return replace(result, notes=tuple(notes), validity=validity)
 
     return replace(row, run=run)
+
+
+def is_said(text: str, claim: Claim) -> bool:
+    """Whether a text is a claim."""
+    return isinstance(text, Said) and text.claim is claim
 
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:

@@ -208,14 +208,14 @@ def _orthonormal(
         second = linalg.solve_triangular(linalg.cholesky(q.T @ q), np.eye(p))
         return (second.T @ q.T).T, np.asarray(first @ second, dtype=np.float64)
     scaled = np.where(empty, 0.0, columns / size)
-    problems = dependent_columns(scaled, names)
+    problems = dependence_problems(scaled, names)
     refuse("least squares", problems)
     orthonormal, triangle = linalg.qr(scaled, mode="economic")
     root = linalg.solve_triangular(triangle, np.eye(p)) / size[:, None]
     return np.asarray(orthonormal, dtype=np.float64), np.asarray(root, dtype=np.float64)
 
 
-def dependent_columns(scaled: FloatArray, names: Sequence[str]) -> list[str]:
+def dependence_problems(scaled: FloatArray, names: Sequence[str]) -> list[str]:
     """Which columns are linear combinations of others, and of which; scaled (n, p)."""
     n, p = scaled.shape
     if n < p:

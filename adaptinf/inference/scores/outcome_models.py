@@ -97,11 +97,11 @@ def outcome_model(
     if isinstance(outcome, str) and not regression:
         known = (*OUTCOMES, BATCH_MEAN) if by_batch else OUTCOMES
         names = ", ".join(map(repr, known))
-        raise ParameterError(subject, [f"outcome must be {names}, {_ALLOWED}, got {outcome!r}"])
+        raise ParameterError(subject, [f"{_choice_problem(names)}, got {outcome!r}"])
     if regression:
         return _regression(subject, log, codes, ridge, covariates)
     values = _own_predictions(subject, log, codes, outcome)
-    reasons = foreseeing(log.arrays.action, log.arrays.reward, values, codes)
+    reasons = foresight_problems(log.arrays.action, log.arrays.reward, values, codes)
     if reasons:
         labels = [repr(log.arms[code]) for code in codes]
         found = "; ".join(f"arm {labels[j]}: {reason}" for j, reason in reasons)
@@ -114,11 +114,13 @@ def outcome_model(
     return Outcome(values, claims.OWN())
 
 
-_ALLOWED = (
-    "a mapping of every arm to a column of the log, or an array of "
-    "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
-    "column an arm"
-)
+def _choice_problem(names: str) -> str:
+    """What an outcome model may be."""
+    return (
+        f"outcome must be {names}, a mapping of every arm to a column of the log, or an array of "
+        "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
+        "column an arm"
+    )
 
 
 def _regression(
@@ -282,7 +284,7 @@ def running_ridge(
     return predicted
 
 
-def foreseeing(
+def foresight_problems(
     action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
 ) -> list[tuple[int, str]]:
     """Signs that predictions were made with the rewards that they predict.
@@ -328,7 +330,7 @@ def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: A
     arms = labels if subset else log.arms
     values, problems = by_arm("outcome", outcome, arms, rows)
     if values is None and not problems:
-        problems.append(f"outcome must be {' or '.join(map(repr, OUTCOMES))}, {_ALLOWED}")
+        problems.append(_choice_problem(" or ".join(map(repr, OUTCOMES))))
     if values is None or problems:
         raise ParameterError(subject, problems)
     shape = (log.n_rounds, len(arms))
@@ -355,12 +357,12 @@ def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Map
     named = [outcome[label] for label in labels]
     if not all(isinstance(name, Hashable) for name in named):
         raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
-    unknown = [
+    problems = [
         f"the log has no column {shown(name)}: name it in context= of the log{did_you_mean(name, known)}"
         for name in named
         if name not in known
     ]
-    refuse(subject, unknown)
+    refuse(subject, problems)
     values = number_array(np.column_stack([log.column(name) for name in named]))
     if values is None:
         raise ParameterError(subject, ["outcome must map every arm to a column of numbers"])

@@ -191,7 +191,8 @@ def _check_rank(scaled: FloatArray, names: Sequence[str]) -> None:
     rank = int(np.sum(diagonal > _DEPENDENT))
     if rank < p:
         named = ", ".join(names[i] for i in sorted(order[rank:]))
-        reason = (
+        problem = f"cannot tell the columns {named} apart from the rest: "
+        problem += (
             f"there are {n} rounds for {p} columns" if n < p else "they are linear combinations of others"
         )
-        raise ParameterError("projection", [f"cannot tell the columns {named} apart from the rest: {reason}"])
+        raise ParameterError("projection", [problem])

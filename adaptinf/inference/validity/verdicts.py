@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adaptinf.inference.validity.order import Rank
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -14,7 +16,7 @@ class Verdict:
 
     name: str
     label: str
-    rank: Any
+    rank: Rank
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     assumes: tuple[str, ...] = ()
@@ -30,10 +32,10 @@ class Verdict:
     unanswered: int = 0
     """Arms that it gives no interval, as their outcomes are too rare for it."""
     opening: str = ""
-    """First note under the table of a fit that was taken for this reason; empty for the method's own."""
+    """What a fit that was taken for this reason says in the place of its own opening; empty for that."""
 
     @property
-    def order(self) -> tuple[bool, int, Any]:
+    def order(self) -> tuple[bool, int, Rank]:
         """Its place among others: valid ones first, then those that give most arms an interval, by rank."""
         return not self.valid, self.unanswered if self.valid else 0, self.rank
 

@@ -18,17 +18,11 @@ from adaptinf.inference.arms import Contrast
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.rare import FEWEST, without_interval
+from adaptinf.inference.validity.rare import without_interval
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray, IntArray
-
-NOTE = (
-    f"Fewer than {FEWEST} outcomes of an arm are not the commonest, so that no estimate counts as normal: "
-    "the interval is the projection, the winner's part of intervals for all arms by Bonferroni's inequality, "
-    "each by the law of its counts. The estimate shown takes no notice of the choice."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from adaptinf.claims.laws import TRUNCATED
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.noisy import NoisyChoice
 from adaptinf.inference.winners.truncated import log_distribution, mean_at
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")
-TIED = "Tied with another one: something else chose between them, and the interval is the projection."
 _SHARE = 0.1
 """Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
 _STEPS = 60
@@ -78,7 +78,7 @@ class WinnerLaw:
     @property
     def name(self) -> str:
         """The law behind the numbers."""
-        return "simultaneous normal" if self.method == "projection" else "normal, truncated by the choice"
+        return "simultaneous normal" if self.method == "projection" else TRUNCATED()
 
     @property
     def median(self) -> float:

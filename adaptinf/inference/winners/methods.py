@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
+from adaptinf.claims import Claim, first, said, sentence
+from adaptinf.claims import winners as claims
 from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question
@@ -17,14 +17,10 @@ from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.inference.winners.contest import Contest
+from adaptinf.inference.winners.facts import ContestFacts, HeldOutFacts, MeansFacts
 from adaptinf.inference.winners.held_out import later_results
 from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.sums import NEEDS_ROWS
-from adaptinf.typing import FloatArray
 
-_NORMAL = "estimates of the arms that are jointly normal"
-_FEWEST = 2
-"""Rounds of an arm below which it has no standard error."""
 ORDER = Order(
     [
         # Shorter than the projection, and never much longer than it.
@@ -40,9 +36,7 @@ ORDER = Order(
     ]
 )
 """Ways to an interval for the winner; within each, estimators as for arm means."""
-_NAMED_BEFORE = "its correction is for means of arms that were named beforehand, not for the best of them"
-_TOO_RARE = "an arm's outcomes are too rare for an estimate that counts as normal"
-_TWO_ENDS = "rewards are missing, so that every mean has two ends, and no arm is known to be the best"
+_OF_COUNTS = "projection of intervals by counts"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,30 +49,21 @@ class WinnerQuestion:
 
 def refusal(question: Question) -> str:
     """Why there is no winner with an interval, whatever the method; empty where there is."""
-    profile, codes = question.profile, question.codes
-    if profile.incomplete and profile.log.missing != "drop":
-        return _TWO_ENDS
-    return without_error([profile.log.arms[code] for code in codes[profile.pulls[codes] < _FEWEST]])
-
-
-def without_error(arms: Sequence[Any]) -> str:
-    """Why there is no winner where some arms have no standard error; empty without any."""
-    return f"there is no estimate with a standard error of {', '.join(map(repr, arms))}" if arms else ""
+    return first(claims.NEEDS, ContestFacts(question))
 
 
 def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
     """The verdict on an estimator of the arms for the best of them, before the way to its interval."""
-    never = refusal(question.arms)
-    reason = never if verdict.valid else verdict.reason
-    if not reason and verdict.corrected:
-        reason = _NAMED_BEFORE
-    if not reason and verdict.unanswered:
-        reason = _TOO_RARE
-    if reason:
-        runs = verdict.baseline and not never
+    if reason := first(claims.MEANS_NEED, MeansFacts(question.arms, verdict)):
+        runs = verdict.baseline and not refusal(question.arms)
         return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
-    assumes = (*verdict.assumes, _NORMAL)
+    assumes = (*verdict.assumes, claims.NORMAL())
     return replace(verdict, label="asymptotic", assumes=assumes, opening="")
+
+
+def _with(verdict: Verdict, way: Claim) -> str:
+    """Why a way serves, beside why its means do."""
+    return sentence([verdict.reason, way()])
 
 
 def _hybrid(question: WinnerQuestion) -> list[Verdict]:
@@ -91,9 +76,9 @@ def _hybrid(question: WinnerQuestion) -> list[Verdict]:
         if _of_counts(question, verdict):
             found.append(_projected(verdict, arguments))
             continue
-        why = "; given which arm won, within a projection at a tenth of alpha" * verdict.valid
+        why = _with(verdict, claims.WITHIN_PROJECTION) if verdict.valid else verdict.reason
         named = f"hybrid interval, {verdict.name}"
-        found.append(replace(verdict, name=named, arguments=arguments, reason=verdict.reason + why))
+        found.append(replace(verdict, name=named, arguments=arguments, reason=why))
     return found
 
 
@@ -106,10 +91,10 @@ def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
     """The verdict on the projection of intervals by counts, which needs no normal estimates."""
     return replace(
         verdict,
-        name=f"projection of intervals by counts, {verdict.name}",
+        name=f"{_OF_COUNTS}, {verdict.name}",
         arguments=arguments,
-        reason=f"{verdict.reason}; outcomes too rare for normal laws, whatever rule names the winner",
-        assumes=tuple(one for one in verdict.assumes if one != _NORMAL),
+        reason=_with(verdict, claims.OF_COUNTS),
+        assumes=tuple(one for one in verdict.assumes if one != claims.NORMAL()),
     )
 
 
@@ -129,53 +114,28 @@ def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, 
 def _conditional(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "conditional interval", "conditional", {"method": "conditional"})
     if _of_counts(question, found):
-        return [replace(found, label="not valid", reason=_TOO_RARE, assumes=(), warning="")]
-    why, warning = "; it has its level given which arm won", "very long where another arm is close"
-    return [replace(found, reason=found.reason + why, warning=warning)] if found.valid else [found]
+        return [replace(found, label="not valid", reason=claims.TOO_RARE(), assumes=(), warning="")]
+    if not found.valid:
+        return [found]
+    return [replace(found, reason=_with(found, claims.GIVEN_WINNER), warning=claims.VERY_LONG())]
 
 
 def _projection(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "projection", "projection", {"method": "projection"})
     if _of_counts(question, found):  # as the first one
         return []
-    why = "; simultaneous for all arms, whatever rule names the winner"
-    return [replace(found, reason=found.reason + why)] if found.valid else [found]
+    return [replace(found, reason=_with(found, claims.SIMULTANEOUS))] if found.valid else [found]
 
 
 def _held_out(question: WinnerQuestion) -> list[Verdict]:
     found = _behind(question, "held-out last batch", "held-out", {"held_out": 1})
     if not found.valid:
         return [found]
-    if reason := _held_out_refusal(question.arms):
+    facts = HeldOutFacts(question.arms)
+    if reason := first(claims.HELD_OUT_NEEDS, facts):
         return [replace(found, label="not valid", reason=reason, assumes=(), warning="")]
-    why = "; the last batch has no part in naming the winner, and alone estimates it"
-    warning = "no interval if the winner was hardly chosen in the last batch" * _some_are_rare(question.arms)
-    return [replace(found, reason=found.reason + why, warning=warning)]
-
-
-def _held_out_refusal(question: Question) -> str:
-    """Why the last batch cannot be held out; empty where it can."""
-    profile = question.profile
-    batch = profile.log.arrays.batch if profile.sums is None else None
-    if profile.sums is not None:
-        return NEEDS_ROWS
-    if batch is None or batch[-1] == 0:
-        return "the log has no batches to count, or one alone"
-    if np.any(profile.pulls[question.codes] == _last_pulls(question)):
-        return "an arm was not chosen before the last batch"
-    return ""
-
-
-def _last_pulls(question: Question) -> FloatArray:
-    """Number of rounds of the last batch that chose each arm, shape (k,)."""
-    log, batch = question.profile.log, question.profile.log.arrays.batch
-    assert batch is not None
-    last = log.arrays.action[int(np.searchsorted(batch, batch[-1])) :]
-    return np.bincount(last, minlength=log.n_arms)[question.codes].astype(np.float64)
-
-
-def _some_are_rare(question: Question) -> bool:
-    return bool(_last_pulls(question).min() < _FEWEST)
+    warning = sentence(said((claims.HARDLY_CHOSEN,), facts))
+    return [replace(found, reason=_with(found, claims.HAS_NO_PART), warning=warning)]
 
 
 def _law(method: str, means: Results, contest: Contest) -> WinnerLaw:

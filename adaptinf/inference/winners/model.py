@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from adaptinf.claims import assumptions
+from adaptinf.claims import winners as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
 from adaptinf.inference.arms.choice import arm_codes
@@ -16,17 +18,17 @@ from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import exact
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
 from adaptinf.inference.winners.held_out import last_rounds
-from adaptinf.inference.winners.law import TIED, WinnerLaw
+from adaptinf.inference.winners.law import WinnerLaw
 from adaptinf.inference.winners.methods import (
     CONDITIONAL,
     HELD_OUT,
     HYBRID,
     PROJECTION,
     refusal,
-    without_error,
 )
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.log import AdaptiveLog
@@ -35,11 +37,10 @@ from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray
 
 _WAYS = {
-    "hybrid": "Hybrid interval: conditional on which arm won, within the projection at a tenth of alpha.",
-    "conditional": "Conditional interval: it has its level given which arm won, and may be very long.",
-    "projection": "Projection: the winner's part of a simultaneous interval for all arms.",
+    "hybrid": claims.HYBRID,
+    "conditional": claims.CONDITIONAL,
+    "projection": claims.PROJECTION,
 }
-
 _RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
 
 
@@ -153,11 +154,8 @@ class Winner:
             raise InvalidForLog("Winner", "an arm has no estimate in the first rounds", ["arms=[...]"])
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         later = HELD_OUT.fit(log, contest, self.arms, keep, **asked)
-        note = (
-            f"Arm {self.arms[contest.won]!r} has the highest estimate in the first {int((~keep).sum()):,} "
-            f"rounds; the numbers are from the last {int(keep.sum()):,}, which had no part in that, and need "
-            "no allowance for it."
-        )
+        rounds = {"first": int((~keep).sum()), "last": int(keep.sum())}
+        note = claims.HELD_OUT(arm=self.arms[contest.won], **rounds)
         given = {name: getattr(later, name) for name in Results.__dataclass_fields__}
         given |= {"model": "Winner", "terms": _terms(contest, self.arms), "notes": (note, *later.notes)}
         against = None if contest.against is None else self.arms[contest.against]
@@ -167,10 +165,12 @@ class Winner:
 def _whole(means: Results, arms: Sequence[Any]) -> Results:
     """Estimates of all arms with their covariance; else an error."""
     known = np.isfinite(means.estimate) & (means.std_error > 0.0)
-    if reason := without_error([arm for arm, there in zip(arms, known, strict=True) if not there]):
+    if not known.all():
+        without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
+        reason = claims.NO_ERROR(arms=", ".join(without))
         raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
     if means.covariance is None or not np.isfinite(means.covariance).all():
-        reason = f"{means.estimator} has no joint covariance of the arms"
+        reason = claims.NO_COVARIANCE(estimator=means.estimator)
         raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
     return means
 
@@ -214,26 +214,19 @@ def _notes(
     means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
 ) -> tuple[str, ...]:
     """Which arm it is, and how its interval was made."""
-    if isinstance(law, exact.ProjectedLaw):
-        return (f"Arm {arms[contest.won]!r} has the highest of {contest.size} estimates.", exact.NOTE)
     won, other = contest.won, contest.against
+    named: dict[str, Any] = {"arm": arms[won], "n": contest.size}
+    if isinstance(law, exact.ProjectedLaw):
+        return claims.HIGHEST(**named), claims.PROJECTED(fewest=FEWEST)
     own = float(contest.direction @ means.estimate)
     if other is None:
+        claim = claims.HIGHEST_MEAN
         low, high = (float(end) for end in means.conf_int().iloc[won])
-        told = f"Arm {arms[won]!r} has the highest of {contest.size} estimates, {own:.4g}; its"
     else:
+        claim = claims.BESIDE_SECOND if contest.ranked else claims.BESIDE_CONTROL
+        named |= {"second": arms[other]} if contest.ranked else {"n": contest.size - 1}
         half = -float(ndtri(0.025)) * law.scale
         low, high = own - half, own + half
-        of = (
-            f"{contest.size} estimates"
-            if contest.ranked
-            else f"{contest.size - 1} estimates, the control's apart"
-        )
-        second = f", arm {arms[other]!r} the second highest" if contest.ranked else ""
-        told = f"Arm {arms[won]!r} has the highest of {of}{second}. The difference is {own:.4g}. Its"
-    usual = f"{told} usual interval, {low:.4g} to {high:.4g}, takes no notice of that. The estimate shown is "
-    return (
-        f"{usual}median-unbiased.",
-        TIED if law.tied else _WAYS[law.method],
-        "Estimates count as normal, their covariance as known.",
-    )
+    way = claims.TIED if law.tied else _WAYS[law.method]
+    highest = claim(**named, own=own, low=low, high=high)
+    return (highest, way(), *assumptions([claims.NORMAL()]))

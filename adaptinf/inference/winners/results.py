@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims.winners import TOO_RARE
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results import Results
 from adaptinf.inference.winners.best import compared_with_best, difference_errors
@@ -142,14 +143,16 @@ class WinnerResults(Results):
         if means.validity == "not valid":
             raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
         if isinstance(self.reference, ProjectedLaw):
-            reason = "outcomes of an arm are too rare for estimates that count as normal"
             raise InvalidForLog(
-                "best_arms", reason, ["the exact intervals of means", "arms=[...], the others"]
+                "best_arms", TOO_RARE(), ["the exact intervals of means", "arms=[...], the others"]
             )
         sigma = np.asarray(means.covariance)
         if not (difference_errors(sigma) > 1e-7 * math.sqrt(float(np.diagonal(sigma).max()))).all():
-            ways = ["Winner(arms=[...]), without one of them"]
-            raise InvalidForLog("best_arms", "the difference of two arms has no variance", ways)
+            raise InvalidForLog(
+                "best_arms",
+                "the difference of two arms has no variance",
+                ["Winner(arms=[...]), without one of them"],
+            )
         freedom = means._freedom
         df = math.inf if freedom is None else float(freedom.min())
         limits, p, kept = compared_with_best(means.estimate, sigma, alpha, df)

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import adaptinf as ai
+from adaptinf import claims
+from adaptinf.claims.logs import public_part
 from adaptinf.cli import main
 from adaptinf.errors import ParameterError
 from adaptinf.log import PublicLog
@@ -106,3 +108,13 @@ def test_a_log_that_is_raw_stays_one(tmp_path: Path) -> None:
     log = ai.designs.PrivateUCB(epsilon=1.0).run(ai.environments.BernoulliArms([0.4, 0.6]), 20, rng=0)
     log.to_parquet(tmp_path / "log.parquet")
     assert isinstance(ai.read_log(tmp_path / "log.parquet"), ai.AdaptiveLog)
+
+
+def test_a_file_outlives_its_wording(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = ai.read_log(path)
+    reworded = (claims.Claim("always", "In other words.", "note"), *public_part.OPENING[1:])
+    monkeypatch.setattr(public_part, "OPENING", reworded)
+    after = ai.read_log(path)
+    assert isinstance(after, PublicLog)
+    assert "In other words." in after.statement
+    pd.testing.assert_frame_equal(before.releases, after.releases)

@@ -14,6 +14,7 @@ from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
+from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.scores.joint import JOINT, movement_of, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -31,7 +32,7 @@ _FEW_ARMS = 3
 """Arms of which every pair is compared in any log that fits in memory."""
 
 
-class WeightedFacts:
+class WeightedFacts(ArmFacts):
     """What claims ask; without a fit, of a row of `recommend` for one kind of weights."""
 
     def __init__(
@@ -43,15 +44,8 @@ class WeightedFacts:
         augmented: bool = True,
         fit: ArmFit | None = None,
     ) -> None:
-        self.question, self.profile = question, question.profile
+        super().__init__(question, fit)
         self.weights, self.decay, self.unaugmented = weights or "uniform", decay, not augmented
-        self._fit = fit
-
-    @property
-    def fit(self) -> ArmFit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
 
     # Why it does not serve
 
@@ -225,14 +219,6 @@ class WeightedFacts:
     @property
     def outcome_cautions(self) -> tuple[str, ...]:
         return () if self.fit.outcome is None else self.fit.outcome.cautions
-
-    @property
-    def sums_notes(self) -> list[str]:
-        return [] if self.profile.sums is None else from_sums.notes(self.question)
-
-    @property
-    def sums_cautions(self) -> list[str]:
-        return [] if self.profile.sums is None else from_sums.cautions(self.question)
 
     @property
     def chosen_alone(self) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import first
-from adaptinf.claims.contexts import NO_PART
+from adaptinf.claims.contexts import NO_PART, NOT_BY_PAST
 from adaptinf.claims.regression import plain_regression as claims
-from adaptinf.claims.regression.regressions import CONSTANT, CONTEXTS_FIXED
+from adaptinf.claims.regression.regressions import CONSTANT
 from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
@@ -86,11 +86,11 @@ class PlainFacts(RegressionFacts):
 
     @property
     def contexts_fixed(self) -> str:
-        return "" if self.naive else CONTEXTS_FIXED()
+        return NOT_BY_PAST() if self.profile.has_contexts and not self.naive else ""
 
     @property
     def contexts_without_part(self) -> str:
-        return NO_PART() if self.stable else ""
+        return NO_PART() if self.profile.has_contexts and self.stable else ""
 
     @property
     def constant_coefficients(self) -> str:
@@ -110,7 +110,7 @@ class PlainFacts(RegressionFacts):
         return self.naive and (log.guarantee is not None or log.reward_guarantee is not None)
 
     @property
-    def no_corrected_columns(self) -> dict[str, str]:
+    def uncorrected(self) -> dict[str, str]:
         reason = self.profile.no_correction
         return {"reason": reason} if self._guaranteed and reason else {}
 

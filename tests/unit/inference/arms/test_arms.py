@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 from adaptinf import designs
-from adaptinf.claims import rare_outcomes
+from adaptinf.claims import arm_fits, propensities, rare_outcomes, sample_means, tables, weighted_arms
 from adaptinf.claims.data import availability
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -28,6 +28,8 @@ from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 
@@ -89,7 +91,7 @@ class TestRareArms:
         assert np.isfinite(means.estimate).all()
         assert np.isfinite(means.std_error[0])
         assert np.isnan(means.std_error[1])
-        assert "b: chosen once, so it has no standard error." in means.notes
+        assert says(means.notes, arm_fits.CHOSEN_ONCE, arm="b")
         contrast = Contrast(log, treatment="b", control="a").fit("aipw", "sqrt")
         assert np.isfinite(contrast.estimate[0])
         assert np.isnan(contrast.conf_int().to_numpy()).all()
@@ -122,15 +124,18 @@ class TestDefault:
         assert default_estimator(make_log()) == Choice("aipw", "joint", None)
         assert ArmMeans(make_log()).fit(stationary=True).weights == "sqrt"
 
+    @staticmethod
+    def reason(verdict: Verdict) -> str:
+        return f"{verdict.reason}. Caution: {verdict.warning}" if verdict.warning else verdict.reason
+
     def test_the_table_says_why(self) -> None:
         log = make_log()
-        reason = recommend(log).best.verdict.reason
-        chosen = f"Chosen as the first of recommend(log): {reason}"
-        assert chosen in notes(ArmMeans(log).fit())
+        reason = self.reason(recommend(log).best.verdict)
+        assert says(ArmMeans(log).fit().notes, arm_fits.CHOSEN, data="log", reason=reason)
         pair = {"treatment": "b", "control": "a"}
-        reason = recommend(log, "contrast", **pair).best.verdict.reason
-        assert f"Chosen as the first of recommend(log): {reason}" in notes(Contrast(log, **pair).fit())
-        assert "Chosen as" not in notes(ArmMeans(log).fit("aipw", "sqrt"))
+        reason = self.reason(recommend(log, "contrast", **pair).best.verdict)
+        assert says(Contrast(log, **pair).fit().notes, arm_fits.CHOSEN, data="log", reason=reason)
+        assert not says(ArmMeans(log).fit("aipw", "sqrt").notes, arm_fits.CHOSEN)
 
     def test_a_floor_of_known_decay(self) -> None:
         log = make_log(design=designs.Thompson(floor=(1 / 3, 0.7)).record())
@@ -189,7 +194,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("weights", ["sqrt", "two-point"])
     def test_stabilised_weights_need_every_propensity(self, weights: str) -> None:
-        with pytest.raises(InvalidForLog, match="every arm's propensity at every round") as caught:
+        with pytest.raises(InvalidForLog, match=wording(propensities.EVERY_ONE_NEEDED)) as caught:
             ArmMeans(make_log("chosen", design=FLOOR)).fit("aipw", weights)
         assert caught.value.alternatives == (
             "aipw with uniform weights",
@@ -211,8 +216,8 @@ class TestRefusals:
     def test_contexts_are_a_reservation_of_sample_means(self) -> None:
         environment = FiniteContext([0.5, 0.5], [[0.1, 0.2], [0.9, 0.8]])
         log = UCB().run(environment, horizon=400, rng=0)
-        assert "The log has contexts" in notes(ArmMeans(log).fit("sample-mean"))
-        assert "The log has contexts" not in notes(ArmMeans(make_log()).fit("sample-mean"))
+        assert says(ArmMeans(log).fit("sample-mean").notes, sample_means.MIXED)
+        assert not says(ArmMeans(make_log()).fit("sample-mean").notes, sample_means.MIXED)
 
     def test_zero_propensities(self) -> None:
         log = make_log(zero=1, design=designs.Thompson(floor=None).record())
@@ -297,7 +302,8 @@ class TestCorrection:
             expected = correction.apply(result.reference.log_pvalues(0.5))
             np.testing.assert_allclose(result.log_pvalues_corrected, expected, rtol=1e-15)
             assert isinstance(result.reference, BinomialReference)
-            assert "not valid under adaptivity; the corrected columns" in notes(result)
+            worth = sample_means.ACCOUNTED()
+            assert says(result.notes, sample_means.OPENING, worth=worth)
 
     def test_adaptive_rounds_are_what_counts(self) -> None:
         log = make_log(guarantee=self.guarantee, adaptive_rounds=40)
@@ -311,23 +317,28 @@ class TestCorrection:
 
     @pytest.mark.parametrize("metadata", [{"design": designs.Uniform().record()}, {"adaptive_rounds": 0}])
     def test_a_design_that_does_not_adapt_needs_none(self, metadata: dict[str, Any]) -> None:
-        result = ArmMeans(make_log("none", guarantee=self.guarantee, **metadata)).fit("sample-mean")
+        log = make_log("none", guarantee=self.guarantee, **metadata)
+        result = ArmMeans(log).fit("sample-mean")
         assert result.correction is None
         assert isinstance(result.reference, StudentReference)
-        assert "not valid" not in notes(result)
+        worth = sample_means.NOT_DUE(why=profile_of(log).why_not_adaptive)
+        assert says(result.notes, sample_means.OPENING, worth=worth)
 
     def test_a_refused_correction_has_its_reason(self) -> None:
         log = make_log(guarantee=PrivacyGuarantee(epsilon=0.1, delta=1e-6))
         result = ArmMeans(log).fit("sample-mean")
         assert result.correction is None
-        assert "No corrected columns: delta = 1e-06 is positive" in notes(result)
+        reason = profile_of(log).no_correction
+        assert reason.startswith("delta = 1e-06 is positive")
+        assert says(result.notes, tables.UNCORRECTED, reason=reason)
 
     def test_without_a_guarantee_sample_means_are_naive(self) -> None:
         result = Contrast(make_log("none"), treatment="b", control="a").fit("sample-mean")
         assert result.correction is None
-        assert "not valid under adaptivity; a naive baseline" in notes(result)
-        assert "does not name its design" in notes(result)
-        assert "does not name" not in notes(ArmMeans(make_log(design=FLOOR)).fit("sample-mean"))
+        assert says(result.notes, sample_means.OPENING, worth=sample_means.NAIVE())
+        assert says(result.notes, sample_means.TAKEN_AS_ADAPTIVE)
+        named = ArmMeans(make_log(design=FLOOR)).fit("sample-mean")
+        assert not says(named.notes, sample_means.TAKEN_AS_ADAPTIVE)
 
 
 class TestReferences:
@@ -357,7 +368,7 @@ class TestReferences:
         p, q = 7 / 22, 1 / 22
         half = 1.959964 * np.sqrt((p * (1 - p) + q * (1 - q)) / 22)
         assert contrast.conf_int().to_numpy()[0] == pytest.approx([p - q - half, p - q + half], rel=1e-6)
-        assert "fewer than 10 successes or failures" in notes(contrast)
+        assert says(contrast.notes, sample_means.FEW_EVENTS, fewest=10)
         adaptive = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         assert Contrast(adaptive, treatment="b", control="a").fit("sample-mean").reference.name == "t"
         many = LogArrays(action=np.tile([0, 1], 40), reward=np.tile([0.0, 0.0, 1.0, 1.0], 20))
@@ -474,34 +485,36 @@ class TestResults:
 
     def test_estimated_propensities_are_an_assumption(self) -> None:
         estimated = ArmMeans(make_log(propensity_status="estimated"))
-        assert "they are estimates, whose error is ignored" in notes(estimated.fit("aipw"))
+        assert propensities.ESTIMATED() in notes(estimated.fit("aipw"))
         assert estimated.fit().estimator == "alee"
-        assert "estimated:" not in notes(ArmMeans(make_log()).fit())
+        assert propensities.ESTIMATED() not in notes(ArmMeans(make_log()).fit())
 
     def test_uniform_weights_carry_a_warning_unless_nothing_adapts(self) -> None:
-        assert "Uniform weights: not normal" in notes(ArmMeans(make_log()).fit("aipw", "uniform"))
+        moving = ArmMeans(make_log()).fit("aipw", "uniform")
+        assert says(moving.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
         fixed = make_log(adaptive_rounds=0)
-        assert "not normal" not in notes(ArmMeans(fixed).fit("aipw", "uniform"))
+        settled = ArmMeans(fixed).fit("aipw", "uniform")
+        assert not says(settled.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
 
     def test_uniform_weights_because_contexts_may_move_the_propensities(self) -> None:
         plain = make_log()
         rng = np.random.default_rng(4)
         context = {"age": rng.normal(size=HORIZON), "segment": rng.integers(0, 2, HORIZON)}
         log = AdaptiveLog.from_arrays(dataclasses.replace(plain.arrays, context=context), arms=ARMS)
-        why = "because age, segment may move"
         for result in (ArmMeans(log).fit(), Contrast(log, treatment="b", control="a").fit()):
             assert result.weights == "uniform"
-            assert f"Uniform weights, {why} the propensities" in notes(result)
-            assert "Not normal in general" in notes(result)
-            assert "sqrt and two-point" not in notes(result)
+            assert says(result.notes, weighted_arms.UNIFORM_FOR_CONTEXTS, contexts="age, segment")
+            assert not says(result.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
         first = recommend(log).methods[0].verdict
         assert first.name == "aipw with uniform weights"
-        assert f"uniform weights, {why} them" in first.reason
-        assert why not in str(recommend(plain).frame["reason"].tolist())
+        assert weighted_arms.FOR_CONTEXTS(contexts="age, segment") in first.reason
+        assert "age, segment" not in str(recommend(plain).frame["reason"].tolist())
 
     def test_other_notes_of_scores(self) -> None:
-        assert "chosen arm's propensity alone" in notes(ArmMeans(make_log("chosen")).fit("aipw"))
-        assert "decay 0.7" in notes(ArmMeans(make_log(design=FLOOR)).fit(stationary=True))
+        alone = ArmMeans(make_log("chosen")).fit("aipw")
+        assert says(alone.notes, weighted_arms.CHOSEN_ALONE)
+        stated = ArmMeans(make_log(design=FLOOR)).fit(stationary=True)
+        assert says(stated.notes, weighted_arms.TWO_POINT_DECAY, decay=0.7)
 
 
 class TestMissing:
@@ -516,7 +529,7 @@ class TestMissing:
         assert result.pvalues.isna().tolist() == [False, False, False, True]
         assert result.conf_int().isna().all(axis=1).tolist() == [False, False, False, True]
         assert result.ess["d"] == 0.0
-        assert "d: never chosen" in notes(result)
+        assert says(result.notes, arm_fits.NEVER_CHOSEN, arm="d")
         contrast = Contrast(log, treatment="d", control="a").fit(estimator)
         assert contrast.to_frame()[["estimate", "std_error", "p_value", "conf_low"]].isna().all(axis=None)
         assert np.isfinite(result.cov_params().iloc[:3, :3]).all(axis=None)
@@ -534,7 +547,7 @@ class TestMissing:
         assert result.params["b"] == 1.0
         assert np.isnan(result.bse["b"])
         assert np.isnan(result.pvalues["b"])
-        assert "b: chosen once" in notes(result)
+        assert says(result.notes, arm_fits.CHOSEN_ONCE, arm="b")
         assert Contrast(log, treatment="b", control="a").fit().pvalues.isna().all()
         exact = ArmMeans(log).fit(test="exact", null=0.5)
         assert exact.pvalues["b"] == pytest.approx(1.0)

@@ -13,6 +13,8 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
+from adaptinf.claims import Claim
+from adaptinf.claims.arm_fits import CHOSEN
 from adaptinf.claims.released import releases
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast, choice
@@ -120,7 +122,7 @@ def test_verdicts_run_or_are_refused_with_their_reason(name: str) -> None:
             if one.valid or one.baseline:
                 result = quietly(model, **asked)
                 assert result.estimator == asked["estimator"]
-                assert ("not valid" in result.notes[0]) == (not one.valid or "corrected" in one.name)
+                assert ("not valid" in " ".join(result.notes)) == (not one.valid or "corrected" in one.name)
                 continue
             if one.arguments in [other.arguments for other in found if other.valid or other.baseline]:
                 continue  # a column of a table that another verdict is of
@@ -144,7 +146,8 @@ def test_the_default_is_the_first_valid_verdict(name: str) -> None:
             continue
         default, asked = quietly(model), quietly(model, **first.arguments)
         np.testing.assert_array_equal(default.estimate, asked.estimate)
-        assert f"Chosen as the first of recommend(log): {first.reason}" in " ".join(default.notes)
+        reason = f"{first.reason}. Caution: {first.warning}" if first.warning else first.reason
+        assert says(default.notes, CHOSEN, data="log", reason=reason)
 
 
 def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +158,7 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
         name="own",
         assess=lambda question: [Verdict("own", "asymptotic", (-1,), {"estimator": "own"}, "why", "what")],
         settle=lambda question, asked: choice.Choice("own"),
-        notes=lambda question, fit, test, correction: ["Own: a note."],
+        claims=(Claim("always", "Own: a note.", "note"),),
         implied_by=(),
         no_weights="own takes",
         baseline=False,

@@ -303,7 +303,7 @@ def test_scaling_a_restriction_changes_nothing() -> None:
         (
             "weighted",
             {"propensity": False},
-            weighted_regression.LACKS_PROPENSITIES,
+            propensities.NEEDED,
             ["batched", "w-decorrelation", "ellipsoid"],
         ),
         (

@@ -581,8 +581,9 @@ def test_few_units_can_test_few_restrictions() -> None:
 
 def test_errors_that_ignore_units_are_cautioned() -> None:
     assert len(AdaptiveOLS(unit_log(40)).fit().cautions) == 0  # by unit, and many of them
-    (few,) = AdaptiveOLS(unit_log(8)).fit().cautions
-    assert few.startswith("8 units are few")
+    few, exact = AdaptiveOLS(unit_log(8)).fit().cautions
+    assert says(few, units.FEW, units=8)
+    assert says(exact, units.EXACT_TEST)
     (plain,) = AdaptiveOLS(unit_log(40)).fit("none", "HC1").cautions
     assert says(plain, units.NOT_BY_UNIT)
     assert AdaptiveOLS(unit_log(120)).fit("none", "HC1").cautions == ()

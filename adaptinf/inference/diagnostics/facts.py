@@ -31,6 +31,7 @@ class NotesFacts:
 
     @property
     def tests(self) -> dict[str, Any]:
+        """Number of tests, and their level together."""
         return {"tests": self._tests, "alpha": self.alpha} if self._tests else {}
 
     @property
@@ -42,10 +43,11 @@ class NotesFacts:
 
     @property
     def missed(self) -> dict[str, Any]:
+        """The smallest drift that would have been found, of all arms together or of the only one."""
         drift = "common drift" if len(self._missed) > 1 else "drift"
         return {"drift": drift, "least": self._missed[-1]} if len(self._missed) else {}
 
     @property
     def missed_alone(self) -> dict[str, float]:
-        """Of one arm, where there are several."""
+        """The smallest of one arm, where there are several."""
         return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

@@ -1,0 +1,37 @@
+"""What claims on any method for arm means ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaptinf.inference.arms.circumstances import from_sums
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Question
+
+
+class ArmFacts:
+    """What is known of a question; without a fit, of a row of `recommend`."""
+
+    def __init__(self, question: Question, fit: ArmFit | None = None) -> None:
+        self.question, self.profile = question, question.profile
+        self._fit = fit
+
+    @property
+    def fit(self) -> ArmFit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    @property
+    def always(self) -> bool:
+        return True
+
+    @property
+    def sums_notes(self) -> list[str]:
+        return [] if self.profile.sums is None else from_sums.notes(self.question)
+
+    @property
+    def sums_cautions(self) -> list[str]:
+        return [] if self.profile.sums is None else from_sums.cautions(self.question)

@@ -1,1 +1,0 @@
-"""What the notes under the table of `diagnose` ask."""
