@@ -47,6 +47,7 @@ ASSUMES = (
 )
 """Of a row of `recommend`, and of a fit."""
 
+UNVARYING = Claim("unvarying", "in a batch the rewards do not vary: there is no estimate", "caution")
 FIT = (
     *ASSUMES,
     Claim("left_out", "{lacking}: left out, as {why}.", "note"),
@@ -61,6 +62,6 @@ FIT = (
         "that)",
         "caution",
     ),
-    Claim("unvarying", "in a batch the rewards do not vary: there is no estimate", "caution"),
+    UNVARYING,
 )
 """Of a fit, in the order in which its table has them."""

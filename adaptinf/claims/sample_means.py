@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, stationarity, tables, units
+from adaptinf.claims import contexts, units
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.stationarity import MEANS_STAY
 
 SHORT_RUNS = Claim(
     "stable",
@@ -34,7 +35,7 @@ REASONS = (
     Claim("stable_design", "{design} is stable, its arm counts settle ({source})", "reason"),
 )
 ASSUMES = (
-    stationarity.MEANS_STAY,
+    MEANS_STAY,
     Claim("simulated", "the simulated environment is right", "assumes"),
     Claim("stable_if", "{condition}, and a long run", "assumes"),
     contexts.NO_PART,
@@ -121,6 +122,7 @@ TAKEN_AS_ADAPTIVE = Claim(
     "assignment did not react to outcomes).",
     "note",
 )
+UNCORRECTED = Claim("no_corrected_columns", "No corrected columns: {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
     "An arm has fewer than {fewest} successes or failures: exact binomial tests of means, and the "
@@ -132,7 +134,7 @@ FIT = (
     OPENING,
     MIXED,
     TAKEN_AS_ADAPTIVE,
-    tables.UNCORRECTED,
+    UNCORRECTED,
     FEW_EVENTS,
     units.NOT_BY_UNIT,
     Claim("moved_with_propensities", "{moved} (aipw, by the propensities, does without that)", "caution"),

@@ -20,7 +20,6 @@ FAR_OUT = Claim(
     "The {law} approximation may fail so far out in the tail.",
     "note",
 )
-UNCORRECTED = Claim("uncorrected", "No corrected columns: {reason}.", "note")
 EXACT_LAW = Claim("exact_law", "P-values and intervals: {law}, exact for actions fixed in advance.", "note")
 LAW = Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note")
 WITHOUT_STD_ERROR = Claim(

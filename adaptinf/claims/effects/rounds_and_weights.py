@@ -61,7 +61,7 @@ MARKED_VARY = Claim(
 )
 CHOSEN_ALONE = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "As the log records only the chosen arm's propensity, the estimate assumes that neither arm ever had "
+    "Propensities of arms that were not chosen are unknown: the estimate assumes that neither arm ever had "
     "propensity 0.",
     "note",
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts, tables
+from adaptinf.claims import contexts
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
+from adaptinf.claims.sample_means import UNCORRECTED
 
 # Why it is the default
 
@@ -48,7 +49,7 @@ NONE_SAYS = (
     NAIVE_BASELINE,
     Claim("selected_naively", "Its rounds are those of an arm that rewards helped to select.", "note"),
     Claim("unnamed_design", "The log names no design, and is therefore treated as adaptive.", "note"),
-    tables.UNCORRECTED,
+    UNCORRECTED,
     Claim("correction_available", "adjustment='max-information' would add corrected columns.", "note"),
 )
 BINARY = Claim(

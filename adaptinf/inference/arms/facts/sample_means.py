@@ -54,20 +54,16 @@ class SampleFacts(ArmFacts):
         self.test, self.correction = test, correction
 
     @property
-    def plain_samples(self) -> bool:
+    def means_stay(self) -> bool:
         return not self.profile.adaptive
 
     @property
-    def means_stay(self) -> bool:
-        return self.plain_samples
-
-    @property
     def not_adaptive(self) -> dict[str, str]:
-        return {"why": self.profile.why_not_adaptive} if self.plain_samples else {}
+        return {"why": self.profile.why_not_adaptive} if self.means_stay else {}
 
     @property
     def shares_moved(self) -> str:
-        return SHARES_MOVED() if self.plain_samples and self.profile.shares_move else ""
+        return SHARES_MOVED() if self.means_stay and self.profile.shares_move else ""
 
     # Where assignment adapts: simulation, or the design, may say that counts settle
 
@@ -158,7 +154,7 @@ class SampleFacts(ArmFacts):
         return self.fit.naive and self.profile.log.design is None
 
     @property
-    def uncorrected(self) -> dict[str, str]:
+    def no_corrected_columns(self) -> dict[str, str]:
         lacks = self.fit.naive and self.correction is None and self.profile.log.guarantee is not None
         return {"reason": self.profile.no_correction} if lacks else {}
 

@@ -41,6 +41,7 @@ class ProjectionFit:
 class ProjectionFacts:
     """What is asked; without a fit, of a row of `recommend`."""
 
+    always = True
     is_projection = True
     pair_shares_drift = True
 

@@ -110,7 +110,7 @@ class PlainFacts(RegressionFacts):
         return self.naive and (log.guarantee is not None or log.reward_guarantee is not None)
 
     @property
-    def uncorrected(self) -> dict[str, str]:
+    def no_corrected_columns(self) -> dict[str, str]:
         reason = self.profile.no_correction
         return {"reason": reason} if self._guaranteed and reason else {}
 

@@ -10,7 +10,7 @@ import pytest
 from claims_said import says, wording
 
 from adaptinf import designs
-from adaptinf.claims import arm_fits, propensities, rare_outcomes, sample_means, tables, weighted_arms
+from adaptinf.claims import arm_fits, propensities, rare_outcomes, sample_means, weighted_arms
 from adaptinf.claims.data import availability
 from adaptinf.designs import UCB, ConSE, DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -330,7 +330,7 @@ class TestCorrection:
         assert result.correction is None
         reason = profile_of(log).no_correction
         assert reason.startswith("delta = 1e-06 is positive")
-        assert says(result.notes, tables.UNCORRECTED, reason=reason)
+        assert says(result.notes, sample_means.UNCORRECTED, reason=reason)
 
     def test_without_a_guarantee_sample_means_are_naive(self) -> None:
         result = Contrast(make_log("none"), treatment="b", control="a").fit("sample-mean")

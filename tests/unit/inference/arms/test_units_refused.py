@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says, wording
+from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims import stationarity, units
+from adaptinf.claims import units as of_units
+from adaptinf.claims.sample_means import OPENING, UNITS_DEPEND
 from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
+
+DEPEND = "40 units have 400 rounds"
 
 
 def unit_log(*, propensity: bool = True, rounds: int = 10, units: int = 40, **given: Any) -> AdaptiveLog:
@@ -38,10 +41,10 @@ def test_recommend_says_which_methods_units_spoil() -> None:
     labels = {row.verdict.name: row.verdict for row in found.methods}
     for name in ("alee", "batched", "sample-mean", "sample-mean with its corrected columns"):
         assert labels[name].label == "not valid"
-        assert says(labels[name].reason, units.DEPENDENT, units=40, rounds=400)
+        assert "40 units have 400 rounds" in labels[name].reason
     assert labels["betting sequence on sample means"].label == "not valid"
     assert labels["betting sequence on ipw scores"].label == "for the logged rounds"
-    assert says(labels["betting sequence on ipw scores"].warning, units.OF_LOGGED_ROUNDS)
+    assert of_units.OF_LOGGED_ROUNDS() in labels["betting sequence on ipw scores"].warning
     assert labels["aipw with uniform weights"].label == "asymptotic"
 
 
@@ -53,13 +56,13 @@ def test_one_round_a_unit_spoils_nothing() -> None:
 
 @pytest.mark.parametrize("estimator", ["alee", "batched"])
 def test_estimators_without_propensities_are_refused(estimator: str) -> None:
-    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)) as error:
+    with pytest.raises(InvalidForLog, match=DEPEND) as error:
         ai.Contrast(unit_log(), treatment="b", control="a").fit(estimator)
     assert "aipw with uniform weights" in error.value.alternatives
 
 
 def test_batch_tests_are_refused() -> None:
-    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)):
+    with pytest.raises(InvalidForLog, match=DEPEND):
         ai.Contrast(unit_log(), treatment="b", control="a").batch_test()
 
 
@@ -67,12 +70,12 @@ def test_batch_tests_are_refused() -> None:
 def test_sample_means_are_a_baseline_that_is_not_valid(settled: dict[str, Any]) -> None:
     result = ai.ArmMeans(unit_log(**settled)).fit("sample-mean")
     assert result.validity == "not valid"
-    assert any("several rounds" in note for note in result.notes)
-    assert says(result.cautions, units.NOT_BY_UNIT)
+    assert says(result.notes, OPENING, worth=UNITS_DEPEND())
+    assert says(result.cautions, of_units.NOT_BY_UNIT)
 
 
 def test_without_propensities_there_is_no_default() -> None:
-    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)) as error:
+    with pytest.raises(InvalidForLog, match=DEPEND) as error:
         ai.ArmMeans(unit_log(propensity=False)).fit()
     assert error.value.alternatives == (
         "aipw, with errors by unit, for a log with propensities",
@@ -90,11 +93,11 @@ def test_sequences_of_scores_are_for_the_logged_rounds() -> None:
     log = unit_log()
     result = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit()
     assert result.estimator == "ipw"
-    assert says(result.cautions[0], stationarity.SAME_IN_EVERY_ROUND)
-    assert says(result.cautions[1], units.OF_LOGGED_ROUNDS)
+    assert "assumes that the expected value is the same in every round" in result.cautions[0]
+    assert says(result.cautions[1], of_units.OF_LOGGED_ROUNDS)
     stated = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit(stationary=True)
     assert stated.cautions == result.cautions[1:]
-    with pytest.raises(InvalidForLog, match=wording(units.DEPENDENT)):
+    with pytest.raises(InvalidForLog, match=DEPEND):
         ai.ConfidenceSequence(log).fit(estimator="sample-mean")
 
 

@@ -8,10 +8,9 @@ import pytest
 from claims_said import says
 from scipy import stats
 
-from adaptinf.claims import propensities
+from adaptinf.claims import guarantees, propensities
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
-from adaptinf.claims.guarantees import COVERS_RELEASES
 from adaptinf.claims.released import releases
 from adaptinf.designs.conse.epochs import ConSE
 from adaptinf.designs.conse.private import DPConSE
@@ -535,7 +534,7 @@ def test_released_estimates_come_from_the_releases_alone(private_log):
     np.testing.assert_allclose(result.diagnostics()["t_min"], planned, rtol=1e-12)
     assert result.private
     assert result.correction is None
-    assert says(result.summary().notes, COVERS_RELEASES)
+    assert says(result.summary().notes, guarantees.COVERS_RELEASES)
 
 
 def test_planned_rounds_are_those_of_the_design():

@@ -55,6 +55,7 @@ def test_effects_and_errors_are_those_by_unit(by: str) -> None:
     assert bool(abs(covariance(result)[0, 1]) > 1e-6) == (by == "day")
     assert says(result.notes, units.ERRORS, units=60, rounds=480)
     assert not says(result.summary().notes, tables.REPEATED_UNITS)
+    assert says(result.notes, units.NO_CARRY_OVER)
 
 
 def test_groups_that_share_units_are_compared_with_their_covariance() -> None:

@@ -151,7 +151,7 @@ def test_own_weights_are_the_default_of_means_that_do_not_drift() -> None:
     asked = CATE(free, by="g").fit(weights="sqrt")
     np.testing.assert_array_equal(result.estimate, asked.estimate)
     assert result.cautions == ()
-    assert asked.cautions[0].startswith("each arm has sqrt weights of its own, which assume that means stay")
+    assert says(asked.cautions[:1], stationarity.OWN_WEIGHTS, weights="sqrt")
     assert CATE(free, by="g").fit("aipw", weights="uniform", stationary=True).weights == "uniform"
     assert CATE(log_of(arrays()), by="g").fit("aipw", stationary=True).weights == "combined"
     with pytest.raises(ParameterError, match="stationary must be"):

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.typing import FloatArray
 
@@ -122,7 +124,7 @@ class TestModel:
         own = ai.ArmMeans(log).fit(stationary=True)
         assert second.weights == own.weights != "uniform"
         assert {second.winner, second.against} == set(own.params.nlargest(2).index.astype(int))
-        assert "the second highest" in second.notes[0]
+        assert says(second.notes[0], claims.BESIDE_SECOND, second=second.against, n=len(own.params))
 
     def test_sums_serve_as_well(self) -> None:
         log = self.log()
@@ -163,7 +165,7 @@ class TestInput:
     def test_a_tie_for_the_second_place_has_the_projection(self) -> None:
         found = ai.winner_interval([2.0, 1.0, 1.0], np.eye(3), runner_up=True)
         assert found.method == "projection"
-        assert "Tied" in found.note
+        assert says(found.note, claims.TIED)
 
     def test_a_model_refuses_as_the_function_does(self) -> None:
         log = TestModel.log()

@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import adaptinf as ai
+from adaptinf.claims.winners import TIED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.winners.truncated import log_between, log_distribution
 from adaptinf.typing import FloatArray
@@ -218,7 +219,7 @@ class TestInput:
         found = ai.winner_interval([1.0, 1.0, 0.0], np.eye(3))
         assert found.method == "projection"
         assert found.low == pytest.approx(1.0 - 2.3877, abs=1e-4)
-        assert "Tied" in str(found)
+        assert TIED() in str(found)
 
     def test_labels_name_the_winner(self) -> None:
         found = ai.winner_interval([0.1, 0.4], 0.01 * np.eye(2), labels=["old", "new"])
