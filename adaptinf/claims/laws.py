@@ -10,6 +10,7 @@ HALL = Claim(
 BY_BATCH = Claim(
     "inference.distributions.student_sums.BatchedReference.name", "mean of Student's t over batches", "note"
 )
+TRUNCATED = Claim("inference.winners.law.WinnerLaw", "normal, truncated by the choice", "note")
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
     "the distribution of their largest t statistic",

@@ -260,7 +260,7 @@ class ArmMeans:
     def _released(self, arguments: Mapping[str, Any]) -> Results:
         """From released successes and failures; the arguments of `fit`, the model among them."""
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
-        of = "of released successes and failures"
-        refuse_others("ArmMeans.fit", arguments, ("estimator", "null"), of)
+        kept = ("estimator", "null")
+        refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")
         check_null("ArmMeans.fit", arguments["null"], [])
         return in_time_means(self.log, self._codes, arguments["null"])

@@ -241,8 +241,9 @@ class Contrasts:
         asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
         method, fit = fit_method(question, asked)
         if method.contrast_only or pair.correction is not None or question.profile.incomplete:
-            ways = ["aipw, for a log with propensities"]
-            raise InvalidForLog(f"a lift by {pair.estimator}", claims.NO_MEANS(), ways)
+            raise InvalidForLog(
+                f"a lift by {pair.estimator}", claims.NO_MEANS(), ["aipw, for a log with propensities"]
+            )
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         lift = lift_of(question, fit, "mean" if self.denominator is None else "ratio")

@@ -274,11 +274,6 @@ class LogProfile(PropensityFacts, RewardFacts):
         """Whether the log has columns of contexts."""
         return bool(self.log.context)
 
-    @cached_property
-    def mixing_assumption(self) -> str:
-        """End of the assumptions of a method that compares arms' rounds whatever their contexts."""
-        return f"; {contexts.NO_PART()}" if self.has_contexts else ""
-
     # Propensities
 
     @property

@@ -118,7 +118,7 @@ def winner_interval(
     contest = asked_of(x, names, control, runner_up, winner)
     refuse("winner_interval", variance_problems(sigma, contest))
     scales = None if noise is None else np.broadcast_to(np.asarray(noise, dtype=np.float64), x.shape)
-    refuse("winner_interval", _small_noise(scales, sigma, contest))
+    refuse("winner_interval", _small_noise_problems(scales, sigma, contest))
     law = WinnerLaw.of(x, sigma, method, contest, scales)
     (low, high), usual = law.interval(math.log(alpha))[0], -float(ndtri(0.5 * alpha)) * law.scale
     estimate = float(contest.direction @ x)
@@ -137,7 +137,7 @@ def winner_interval(
     )
 
 
-def _small_noise(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
+def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
     """Noise so small that the chance of the choice is a step; noise (k,), sigma (k, k)."""
     direction = contest.direction
     if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from adaptinf.claims.laws import TRUNCATED
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.noisy import NoisyChoice
 from adaptinf.inference.winners.truncated import log_distribution, mean_at
@@ -77,7 +78,7 @@ class WinnerLaw:
     @property
     def name(self) -> str:
         """The law behind the numbers."""
-        return "simultaneous normal" if self.method == "projection" else "normal, truncated by the choice"
+        return "simultaneous normal" if self.method == "projection" else TRUNCATED()
 
     @property
     def median(self) -> float:

@@ -143,8 +143,9 @@ class WinnerResults(Results):
         if means.validity == "not valid":
             raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
         if isinstance(self.reference, ProjectedLaw):
-            ways = ["the exact intervals of means", "arms=[...], the others"]
-            raise InvalidForLog("best_arms", TOO_RARE(), ways)
+            raise InvalidForLog(
+                "best_arms", TOO_RARE(), ["the exact intervals of means", "arms=[...], the others"]
+            )
         sigma = np.asarray(means.covariance)
         if not (difference_errors(sigma) > 1e-7 * math.sqrt(float(np.diagonal(sigma).max()))).all():
             raise InvalidForLog(

@@ -53,10 +53,9 @@ def test_effects_and_errors_are_those_by_unit(by: str) -> None:
     np.testing.assert_allclose(result.estimate, found.estimate, rtol=1e-13)
     np.testing.assert_allclose(result.covariance, found.errors.covariance, rtol=1e-13)
     assert bool(abs(covariance(result)[0, 1]) > 1e-6) == (by == "day")
-    assert says(result.notes, units.NOTES[0], units=60, rounds=480)
+    assert says(result.notes, units.ERRORS, units=60, rounds=480)
+    assert not says(result.summary().notes, tables.REPEATED_UNITS)
     assert says(result.notes, units.NO_CARRY_OVER)
-    (independent,) = [claim for claim in tables.FOOTER if claim.fact == "repeated_units"]
-    assert not says(result.summary().notes, independent)
 
 
 def test_groups_that_share_units_are_compared_with_their_covariance() -> None:
@@ -96,7 +95,7 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     same, once = CATE(log_of(frame), by="site").fit(), CATE(log_of(told), by="site").fit()
     np.testing.assert_array_equal(once.estimate, same.estimate)
     np.testing.assert_array_equal(once.std_error, same.std_error)
-    assert says(once.notes, units.NOTES[-1])
+    assert says(once.notes, units.DRAWN_ONCE)
 
 
 def test_moving_propensities_of_kept_arms_are_refused() -> None:
