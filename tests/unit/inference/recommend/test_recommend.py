@@ -211,7 +211,7 @@ def test_fit_takes_the_first_of_its_class(name: str) -> None:
 
 ADVICE = (
     "rounds= with a column",
-    "CATE(log, by=...).fit() with rounds=",
+    "CATE(log, by=..., rounds=...).fit() on randomised rounds",
     "ArmMeans or Contrast, for means of single arms",
     "an analysis of the randomised rounds alone",
     "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
