@@ -12,15 +12,21 @@ from typing import Any
 import pandas as pd
 
 import adaptinf as ai
+from adaptinf.claims import said
 
 ROOT = Path(ai.__file__).parent
 
 
 @dataclass(frozen=True)
 class Walk:
-    """The calls of functions of the package, in order: depth among themselves, and module."""
+    """The calls of functions of the package, in order: depth among themselves, and module.
+
+    To read a list of claims is one step: what facts are asked on the way is counted apart. The rooms of
+    claims and of facts, like texts, lie on everybody's way, and are no part of it.
+    """
 
     calls: tuple[tuple[int, str], ...]
+    asked: int
 
     @property
     def modules(self) -> set[str]:
@@ -53,14 +59,29 @@ def walk(call: Callable[[], Any]) -> Walk:
     call()
     calls: list[tuple[int, str]] = []
     stack: list[FrameType] = []
+    readers: list[FrameType] = []
+    asked = 0
 
     def follow(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal asked
         path = Path(frame.f_code.co_filename)
         if event == "call" and path.is_relative_to(ROOT) and not frame.f_code.co_name.startswith("<"):
+            module = path.relative_to(ROOT).with_suffix("").as_posix()
+            if frame.f_code is said.__code__:
+                readers.append(frame)
+            if module.startswith("claims/") or path.parent.name == "facts":
+                asked += path.parent.name == "facts"
+                return
+            if readers:
+                asked += 1
+            else:
+                calls.append((len(stack) + 1, module))
             stack.append(frame)
-            calls.append((len(stack), path.relative_to(ROOT).with_suffix("").as_posix()))
-        elif event == "return" and stack and stack[-1] is frame:
-            stack.pop()
+        elif event == "return":
+            if stack and stack[-1] is frame:
+                stack.pop()
+            elif readers and readers[-1] is frame:
+                readers.pop()
 
     before = sys.getprofile()
     sys.setprofile(follow)
@@ -68,7 +89,7 @@ def walk(call: Callable[[], Any]) -> Walk:
         call()
     finally:
         sys.setprofile(before)
-    return Walk(tuple(calls))
+    return Walk(tuple(calls), asked)
 
 
 def walks() -> dict[str, Walk]:
@@ -89,8 +110,12 @@ def walks() -> dict[str, Walk]:
 
 def table(found: dict[str, Walk]) -> pd.DataFrame:
     """One row a walk."""
-    rows = {name: (len(one.modules), one.depth, one.returns, len(one.calls)) for name, one in found.items()}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["modules", "depth", "returns", "calls"])
+    rows = {
+        name: (len(one.modules), one.depth, one.returns, len(one.calls), one.asked)
+        for name, one in found.items()
+    }
+    columns = ["modules", "depth", "returns", "calls", "asked of facts"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 if __name__ == "__main__":

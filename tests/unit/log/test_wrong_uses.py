@@ -127,7 +127,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "weights from the chosen arm's propensity",
         lambda: ArmMeans(CHOSEN).fit(weights="sqrt"),
         InvalidForLog,
-        "every arm's propensity at every round.*possible here: aipw with uniform weights",
+        "every arm's propensity is needed.*possible here: aipw with uniform weights",
     ),
     (
         "weights of sample means",
@@ -145,7 +145,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "cadr without snapshots",
         lambda: value(estimator="cadr"),
         InvalidForLog,
-        "another round's context; possible here: snapshots=PolicySnapshots",
+        "at the context of another; possible here: snapshots=PolicySnapshots",
     ),
     (
         "weights for cadr",
@@ -215,7 +215,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "group means although propensities move",
         lambda: CATE(LOG, by="site").fit("difference-in-means"),
         InvalidForLog,
-        "plain means are biased.*possible here: aipw",
+        "biases plain means; possible here: aipw",
     ),
     (
         "releases that are not there",

@@ -213,7 +213,7 @@ def shares_by_group(seed: int, follows: float) -> pd.DataFrame:
 
 def test_shares_that_follow_a_group_are_refused_for_means_and_right_within_groups() -> None:
     sums = ai.Sums(shares_by_group(0, 0.3), **TABLE, group="group")
-    with pytest.raises(InvalidForLog, match=r"arms follow the context group") as refused:
+    with pytest.raises(InvalidForLog, match=r"follows the context group") as refused:
         ai.Contrast(sums, treatment="b", control="a").fit()
     assert "CATE(sums, by='group')" in str(refused.value)
     result = ai.CATE(sums, by="group").fit()
