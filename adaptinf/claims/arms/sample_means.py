@@ -77,10 +77,12 @@ GUARANTEED = Claim(
     "of those of alee",
     "reason",
 )
+VACUOUS = Claim("vacuous", "the guarantee is vacuous: {bound}", "reason")
+LONG = Claim("long", "{guaranteed}, which comes first unless exactness is needed", "reason")
 CORRECTED_REASONS = (
-    Claim("vacuous", "the guarantee is vacuous: {bound}", "reason"),
+    VACUOUS,
     GUARANTEED,
-    Claim("long", "{guaranteed}, which comes first unless exactness is needed", "reason"),
+    LONG,
 )
 CORRECTED_ASSUMES = (
     Claim("guaranteed", "the stated guarantee holds", "assumes"),

@@ -45,7 +45,7 @@ REASONS = (
     ),
     Claim(
         "is_joint",
-        "propensities are known; weights shared by all arms cancel common drift",
+        "propensities are known; all arms share their weights, which cancels common drift",
         "reason",
     ),
     Claim(
@@ -147,9 +147,9 @@ FIT = (
     ),
     Claim(
         "combined_by",
-        "Combined weights, the same for both arms, based on {by}: a shared drift cancels. If the effect "
-        "changes over time, the target is its mean with these weights; uniform weights estimate its mean "
-        "over the period.",
+        "Combined weights, common to both arms, based on {by}: a shared drift cancels. If the "
+        "effect changes over time, the target is its mean with these weights; uniform weights estimate "
+        "its mean over the period.",
         "note",
     ),
     UNIFORM_FOR_CONTEXTS,

@@ -13,8 +13,9 @@ import pytest
 from claims_said import says, wording
 
 from adaptinf import designs
+from adaptinf.claims import Claim, propensities, recommendations
 from adaptinf.claims import contexts as context_claims
-from adaptinf.claims import propensities, recommendations
+from adaptinf.claims.arms import arm_fits, sample_means
 from adaptinf.claims.effects.by_covariates import GROUPS_INSTEAD
 from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -243,7 +244,7 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     arms: Any = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
     if target in ("contrasts", "winner"):
         arms = Contrasts(log, control=log.arms[0]) if target == "contrasts" else Winner(log)
-    if way == "sample-mean as a naive baseline, not valid under adaptivity":
+    if way == arm_fits.BASELINE(name="sample-mean", where="under adaptivity"):
         return lambda: arms.fit("sample-mean")
     if way.startswith("test="):
         return lambda: arms.fit("sample-mean", **eval(f"dict({way})"))
@@ -347,10 +348,14 @@ class TestOrder:
         assert recommend(log_of("no propensities, fixed")).fit().correction is None
 
     @pytest.mark.parametrize(
-        ("epsilon", "place", "word"),
-        [(0.01, "first", "times as long"), (0.3, "later", "put first"), (5.0, "last", "vacuous")],
+        ("epsilon", "place", "claim"),
+        [
+            (0.01, "first", sample_means.GUARANTEED),
+            (0.3, "later", sample_means.LONG),
+            (5.0, "last", sample_means.VACUOUS),
+        ],
     )
-    def test_max_information_is_weighed_against_alee(self, epsilon: float, place: str, word: str) -> None:
+    def test_max_information_is_weighed_against_alee(self, epsilon: float, place: str, claim: Claim) -> None:
         guarantee = PrivacyGuarantee(epsilon=epsilon)
         log = user_log("none", rounds=1000, guarantee=guarantee, reward_guarantee=guarantee)
         methods = [one for one in recommend(log).methods if one.verdict.valid]
@@ -358,7 +363,7 @@ class TestOrder:
         where = names.index("sample-mean with its corrected columns")
         assert (where == 0) == (place == "first")
         assert (where == len(names) - 1) == (place == "last")
-        assert word in methods[where].verdict.reason
+        assert says(methods[where].verdict.reason, claim)
         assert default_estimator(log).estimator == ("sample-mean" if place == "first" else "alee")
 
     def test_the_ratio_is_that_of_the_intervals(self) -> None:

@@ -19,6 +19,7 @@ import adaptinf as ai
 import adaptinf.inference
 from adaptinf import designs
 from adaptinf.claims import tables
+from adaptinf.claims.arms.arm_fits import AT_SHARES
 from adaptinf.claims.regression import regressions
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
@@ -263,7 +264,7 @@ def test_the_name_of_a_law_decides_nothing() -> None:
 
 def test_the_note_on_efficiency_comes_from_the_fit() -> None:
     for estimator, where in (
-        ("alee", "the arms' shares of the rounds"),
+        ("alee", AT_SHARES()),
         ("aipw", "the average propensities"),
     ):
         result = means(estimator)(log("thompson"))

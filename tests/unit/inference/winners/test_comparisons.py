@@ -124,7 +124,12 @@ class TestModel:
         own = ai.ArmMeans(log).fit(stationary=True)
         assert second.weights == own.weights != "uniform"
         assert {second.winner, second.against} == set(own.params.nlargest(2).index.astype(int))
-        assert says(second.notes[0], claims.BESIDE_SECOND, second=second.against, n=len(own.params))
+        assert says(
+            second.notes[0],
+            claims.HIGHEST,
+            n=len(own.params),
+            beside=claims.BESIDE_SECOND(second=second.against),
+        )
 
     def test_sums_serve_as_well(self) -> None:
         log = self.log()
