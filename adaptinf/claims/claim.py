@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -64,6 +64,11 @@ class Claim:
     kind: Kind
     check: str = ""
     """What can speak of an assumption: a function of the library; empty where nothing can."""
+    ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
+    """Reads the fact off the facts of a list; kept, as lists are read at every fit."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ask", attrgetter(self.fact))
 
     def __call__(self, **values: Any) -> Said:
         """The sentence with values in place; KeyError where one is missing."""
@@ -76,6 +81,10 @@ class Part:
 
     fact: str
     kind: Kind
+    ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ask", attrgetter(self.fact))
 
 
 def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
@@ -88,14 +97,16 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
     for claim in claims:
         if kinds and claim.kind not in kinds:
             continue
-        value = attrgetter(claim.fact)(facts)
-        if isinstance(claim, Part):
-            found += [value] if isinstance(value, str) and value else value
-        elif isinstance(value, Mapping):
-            found += [claim(**value)] if value else []
-        elif value is True:
-            found.append(claim())
-        elif value:
+        value = claim.ask(facts)
+        if not value:
+            continue
+        if value is True:
+            found.append(claim())  # type: ignore[operator]
+        elif type(claim) is Part:
+            found += [value] if isinstance(value, str) else value
+        elif isinstance(value, dict):
+            found.append(claim(**value))
+        else:
             found += [claim(**one) for one in value]
     return found
 
