@@ -46,6 +46,13 @@ ASSUMES = (
 """Of a row of `recommend`, and of a fit."""
 
 UNVARYING = Claim("unvarying", "rewards are constant within a batch, so there is no estimate", "caution")
+MOVED_INSIDE = Claim(
+    "moved_inside",
+    "the arms' shares change within batches, although constant probabilities are assumed there: any "
+    "drift, even a shared one, biases the difference (batches with constant shares, such as hours, "
+    "avoid this)",
+    "caution",
+)
 FIT = (
     *ASSUMES,
     Claim("left_out", "{lacking}; leaving them out is valid because {why}.", "note"),
@@ -53,13 +60,7 @@ FIT = (
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
     Part("profile.share_cautions", "caution"),
-    Claim(
-        "moved_inside",
-        "the arms' shares change within batches, although constant probabilities are assumed there: any "
-        "drift, even a shared one, biases the difference (batches with constant shares, such as hours, "
-        "avoid this)",
-        "caution",
-    ),
+    MOVED_INSIDE,
     UNVARYING,
 )
 """Of a fit, in the order in which its table has them."""

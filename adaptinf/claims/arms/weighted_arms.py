@@ -13,6 +13,12 @@ NEEDS = (
 )
 """Of inverse propensities, whatever the weights."""
 
+MIXES_CONTEXTS = Claim(
+    "mixes_contexts",
+    "propensities depend on contexts, so these weights would change the mix of contexts that the "
+    "estimate is for",
+    "needs",
+)
 WEIGHTS_NEED = (
     Claim("lacks_decay", "two-point weights need decay=, which the design does not state", "needs"),
     propensities.EVERY_ONE_NEEDED,
@@ -23,12 +29,7 @@ WEIGHTS_NEED = (
         "needs",
     ),
     Part("no_shared_weights", "needs"),
-    Claim(
-        "mixes_contexts",
-        "propensities depend on contexts, so these weights would change the mix of contexts that the "
-        "estimate is for",
-        "needs",
-    ),
+    MIXES_CONTEXTS,
 )
 """Of weights that are made of propensities."""
 
@@ -119,6 +120,24 @@ UNIFORM_OF_ADAPTIVE = Claim(
 TWO_POINT_DECAY = Claim(
     "two_point_decay", "Two-point weights, for a propensity floor with decay {decay:g}.", "note"
 )
+CHOSEN_ALONE_IN_BATCHES = Claim(
+    "chosen_alone_in_batches",
+    "Propensities are logged for chosen arms only: an arm counts as impossible in a batch where it "
+    "has no rounds and the other propensities sum to 1, and as possible elsewhere.",
+    "note",
+)
+OWN_WEIGHTS = Claim(
+    "own_weights_unstated",
+    "{weights} weights differ between arms, which is safe only for constant means: under a shared "
+    "drift equal arms appear different (stationary=True states that means are constant)",
+    "caution",
+)
+DIFFERENCE_MOVES = Claim(
+    "difference_moves",
+    "the difference changes over time (linear trend, p = {p:.2g}): the estimate is its mean with "
+    "unequal weights; weights='uniform' estimates the plain mean over the period",
+    "caution",
+)
 AGAINST_ONE = Claim(
     "inference.arms.facts.weighted.WeightedFacts.joint_by", "each arm with the most-pulled one", "note"
 )
@@ -133,12 +152,7 @@ FIT = (
     Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     CHOSEN_ALONE,
-    Claim(
-        "chosen_alone_in_batches",
-        "Propensities are logged for chosen arms only: an arm counts as impossible in a batch where it "
-        "has no rounds and the other propensities sum to 1, and as possible elsewhere.",
-        "note",
-    ),
+    CHOSEN_ALONE_IN_BATCHES,
     Claim(
         "joint_by",
         "Joint weights: differences come from comparisons of {pairs}, with one weight per round based on "
@@ -166,19 +180,9 @@ FIT = (
         "note",
     ),
     TWO_POINT_DECAY,
-    Claim(
-        "own_weights_unstated",
-        "{weights} weights differ between arms, which is safe only for constant means: under a shared "
-        "drift equal arms appear different (stationary=True states that means are constant)",
-        "caution",
-    ),
+    OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
-    Claim(
-        "difference_moves",
-        "the difference changes over time (linear trend, p = {p:.2g}): the estimate is its mean with "
-        "unequal weights; weights='uniform' estimates the plain mean over the period",
-        "caution",
-    ),
+    DIFFERENCE_MOVES,
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
     Part("availability_cautions", "caution"),

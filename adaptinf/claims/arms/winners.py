@@ -24,14 +24,15 @@ NO_COVARIANCE = Claim(
     "inference.winners.model.Winner.fit", "{estimator} gives no joint covariance of the arms", "needs"
 )
 TOO_RARE = Claim("too_rare", "an arm's outcomes are too rare for a normal approximation", "needs")
+CORRECTED = Claim(
+    "corrected",
+    "its correction applies to arms named in advance, not to the best of them",
+    "needs",
+)
 MEANS_NEED = (
     Part("no_winner", "needs"),
     Part("reason", "needs"),
-    Claim(
-        "corrected",
-        "its correction applies to arms named in advance, not to the best of them",
-        "needs",
-    ),
+    CORRECTED,
     TOO_RARE,
 )
 HELD_OUT_NEEDS = (

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
@@ -183,5 +183,5 @@ class TestInput:
             arms=[0, 1, 2, 3],
             context_free=True,
         )
-        with pytest.raises(InvalidForLog, match="no estimate"):
+        with pytest.raises(InvalidForLog, match=wording(claims.NO_ERROR, arms="3")):
             ai.Winner(lacking, control=0).fit()
