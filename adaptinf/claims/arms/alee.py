@@ -30,13 +30,14 @@ REASONS = (
     Claim("conservative", "conservative standard errors", "reason"),
     Claim("self_normalised", "shorter intervals", "reason"),
 )
+NO_DRIFT = Claim(
+    "always",
+    "each arm has a constant mean and variance (no drift)",
+    "assumes",
+    check="inference.diagnostics.arms",
+)
 ASSUMES = (
-    Claim(
-        "always",
-        "each arm has a constant mean and variance (no drift)",
-        "assumes",
-        check="inference.diagnostics.arms",
-    ),
+    NO_DRIFT,
     contexts.NO_PART,
 )
 ROW_CAUTIONS = (UNDERCOVERS,)
