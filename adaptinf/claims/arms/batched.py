@@ -6,62 +6,61 @@ from adaptinf.claims import contexts
 from adaptinf.claims.claim import Claim, Part
 
 NO_BATCHES = Claim(
-    "inference.arms.batched.usable_batches", "it needs batches, and the log has none (give batch=)", "needs"
+    "inference.arms.batched.usable_batches", "it requires batches, but none are logged (give batch=)", "needs"
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities move within {n} batches ({which}), where nothing may adapt",
+    "propensities must be constant within batches, but change in {n} of them ({which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "{n} of {batches} batches ({which}) lack one of the arms or a third reward",
+    "{n} of {batches} batches ({which}) lack one of the arms or have fewer than three rewards",
     "needs",
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; which ones can depend on earlier batches' rewards, so that leaving them out would bend the "
-    "law of the statistic",
+    "{lacking}; earlier rewards may affect which batches do, and omitting them would distort the "
+    "distribution of the statistic",
     "needs",
 )
-DRIFTS = Claim(
-    "inference.arms.batched.drifting_test", "The arms' means may drift from batch to batch.", "note"
-)
+DRIFTS = Claim("inference.arms.batched.drifting_test", "Arm means may change between batches.", "note")
 """Of the test of a difference that may drift, too."""
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
-    "within a batch nothing adapts: each has its own t statistic; exact for normal rewards",
+    "nothing adapts within a batch, so each batch gives a t statistic; exact for normal rewards",
     "reason",
 )
 ASSUMES = (
-    Claim("always", "arms are drawn with the same probabilities throughout a batch", "assumes"),
+    Claim("always", "assignment probabilities are constant within batches", "assumes"),
     Claim(
         "always",
-        "one difference throughout (the arms' means may drift together from batch to batch)",
+        "the difference between the arms is constant (their means may drift in parallel)",
         "assumes",
         check="inference.arms.contrast.Contrast.batch_test",
     ),
-    Claim("always", "one variance within a batch", "assumes"),
+    Claim("always", "both arms have the same variance within a batch", "assumes"),
     contexts.NO_PART,
 )
 """Of a row of `recommend`, and of a fit."""
 
-UNVARYING = Claim("unvarying", "in a batch the rewards do not vary: there is no estimate", "caution")
+UNVARYING = Claim("unvarying", "rewards are constant within a batch, so there is no estimate", "caution")
+MOVED_INSIDE = Claim(
+    "moved_inside",
+    "the arms' shares change within batches, although constant probabilities are assumed there: any "
+    "drift, even a shared one, biases the difference (batches with constant shares, such as hours, "
+    "avoid this)",
+    "caution",
+)
 FIT = (
     *ASSUMES,
-    Claim("left_out", "{lacking}: left out, as {why}.", "note"),
-    Claim("is_exact", "The law of the statistic is exact for normal rewards.", "note"),
+    Claim("left_out", "{lacking}; leaving them out is valid because {why}.", "note"),
+    Claim("is_exact", "The statistic's distribution is exact if rewards are normal.", "note"),
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
     Part("profile.share_cautions", "caution"),
-    Claim(
-        "moved_inside",
-        "the arms' shares move within batches, where their probabilities are taken to stay: a drift that "
-        "arms share biases the difference (batches within which they stay, such as hours, would do without "
-        "that)",
-        "caution",
-    ),
+    MOVED_INSIDE,
     UNVARYING,
 )
 """Of a fit, in the order in which its table has them."""

@@ -5,42 +5,44 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 TOGETHER = Claim(
-    "inference.contrasts.methods.told_at_once", "all at once by the law of the largest t", "reason"
+    "inference.contrasts.methods.told_at_once",
+    "simultaneous, from the distribution of the largest t statistic",
+    "reason",
 )
 APART = Claim(
     "inference.contrasts.methods.told_at_once",
-    "all at once by Bonferroni's method, as their covariance is not known",
+    "simultaneous by Bonferroni's method, because the covariance is unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
     "inference.contrasts.joint.joint_covariance",
-    "The covariance of the terms is not known: what holds for all of them at once is by Bonferroni's method.",
+    "The covariance of the terms is unknown, so simultaneous intervals and tests use Bonferroni's method.",
     "note",
 )
 
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
-    "Lifts: an arm's mean over the control's, less 1. By the t law of the log ratio where both means are "
-    "positive, by Fieller's otherwise; both means are over the same rounds, with the same weights. Several "
-    "hold at once by their correlations at the estimated ratios.",
+    "Lifts: an arm's mean divided by the control's, minus 1, both over the same rounds with the same "
+    "weights. Intervals: t for the log ratio if both means are positive, otherwise Fieller's. "
+    "Simultaneous intervals use the correlations at the estimated ratios.",
     "note",
 )
-NO_MEANS = Claim("inference.contrasts.methods.of_lift", "it has no valid means of both arms", "needs")
+NO_MEANS = Claim("inference.contrasts.methods.of_lift", "it does not give valid means of both arms", "needs")
 NO_ERROR = Claim("inference.contrasts.lifts.lift_of", "an arm has no standard error", "needs")
 FEW_OUTCOMES = Claim(
     "inference.contrasts.lifts.lift_of",
-    "an arm has {n:d} outcomes other than the commonest, fewer than {fewest}",
+    "only {n:d} outcomes of an arm are not its commonest (at least {fewest} are needed)",
     "needs",
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "the control's {what} is {errors:.1f} standard errors from 0, less than {fewest:g}, so that a ratio to "
-    "it may be anything",
+    "the control's {what} is too close to 0 for a ratio ({errors:.1f} standard errors away; at least "
+    "{fewest:g} are needed)",
     "needs",
 )
-NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "{term}: {reason}.", "note")
+NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "{term}: no lift, because {reason}.", "note")
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
-    "no lift where either arm has fewer than {fewest} outcomes other than the commonest",
+    "no lift if an arm has fewer than {fewest} outcomes other than the commonest",
     "caution",
 )

@@ -8,48 +8,52 @@ from adaptinf.claims.stationarity import MEANS_STAY
 
 SHORT_RUNS = Claim(
     "stable",
-    "simulated on UCB of width 2 with two equal arms (0/1 rewards, mean .5), nominal 95% intervals of the "
-    "difference cover 93.9% at 1,000 rounds and 94.3% at 10,000; audit.stability measures whether counts "
-    "have settled",
+    "in simulations of UCB (width 2, two arms with 0/1 rewards of mean .5), nominal 95% intervals for the "
+    "difference cover 93.9% after 1,000 rounds and 94.3% after 10,000; audit.stability measures whether "
+    "counts have settled",
     "caution",
 )
 VARIATION = Claim(
     "inference.arms.facts.sample_means.SampleFacts.vary",
-    "re-simulated arm counts vary by {variation:.0%} of their median",
+    "arm counts in re-simulations vary by {variation:.0%} of their median",
     "note",
 )
-BIASED = Claim("biased", "sample means are biased by adaptivity", "needs")
+BIASED = Claim("biased", "adaptive assignment biases sample means", "needs")
 OPENING = Claim("worth", "Sample means: {worth}.", "note")
 """Of a fit, and of one that was taken for the reason of its row of `recommend`."""
 
 NEEDS = (
     Part("profile.context_refusal", "needs"),
     Part("profile.unit_refusal", "needs"),
-    Claim("counts_vary", "{vary}, above {most:.0%}: sample means are not normal", "needs"),
+    Claim("counts_vary", "{vary}, more than {most:.0%}: sample means are not normal", "needs"),
     BIASED,
     Claim("unstable", "{biased}, and {design} is not stable: {condition} ({source})", "needs"),
 )
 REASONS = (
-    Claim("not_adaptive", "{why}: the arms' rewards are plain samples", "reason"),
-    Claim("counts_settled", "{vary}: they have settled", "reason"),
-    Claim("stable_design", "{design} is stable, its arm counts settle ({source})", "reason"),
+    Claim("not_adaptive", "{why}: each arm's rewards are an ordinary sample", "reason"),
+    Claim("counts_settled", "{vary}, so they have settled", "reason"),
+    Claim("stable_design", "{design} is stable: its arm counts settle ({source})", "reason"),
 )
 ASSUMES = (
     MEANS_STAY,
-    Claim("simulated", "the simulated environment is right", "assumes"),
+    Claim("simulated", "the simulated environment is correct", "assumes"),
     Claim("stable_if", "{condition}, and a long run", "assumes"),
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
 """Of a row of `recommend` with t-tests, and no correction."""
 
-ONE_RATE = Claim("is_exact", "rewards are independent, with one success rate an arm", "assumes")
-NOT_BINARY = Claim("not_binary", "it needs rewards that take two values, such as 0 and 1", "needs")
+ONE_RATE = Claim("is_exact", "rewards are independent, with a constant success rate for each arm", "assumes")
+NOT_BINARY = Claim("not_binary", "rewards must take only two values, such as 0 and 1", "needs")
 EXACT_NEEDS = (
     Part("profile.context_refusal", "needs"),
     NOT_BINARY,
     Part("profile.unit_refusal", "needs"),
-    Claim("profile.adaptive", "exact for counts fixed in advance, and adaptivity moves them", "needs"),
+    Claim(
+        "profile.adaptive",
+        "it is exact only for arm counts fixed in advance, and adaptive assignment changes them",
+        "needs",
+    ),
 )
 EXACT_REASONS = (Claim("not_adaptive", "0/1 rewards, and {why}", "reason"),)
 EXACT_ASSUMES = (ONE_RATE, contexts.NO_PART)
@@ -60,35 +64,37 @@ CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
     Claim(
         "units_of_rows",
-        "{refusal}; correction_for(log, unit='person') corrects p-values by person",
+        "{refusal}; correction_for with unit='person' corrects p-values by person",
         "needs",
     ),
     Part("profile.unit_refusal", "needs"),
-    Claim("not_adaptive", "no correction is due: {why}", "needs"),
+    Claim("not_adaptive", "there is nothing to correct: {why}", "needs"),
     Part("profile.no_correction", "needs"),
 )
 GUARANTEED = Claim(
     "short",
-    "the guarantee bounds what adaptivity can do: {bound}; intervals about {ratio:.2g} times as long as "
-    "those of alee",
+    "the guarantee bounds the effect of adaptivity: {bound}; intervals about {ratio:.2g} times the length "
+    "of those of alee",
     "reason",
 )
+VACUOUS = Claim("vacuous", "the guarantee is vacuous: {bound}", "reason")
+LONG = Claim("long", "{guaranteed}, which comes first unless exactness is needed", "reason")
 CORRECTED_REASONS = (
-    Claim("vacuous", "vacuous: {bound}", "reason"),
+    VACUOUS,
     GUARANTEED,
-    Claim("long", "{guaranteed}, which is therefore put first unless exactness is needed", "reason"),
+    LONG,
 )
 CORRECTED_ASSUMES = (
-    Claim("guaranteed", "the stated guarantee", "assumes"),
-    Claim("one_law", "independent rewards with one law an arm", "assumes"),
+    Claim("guaranteed", "the stated guarantee holds", "assumes"),
+    Claim("one_law", "rewards are independent, with one distribution per arm", "assumes"),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
-    Claim("useless", "no interval is of any use", "caution"),
-    Claim("of_tails", "the t approximation may fail so far out in the tail", "caution"),
+    Claim("useless", "no interval is informative", "caution"),
+    Claim("of_tails", "the t approximation may be poor at such extreme levels", "caution"),
     Claim(
         "contexts_untold",
-        "{label} only if contexts had no part in the choice, which the log does not say",
+        "{label} only if {no_part}, which the log does not state",
         "caution",
     ),
 )
@@ -97,10 +103,10 @@ CORRECTED_CAUTIONS = (
 _WORTH = "inference.arms.facts.sample_means.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
-    "not valid where units have several rounds, which are not independent; a naive baseline",
+    "not valid, as a unit's rounds are dependent; a naive baseline",
     "note",
 )
-NOT_DUE = Claim(_WORTH, "{why}; no correction is due", "note")
+NOT_DUE = Claim(_WORTH, "valid without correction, because {why}", "note")
 LONG_RUNS = Claim(
     _WORTH,
     "valid in long runs of {design}, whose arm counts settle ({source}), given {condition}; {short_runs}",
@@ -111,22 +117,22 @@ ACCOUNTED = Claim(_WORTH, "not valid under adaptivity; the corrected columns acc
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(
     "profile.has_contexts",
-    "The log has contexts: a sample mean is that of the rounds the arm got, which is the arm's mean only "
-    "if the context had no part in the choice.",
+    "The log has contexts: the mean of an arm's own rounds estimates its overall mean only if assignment "
+    "ignored the contexts.",
     "note",
 )
 
 TAKEN_AS_ADAPTIVE = Claim(
     "design_untold",
-    "The log does not name its design, which is therefore taken to be adaptive (adaptive=False says that "
-    "assignment did not react to outcomes).",
+    "The log does not name its design, so assignment is taken to be adaptive (adaptive=False states that "
+    "outcomes had no influence on it).",
     "note",
 )
 UNCORRECTED = Claim("no_corrected_columns", "No corrected columns: {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
-    "An arm has fewer than {fewest} successes or failures: exact binomial tests of means, and the "
-    "Agresti-Caffo adjustment of differences.",
+    "With fewer than {fewest} successes or failures in an arm, means have exact binomial tests, and "
+    "differences the Agresti-Caffo adjustment.",
     "note",
 )
 FIT = (
@@ -137,15 +143,15 @@ FIT = (
     UNCORRECTED,
     FEW_EVENTS,
     units.NOT_BY_UNIT,
-    Claim("moved_with_propensities", "{moved} (aipw, by the propensities, does without that)", "caution"),
+    Claim("moved_with_propensities", "{moved} (aipw, which uses the propensities, avoids this)", "caution"),
     Claim(
         "moved_with_batches",
-        "{moved} (p < {p:g}; Contrast compares arms within batches by estimator='batched')",
+        "{moved} (p < {p:g}; Contrast with estimator='batched' compares arms within batches)",
         "caution",
     ),
     Claim(
         "moved_without_batches",
-        "{moved} (p < {p:g}; give batch=, stretches in which they stay, to compare arms within these)",
+        "{moved} (p < {p:g}; give batch=, periods of constant shares, to compare arms within each)",
         "caution",
     ),
     Part("wrong_propensities", "caution"),

@@ -13,55 +13,57 @@ NEEDS = (
 )
 """Of inverse propensities, whatever the weights."""
 
+MIXES_CONTEXTS = Claim(
+    "mixes_contexts",
+    "propensities depend on contexts, so these weights would change the mix of contexts that the "
+    "estimate is for",
+    "needs",
+)
 WEIGHTS_NEED = (
-    Claim("lacks_decay", "its weights need decay=, which the design does not state", "needs"),
+    Claim("lacks_decay", "two-point weights need decay=, which the design does not state", "needs"),
     propensities.EVERY_ONE_NEEDED,
     Part("sums_refusal", "needs"),
     Claim(
         "ties_units",
-        "units have several rounds, and one weight for each of them ties units together",
+        "joint weights, one per round, would make units with several rounds dependent",
         "needs",
     ),
     Part("no_shared_weights", "needs"),
-    Claim(
-        "mixes_contexts",
-        "propensities depend on contexts, and weights made from them count contexts unequally: the estimate "
-        "would be of another mix of contexts",
-        "needs",
-    ),
+    MIXES_CONTEXTS,
 )
 """Of weights that are made of propensities."""
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "propensities are known; uniform weights, because {contexts} may move them",
+    "propensities are known, with uniform weights because {contexts} may affect them",
     "reason",
 )
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known, and one weight for both arms keeps variances even and a common drift out",
+        "propensities are known; weights shared by both arms stabilise the variance and cancel common drift",
         "reason",
     ),
     Claim(
         "is_joint",
-        "propensities are known, and arms share their weights, which keeps a common drift out",
+        "propensities are known; all arms share their weights, which cancels common drift",
         "reason",
     ),
     Claim(
         "is_two_point",
-        "propensities are known and their floor's decay is fixed: variances are kept even",
+        "propensities are known, and the fixed decay of their floor gives weights that stabilise the "
+        "variance",
         "reason",
     ),
     Claim(
         "is_sqrt",
-        "every arm's propensity is known: the weights keep the variance even while they move",
+        "every arm's propensity is known, and sqrt weights stabilise the variance when propensities change",
         "reason",
     ),
-    Claim("uniform_without_adaptation", "propensities are known and do not move with the data", "reason"),
+    Claim("uniform_without_adaptation", "propensities are known and do not react to the data", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
-    Claim("unaugmented", "without an outcome model, hence with longer intervals than aipw", "reason"),
+    Claim("unaugmented", "no outcome model, hence longer intervals than aipw", "reason"),
     units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
@@ -70,7 +72,7 @@ ROW_CAUTIONS = (
     units.TIED,
     Claim(
         "small_propensities",
-        "small propensities: in a setting of Hadad et al. with high signal, normal 95% intervals cover about "
+        "small propensities: in the high-signal setting of Hadad et al., normal 95% intervals cover about "
         "90% at 1,000 rounds and 92% at 10,000",
         "caution",
     ),
@@ -81,25 +83,15 @@ ROW_CAUTIONS = (
 ASSUMES = (
     propensities.RIGHT,
     propensities.ESTIMATED,
-    Claim(
-        "own_weights_of_arms",
-        "arm means stay the same: a drift that arms share tells equal arms apart",
-        "assumes",
-        check="inference.diagnostics.arms",
-    ),
-    Claim(
-        "own_weights_of_pair",
-        "arm means stay the same: a drift that both arms share biases the difference",
-        "assumes",
-        check="inference.diagnostics.arms",
-    ),
+    stationarity.MEANS_STAY,
     stationarity.PAIR_SHARES_DRIFT,
-    Claim("table_shares_drift", "what drifts moves all arms alike", "assumes"),
+    Claim("table_shares_drift", "any drift moves all arms alike", "assumes"),
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "arm means stay the same, or means over the rounds in which an arm could be chosen are wanted",
+        "arm means are constant, or the target is each arm's mean over the rounds in which it could be "
+        "chosen",
         "assumes",
         check="inference.diagnostics.arms",
     ),
@@ -111,22 +103,45 @@ ASSUMES = (
 
 CHOSEN_ALONE = Claim(
     "chosen_alone",
-    "The log has the chosen arm's propensity alone: that each arm could be chosen is assumed.",
+    "Only the chosen arm's propensity is logged: each arm is assumed to be possible in every round.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Uniform weights, because {contexts} may move the propensities: weights made from these would count "
-    "contexts unequally. Not normal in general when propensities move with the data.",
+    "Uniform weights: if {contexts} affect the propensities, other weights count contexts unequally. "
+    "Estimates are {unsettled}.",
     "note",
 )
 UNIFORM_OF_ADAPTIVE = Claim(
     "uniform_of_adaptive",
-    "Uniform weights: not normal in general when propensities move with the data; others guard against "
-    "that and need every arm's propensity.",
+    "Uniform weights: {unsettled}. Other weights avoid this but need every arm's propensity.",
     "note",
 )
-TWO_POINT_DECAY = Claim("two_point_decay", "Two-point weights: propensity floor of decay {decay:g}.", "note")
+TWO_POINT_DECAY = Claim(
+    "two_point_decay", "Two-point weights, for a propensity floor with decay {decay:g}.", "note"
+)
+CHOSEN_ALONE_IN_BATCHES = Claim(
+    "chosen_alone_in_batches",
+    "Propensities are logged for chosen arms only: an arm counts as impossible in a batch where it "
+    "has no rounds and the other propensities sum to 1, and as possible elsewhere.",
+    "note",
+)
+OWN_WEIGHTS = Claim(
+    "own_weights_unstated",
+    "{weights} weights differ between arms, which is safe only for constant means: under a shared "
+    "drift equal arms appear different (stationary=True states that means are constant)",
+    "caution",
+)
+DIFFERENCE_MOVES = Claim(
+    "difference_moves",
+    "the difference changes over time (linear trend, p = {p:.2g}): the estimate is its mean with "
+    "unequal weights; weights='uniform' estimates the plain mean over the period",
+    "caution",
+)
+AGAINST_ONE = Claim(
+    "inference.arms.facts.weighted.WeightedFacts.joint_by", "each arm with the most-pulled one", "note"
+)
+"""Which arms are compared where there are too many for every pair."""
 FIT = (
     *ASSUMES,
     Part("availability_assumes", "assumes"),
@@ -137,61 +152,37 @@ FIT = (
     Part("outcome_notes", "note"),
     Part("sums_notes", "note"),
     CHOSEN_ALONE,
+    CHOSEN_ALONE_IN_BATCHES,
     Claim(
-        "chosen_alone_in_batches",
-        "The log has the chosen arm's propensity alone: an arm without rounds in a batch counts as "
-        "impossible there if the propensities of the others add up to 1; elsewhere that each arm could be "
-        "chosen is assumed.",
-        "note",
-    ),
-    Claim(
-        "joint_pairs",
-        "Joint weights: differences from comparisons of each pair of arms with one weight per round, by "
-        "{by}, so that a drift that all arms share does no harm. The target is the mean over the period, "
-        "for arms that move in parallel.",
-        "note",
-    ),
-    Claim(
-        "joint_against_one",
-        "Joint weights: differences from comparisons of each arm and the most-pulled one with one weight "
-        "per round, by {by}, so that a drift that all arms share does no harm. The target is the mean over "
-        "the period, for arms that move in parallel.",
+        "joint_by",
+        "Joint weights: differences come from comparisons of {pairs}, with one weight per round based on "
+        "{by}; a common drift cancels. If arms move in parallel, the target is the mean over the period.",
         "note",
     ),
     Claim(
         "combined_by",
-        "Combined weights, one per round for both arms, by {by}: a drift that both arms share does no harm. "
-        "Under an effect that changes the target is its mean over the rounds with these weights; uniform "
-        "weights estimate the mean over the period.",
+        "Combined weights, common to both arms, based on {by}: a shared drift cancels. If the "
+        "effect changes over time, the target is its mean with these weights; uniform weights estimate "
+        "its mean over the period.",
         "note",
     ),
     UNIFORM_FOR_CONTEXTS,
     UNIFORM_OF_ADAPTIVE,
     Claim(
         "lagged",
-        "Sqrt weights, each arm's own, by {by}.",
+        "Sqrt weights, separate for each arm, based on {by}.",
         "note",
     ),
     Claim(
         "two_point_by_context",
-        "Valid only if the propensities do not depend on {contexts}: weights made from propensities that do "
-        "would count contexts unequally, which biases the means.",
+        "Valid only if {contexts} had no effect on the propensities: otherwise two-point weights count "
+        "contexts unequally and bias the means.",
         "note",
     ),
     TWO_POINT_DECAY,
-    Claim(
-        "own_weights_unstated",
-        "each arm has {weights} weights of its own, which assume that means stay: a drift that arms share "
-        "tells equal arms apart (stationary=True says that there is none)",
-        "caution",
-    ),
+    OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
-    Claim(
-        "difference_moves",
-        "the difference moves over the period (slope in time, p = {p:.2g}): this is its mean with the "
-        "weights of the rounds; weights='uniform' estimates that over the period",
-        "caution",
-    ),
+    DIFFERENCE_MOVES,
     Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
     Part("availability_cautions", "caution"),
@@ -204,8 +195,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "differences between arms move over the period (slope in time, p = {p:.2g}): each mean is over the "
-    "rounds in which its arm could be chosen, with uniform weights",
+    "differences between arms change over the rounds (trend, p = {p:.2g}), so weights are uniform; each "
+    "mean is over the rounds available to its arm",
     "caution",
 )
 """Why the weights are not those that were asked for."""

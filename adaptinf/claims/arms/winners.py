@@ -6,103 +6,94 @@ from adaptinf.claims.claim import Claim, Part
 
 NORMAL = Claim(
     "inference.winners.law.WinnerLaw",
-    "estimates of the arms are jointly normal, with a known covariance",
+    "arm estimates are jointly normal with known covariance",
     "assumes",
 )
 
-NO_ERROR = Claim("without_error", "there is no estimate with a standard error of {arms}", "needs")
+NO_ERROR = Claim("without_error", "there is no standard error for {arms}", "needs")
 NEEDS = (
     Claim(
         "two_ends",
-        "rewards are missing, so that every mean has two ends, and no arm is known to be the best",
+        "rewards are missing: each mean is known only up to bounds, so no arm is known to be best",
         "needs",
     ),
     NO_ERROR,
 )
 """Whatever the method for means of arms."""
 NO_COVARIANCE = Claim(
-    "inference.winners.model.Winner.fit", "{estimator} has no joint covariance of the arms", "needs"
+    "inference.winners.model.Winner.fit", "{estimator} gives no joint covariance of the arms", "needs"
 )
-TOO_RARE = Claim("too_rare", "an arm's outcomes are too rare for an estimate that counts as normal", "needs")
+TOO_RARE = Claim("too_rare", "an arm's outcomes are too rare for a normal approximation", "needs")
+CORRECTED = Claim(
+    "corrected",
+    "its correction applies to arms named in advance, not to the best of them",
+    "needs",
+)
 MEANS_NEED = (
     Part("no_winner", "needs"),
     Part("reason", "needs"),
-    Claim(
-        "corrected",
-        "its correction is for means of arms that were named beforehand, not for the best of them",
-        "needs",
-    ),
+    CORRECTED,
     TOO_RARE,
 )
 HELD_OUT_NEEDS = (
     Part("needs_rows", "needs"),
-    Claim("no_batches", "the log has no batches to count, or one alone", "needs"),
-    Claim("not_chosen_before", "an arm was not chosen before the last batch", "needs"),
+    Claim("no_batches", "holding out the last batch requires at least two batches", "needs"),
+    Claim("not_chosen_before", "some arm was never chosen before the last batch", "needs"),
 )
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "outcomes too rare for normal laws, whatever rule names the winner",
+    "simultaneous intervals from counts, as outcomes are rare; valid under any selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "given which arm won, within a projection at a tenth of alpha",
+    "conditional on which arm won, within the projection at a tenth of alpha",
     "reason",
 )
-GIVEN_WINNER = Claim(
-    "inference.winners.methods.CONDITIONAL", "it has its level given which arm won", "reason"
-)
-VERY_LONG = Claim("inference.winners.methods.CONDITIONAL", "very long where another arm is close", "caution")
+GIVEN_WINNER = Claim("inference.winners.methods.CONDITIONAL", "nominal coverage given the winner", "reason")
+VERY_LONG = Claim("inference.winners.methods.CONDITIONAL", "very long if another arm is close", "caution")
 SIMULTANEOUS = Claim(
     "inference.winners.methods.PROJECTION",
-    "simultaneous for all arms, whatever rule names the winner",
+    "simultaneous for all arms, whatever rule selects the winner",
     "reason",
 )
 HAS_NO_PART = Claim(
     "inference.winners.methods.HELD_OUT",
-    "the last batch has no part in naming the winner, and alone estimates it",
+    "the winner is chosen without the last batch and estimated from it alone",
     "reason",
 )
 HARDLY_CHOSEN = Claim(
-    "hardly_chosen", "no interval if the winner was hardly chosen in the last batch", "caution"
+    "hardly_chosen", "no interval if the last batch has fewer than two rounds of the winner", "caution"
 )
 
-HIGHEST = Claim("inference.winners.exact.serves", "Arm {arm!r} has the highest of {n} estimates.", "note")
-HIGHEST_MEAN = Claim(
+HIGHEST = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest of {n} estimates, {own:.4g}; its usual interval, {low:.4g} to {high:.4g}, "
-    "takes no notice of that. The estimate shown is median-unbiased.",
+    "Arm {arm!r} has the highest of {n} estimates{beside}.",
     "note",
 )
-BESIDE_CONTROL = Claim(
+BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", ", the control's excluded", "note")
+BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "note")
+USUAL = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest of {n} estimates, the control's apart. The difference is {own:.4g}. Its "
-    "usual interval, {low:.4g} to {high:.4g}, takes no notice of that. The estimate shown is "
-    "median-unbiased.",
-    "note",
-)
-BESIDE_SECOND = Claim(
-    "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest of {n} estimates, arm {second!r} the second highest. The difference is "
-    "{own:.4g}. Its usual interval, {low:.4g} to {high:.4g}, takes no notice of that. The estimate shown is "
-    "median-unbiased.",
+    "The usual {what}, {own:.4g} ({low:.4g} to {high:.4g}), ignores that this arm was chosen; the estimate "
+    "shown is median-unbiased.",
     "note",
 )
 HELD_OUT = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest estimate in the first {first:,} rounds; the numbers are from the last "
-    "{last:,}, which had no part in that, and need no allowance for it.",
+    "Arm {arm!r} is the winner of the first {first:,} rounds; the numbers are from the last {last:,}, "
+    "which had no influence on the choice, so no adjustment is needed.",
     "note",
 )
 HYBRID = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Hybrid interval: conditional on which arm won, within the projection at a tenth of alpha.",
+    "Hybrid interval: {reason}.",
     "note",
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Conditional interval: it has its level given which arm won, and may be very long.",
+    "Conditional interval: {reason}, but it may be very long.",
     "note",
 )
 PROJECTION = Claim(
@@ -112,13 +103,13 @@ PROJECTION = Claim(
 )
 TIED = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Tied with another one: something else chose between them, and the interval is the projection.",
+    "Tied with another arm: the estimates alone did not decide the choice; the interval is the projection.",
     "note",
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "Fewer than {fewest} outcomes of an arm are not the commonest, so that no estimate counts as normal: the "
-    "interval is the projection, the winner's part of intervals for all arms by Bonferroni's inequality, "
-    "each by the law of its counts. The estimate shown takes no notice of the choice.",
+    "Fewer than {fewest} outcomes of an arm differ from the commonest, so normal approximations fail: the "
+    "interval is the winner's among intervals from counts that hold for all arms at once by Bonferroni's "
+    "inequality. The estimate shown is not adjusted for the choice.",
     "note",
 )

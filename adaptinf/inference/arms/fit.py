@@ -166,7 +166,7 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
     if len(tiny) == 0:
         return
     found = [
-        arm_fits.TINY(arm=fit.labels[j], least=fit.min_propensity[j], size=fit.ess[j], n=fit.pulls[j])
+        arm_fits.TINY(arm=fit.labels[j], least=fit.min_propensity[j], ess=fit.ess[j], n=fit.pulls[j])
         for j in tiny
     ]
     told = arm_fits.TINY_WARNING(subject=subject, found=sentence(found))

@@ -37,9 +37,9 @@ from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray
 
 _WAYS = {
-    "hybrid": claims.HYBRID,
-    "conditional": claims.CONDITIONAL,
-    "projection": claims.PROJECTION,
+    "hybrid": claims.HYBRID(reason=claims.WITHIN_PROJECTION()),
+    "conditional": claims.CONDITIONAL(reason=claims.GIVEN_WINNER()),
+    "projection": claims.PROJECTION(),
 }
 _RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
 
@@ -215,18 +215,19 @@ def _notes(
 ) -> tuple[str, ...]:
     """Which arm it is, and how its interval was made."""
     won, other = contest.won, contest.against
-    named: dict[str, Any] = {"arm": arms[won], "n": contest.size}
+    named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
     if isinstance(law, exact.ProjectedLaw):
         return claims.HIGHEST(**named), claims.PROJECTED(fewest=FEWEST)
     own = float(contest.direction @ means.estimate)
     if other is None:
-        claim = claims.HIGHEST_MEAN
         low, high = (float(end) for end in means.conf_int().iloc[won])
     else:
-        claim = claims.BESIDE_SECOND if contest.ranked else claims.BESIDE_CONTROL
-        named |= {"second": arms[other]} if contest.ranked else {"n": contest.size - 1}
+        if contest.ranked:
+            named["beside"] = claims.BESIDE_SECOND(second=arms[other])
+        else:
+            named |= {"n": contest.size - 1, "beside": claims.BESIDE_CONTROL()}
         half = -float(ndtri(0.025)) * law.scale
         low, high = own - half, own + half
-    way = claims.TIED if law.tied else _WAYS[law.method]
-    highest = claim(**named, own=own, low=low, high=high)
-    return (highest, way(), *assumptions([claims.NORMAL()]))
+    usual = claims.USUAL(what="mean" if other is None else "difference", own=own, low=low, high=high)
+    way = claims.TIED() if law.tied else _WAYS[law.method]
+    return (claims.HIGHEST(**named), usual, way, *assumptions([claims.NORMAL()]))

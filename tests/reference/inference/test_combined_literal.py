@@ -9,9 +9,11 @@ import math
 
 import numpy as np
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf.claims.propensities import BATCH_BEFORE, ROUND_BEFORE
+from adaptinf.claims.stationarity import OWN_WEIGHTS
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.scores.inverse import arm_scores, combined_weights, lagged_combined_weights
@@ -152,7 +154,7 @@ def test_own_weights_are_for_what_does_not_drift() -> None:
     log = AdaptiveLog.from_arrays(rows(4), arms=("a", "b", "c"))
     contrast = Contrast(log, treatment="c", control="a")
     own = contrast.fit(weights="sqrt")
-    assert "assume that means stay" in own.cautions[0]
+    assert says(own.cautions[0], OWN_WEIGHTS, weights="sqrt")
     stated = contrast.fit(stationary=True)
     assert stated.weights == "sqrt"
     assert not any("drift" in caution for caution in (*stated.cautions, *contrast.fit().cautions))

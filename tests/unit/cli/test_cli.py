@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.cli.entry import main
 
@@ -258,7 +260,7 @@ def test_json_has_null_where_a_number_is_missing(run: Run, tmp_path: Path) -> No
     assert record["results"][1]["estimate"] == 0.75
     assert record["results"][1]["std_error"] is None
     assert record["guarantee"]["epsilon"] == "inf"
-    assert any("chosen once" in note for note in record["notes"])
+    assert says(record["notes"], arm_fits.CHOSEN_ONCE)
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet"])

@@ -12,6 +12,7 @@ import pytest
 import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
+from adaptinf.claims.arms.sample_means import BIASED
 from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -259,7 +260,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "a method that is not valid",
         lambda: recommend(LOG).fit("sample-mean"),
         InvalidForLog,
-        "biased by adaptivity; possible here: aipw with uniform weights",
+        f"{BIASED()}; possible here: aipw with uniform weights",
     ),
     (
         "a sequence for a stopped log that has no bounds",

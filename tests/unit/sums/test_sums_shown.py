@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import sums as claims
 from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.cli.entry import main
@@ -60,7 +62,7 @@ def test_recommend_lists_what_sums_allow_and_runs_the_first() -> None:
     first = found.fit()
     default = ai.Contrast(sums, treatment="b", control="a").fit()
     assert first.conf_int().equals(default.conf_int())
-    assert any(note.startswith("Chosen as the first of recommend(sums)") for note in default.notes)
+    assert says(default.notes, arm_fits.CHOSEN, data="sums")
     assert "Batches        2" in str(found)
     assert "compar" in str(ai.compare({"one": first, "other": default})).lower()
     with pytest.raises(InvalidForLog, match=rf"recommend .*{NEEDS_ROWS()}"):

@@ -271,4 +271,4 @@ class CorrectedFacts(SampleFacts):
     @property
     def contexts_untold(self) -> dict[str, str]:
         untold = not self.useless and not self.profile.context_free
-        return {"label": self.label} if untold else {}
+        return {"label": self.label, "no_part": NO_PART()} if untold else {}

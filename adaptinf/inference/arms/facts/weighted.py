@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import first, said
+from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
-from adaptinf.claims.propensities import ROUND_BEFORE
+from adaptinf.claims.propensities import ROUND_BEFORE, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
@@ -121,7 +122,7 @@ class WeightedFacts(ArmFacts):
     def uniform_for_contexts(self) -> dict[str, str]:
         if not (self.is_uniform and self.profile.context_may_move):
             return {}
-        return {"contexts": self.profile.context_names}
+        return {"contexts": self.profile.context_names, "unsettled": UNSETTLED()}
 
     @property
     def unsettled(self) -> bool:
@@ -140,12 +141,8 @@ class WeightedFacts(ArmFacts):
     # What it assumes
 
     @property
-    def own_weights_of_arms(self) -> bool:
-        return self.weights in OWN and not self.question.contrast
-
-    @property
-    def own_weights_of_pair(self) -> bool:
-        return self.weights in OWN and self.question.contrast
+    def means_stay(self) -> bool:
+        return self.weights in OWN
 
     @property
     def pair_shares_drift(self) -> bool:
@@ -229,17 +226,13 @@ class WeightedFacts(ArmFacts):
         return not self.profile.knows_every_propensity and self.profile.rules_out
 
     @property
-    def joint_pairs(self) -> dict[str, str]:
-        """Every pair of arms is compared."""
-        return self._fixed_by if self.is_joint and not self._against_one else {}
-
-    @property
-    def joint_against_one(self) -> dict[str, str]:
-        """Too many arms in too many rounds for every pair."""
-        return self._fixed_by if self.is_joint and self._against_one else {}
+    def joint_by(self) -> dict[str, str]:
+        pairs = claims.AGAINST_ONE() if self._against_one else "each pair of arms"
+        return {"pairs": pairs, **self._fixed_by} if self.is_joint else {}
 
     @property
     def _against_one(self) -> bool:
+        """Too many arms in too many rounds for every pair."""
         size, profile = len(self.question.codes), self.profile
         rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
         return size > _FEW_ARMS and too_many(size, rows)
@@ -254,8 +247,9 @@ class WeightedFacts(ArmFacts):
         return self._fixed_by if self.is_combined else {}
 
     @property
-    def uniform_of_adaptive(self) -> bool:
-        return self.is_uniform and self.profile.adaptive and not self.profile.context_may_move
+    def uniform_of_adaptive(self) -> dict[str, str]:
+        adaptive = self.is_uniform and self.profile.adaptive and not self.profile.context_may_move
+        return {"unsettled": UNSETTLED()} if adaptive else {}
 
     @property
     def lagged(self) -> dict[str, str]:
@@ -273,12 +267,12 @@ class WeightedFacts(ArmFacts):
 
     @property
     def own_weights_unstated(self) -> dict[str, str]:
-        unstated = self.own_weights_of_arms and not self.fit.stationary
+        unstated = self.means_stay and not self.question.contrast and not self.fit.stationary
         return {"weights": self.weights} if unstated else {}
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        unstated = self.own_weights_of_pair and not self.fit.stationary
+        unstated = self.means_stay and self.question.contrast and not self.fit.stationary
         return {"weights": self.weights} if unstated else {}
 
     @property

@@ -39,7 +39,7 @@ ARMS = ("a", "b", "c")
 HORIZON = 300
 FLOOR = designs.Thompson(floor=(1 / 3, 0.7)).record()
 
-NAIVE = "sample-mean as a naive baseline, not valid under adaptivity"
+NAIVE = arm_fits.BASELINE(name="sample-mean", where="under adaptivity")
 
 
 def make_log(

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 from scipy import stats
 
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import missing_rewards, received_arms
 from adaptinf.claims.units import LATE_MEAN
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -142,7 +143,7 @@ def test_arm_without_an_observed_reward_has_no_estimate() -> None:
 @pytest.mark.parametrize("estimator", ["sample-mean", "ipw", "alee"])
 def test_other_estimators_refuse(estimator: str) -> None:
     log = log_of(frame_of(7, 100))
-    with pytest.raises(InvalidForLog, match=r"leaving their rounds out is biased.*aipw with sqrt weights"):
+    with pytest.raises(InvalidForLog, match=wording(arm_fits.INCOMPLETE) + ".*aipw with sqrt weights"):
         ArmMeans(log).fit(estimator=estimator)
 
 

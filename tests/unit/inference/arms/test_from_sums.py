@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import adaptinf as ai
 from adaptinf.claims import rare_outcomes
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import availability
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -155,8 +156,11 @@ def assert_same(rows: Any, sums: Any) -> None:
         [text for text in each.cautions if not any(map(text.__contains__, tied))] for each in (sums, rows)
     ]
     assert said[0] == said[1]
-    own = [note for note in sums.notes if not (says(note, claims.READ) or note.startswith("Chosen as"))]
-    assert own == [note for note in rows.notes if not note.startswith(("Chosen as", "Two arms, rewards"))]
+    apart = claims.READ, arm_fits.CHOSEN, arm_fits.EXACT_TEST
+    own = [
+        [note for note in each.notes if not any(says(note, one) for one in apart)] for each in (sums, rows)
+    ]
+    assert own[0] == own[1]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -12,6 +12,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import rare_outcomes
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import ratios
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results import Results
@@ -83,7 +84,7 @@ def test_what_is_estimated_is_said() -> None:
     result = ai.ArmMeans(log_of(rows), denominator=rows["orders"]).fit()
     assert [one.kind for one in result.estimands] == ["ratio", "ratio"]
     assert says(result.notes[0], ratios.ESTIMATED, reward="revenue", below="orders")
-    assert any("Chosen as the first of recommend(log)" in note for note in result.notes)
+    assert says(result.notes, arm_fits.CHOSEN, data="log")
     pair = ai.Contrast(log_of(rows), treatment="b", control="a", denominator=rows["orders"]).fit()
     assert pair.estimands[0].kind == "ratio-contrast"
     assert pair.terms == ("b - a",)

@@ -11,6 +11,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
+from adaptinf.claims.arms.arm_fits import NEVER_CHOSEN
 from adaptinf.claims.data import availability
 from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -129,7 +130,7 @@ def test_an_arm_that_never_came() -> None:
     result = ArmMeans(log).fit()
     assert result.estimator == "aipw"
     assert np.isnan(result.estimate).tolist() == [False, False, True]
-    assert "c: never chosen, so nothing is estimated." in result.notes
+    assert says(result.notes, NEVER_CHOSEN, arm="c")
     with pytest.raises(InvalidForLog) as caught:
         ArmMeans(log, ["c"]).fit("aipw")
     assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="the arms asked for")

@@ -10,6 +10,7 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
+from adaptinf.claims.arms import batched
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.distributions.base import RecodedReference, StudentReference
@@ -252,6 +253,4 @@ def test_batched_differences_of_rare_outcomes() -> None:
     assert says(few.notes, rare_outcomes.NO_INTERVAL)
     assert says(events.cautions, rare_outcomes.FEW_OUTCOMES, enough=20)
     # The coin's shares are made to move within these batches, which is all that is said.
-    assert [caution[:47] for caution in normal.cautions] == [
-        "the arms' shares move within batches, where the"
-    ]
+    assert normal.cautions == (batched.MOVED_INSIDE(),)

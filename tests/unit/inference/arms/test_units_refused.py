@@ -11,6 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import units as of_units
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.arms.sample_means import OPENING, UNITS_DEPEND
 from adaptinf.claims.units import DRAWN_ONCE
 from adaptinf.errors import InvalidForLog
@@ -78,13 +79,13 @@ def test_without_propensities_there_is_no_default() -> None:
     with pytest.raises(InvalidForLog, match=DEPEND) as error:
         ai.ArmMeans(unit_log(propensity=False)).fit()
     assert error.value.alternatives == (
-        "aipw, with errors by unit, for a log with propensities",
-        "sample-mean as a naive baseline, not valid for units with several rounds",
+        arm_fits.AIPW_BY_UNIT(),
+        arm_fits.BASELINE(name="sample-mean", where=arm_fits.WITH_UNITS()),
     )
     fixed = unit_log(propensity=False, adaptive_rounds=0)
     with pytest.raises(InvalidForLog) as error:
         ai.ArmMeans(fixed).fit()
-    assert "AdaptiveOLS with covariance='cluster', on the arms" in error.value.alternatives
+    assert arm_fits.CLUSTERED() in error.value.alternatives
     log = ai.AdaptiveOLS.from_formula("y ~ C(arm)", fixed).fit()  # and it does run
     assert (log.covariance_type, log.cautions) == ("CR2", ())
 

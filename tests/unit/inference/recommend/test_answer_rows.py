@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.arms import contrasts, winners
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.table import Recommendation
 
@@ -59,14 +61,14 @@ def test_rows_from_sums() -> None:
     held = named(ai.recommend(sums, "winner"))["reason"]
     assert "sums" in held[next(name for name in held.index if name.startswith("held-out"))]
     reasons = named(ai.recommend(sums, "contrasts", control=0))["reason"]
-    assert reasons["aipw with combined weights"].endswith("all at once by the law of the largest t")
+    assert reasons["aipw with combined weights"].endswith(contrasts.TOGETHER())
 
 
 def test_lifts_need_means_of_both_arms() -> None:
     table = ai.recommend(log_of(), "contrasts", control=0, lift=True)
     runs_as_it_says(table)
     frame = named(table)
-    assert frame.loc["batched", "reason"] == "it has no valid means of both arms"
+    assert frame.loc["batched", "reason"] == contrasts.NO_MEANS()
     assert table.best.call == (
         "Contrasts(log, control=0).fit(estimator='aipw', weights='combined', lift=True)"
     )
@@ -74,7 +76,7 @@ def test_lifts_need_means_of_both_arms() -> None:
         ai.environments.BernoulliArms([0.01, 0.02]), 400, rng=0
     )
     warned = named(ai.recommend(few, "contrasts", control=0, lift=True))["warning"]
-    assert "fewer than 20 outcomes other than the commonest" in warned["aipw with combined weights"]
+    assert says(warned["aipw with combined weights"], contrasts.SOME_WITHOUT, fewest=20)
 
 
 def test_a_method_is_worth_for_all_pairs_what_it_is_for_the_worst() -> None:
@@ -97,7 +99,7 @@ def test_what_a_winner_is_refused_for() -> None:
     private = ai.designs.PrivateUCB(epsilon=0.05).run(ARMS, 800, rng=0)
     frame = named(ai.recommend(private, "winner"))
     reason = frame.loc["hybrid interval, sample-mean with its corrected columns", "reason"]
-    assert "not for the best of them" in reason
+    assert says(reason, winners.CORRECTED)
     log = log_of()
     held = named(ai.recommend(log, "winner"))
     assert held.filter(like="held-out", axis=0)["label"].tolist() == ["asymptotic"]

@@ -13,8 +13,9 @@ import pytest
 from claims_said import says, wording
 
 from adaptinf import designs
+from adaptinf.claims import Claim, propensities, recommendations
 from adaptinf.claims import contexts as context_claims
-from adaptinf.claims import propensities, recommendations
+from adaptinf.claims.arms import arm_fits, sample_means, weighted_arms
 from adaptinf.claims.effects.by_covariates import GROUPS_INSTEAD
 from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
@@ -243,7 +244,7 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     arms: Any = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
     if target in ("contrasts", "winner"):
         arms = Contrasts(log, control=log.arms[0]) if target == "contrasts" else Winner(log)
-    if way == "sample-mean as a naive baseline, not valid under adaptivity":
+    if way == arm_fits.BASELINE(name="sample-mean", where="under adaptivity"):
         return lambda: arms.fit("sample-mean")
     if way.startswith("test="):
         return lambda: arms.fit("sample-mean", **eval(f"dict({way})"))
@@ -347,10 +348,14 @@ class TestOrder:
         assert recommend(log_of("no propensities, fixed")).fit().correction is None
 
     @pytest.mark.parametrize(
-        ("epsilon", "place", "word"),
-        [(0.01, "first", "times as long"), (0.3, "later", "put first"), (5.0, "last", "vacuous")],
+        ("epsilon", "place", "claim"),
+        [
+            (0.01, "first", sample_means.GUARANTEED),
+            (0.3, "later", sample_means.LONG),
+            (5.0, "last", sample_means.VACUOUS),
+        ],
     )
-    def test_max_information_is_weighed_against_alee(self, epsilon: float, place: str, word: str) -> None:
+    def test_max_information_is_weighed_against_alee(self, epsilon: float, place: str, claim: Claim) -> None:
         guarantee = PrivacyGuarantee(epsilon=epsilon)
         log = user_log("none", rounds=1000, guarantee=guarantee, reward_guarantee=guarantee)
         methods = [one for one in recommend(log).methods if one.verdict.valid]
@@ -358,7 +363,7 @@ class TestOrder:
         where = names.index("sample-mean with its corrected columns")
         assert (where == 0) == (place == "first")
         assert (where == len(names) - 1) == (place == "last")
-        assert word in methods[where].verdict.reason
+        assert says(methods[where].verdict.reason, claim)
         assert default_estimator(log).estimator == ("sample-mean" if place == "first" else "alee")
 
     def test_the_ratio_is_that_of_the_intervals(self) -> None:
@@ -481,7 +486,7 @@ def test_a_decaying_exploration_is_a_floor_that_falls() -> None:
     log = designs.EpsilonGreedy(exploration=1.0, decay=0.5).run(env, horizon=300, rng=1)
     table = {one.verdict.name: one for one in recommend(log).methods}
     found = table["aipw with two-point weights"].run()
-    assert "Two-point weights: propensity floor of decay 0.5." in found.notes
+    assert says(found.notes, weighted_arms.TWO_POINT_DECAY, decay=0.5)
     steady = designs.EpsilonGreedy(exploration=0.2).run(env, horizon=300, rng=1)
     assert (
         "not valid" in recommend(steady).frame.set_index("method").loc["aipw with two-point weights", "label"]
@@ -493,11 +498,11 @@ def test_what_is_recommended_does_not_call_itself_naive() -> None:
     table = recommend(log, stability=0.02)
     assert table.best.verdict.name == "sample-mean"
     result = table.fit()
-    assert any("re-simulated arm counts vary by 2%" in note for note in result.notes)
-    assert not any("naive baseline" in note for note in result.notes)
+    assert says(result.notes, sample_means.VARIATION, variation=0.02)
+    assert not says(result.notes, sample_means.NAIVE)
     assert result.validity == "asymptotic"
     plain = ArmMeans(log).fit("sample-mean")
-    assert any("whose arm counts settle" in note for note in plain.notes)
+    assert says(plain.notes, sample_means.LONG_RUNS)
     assert plain.validity == "asymptotic"
     assert ArmMeans(log_of("thompson")).fit("sample-mean").validity == "not valid"
 
@@ -513,8 +518,10 @@ def test_the_records_of_mixtures_name_both_designs() -> None:
     verdicts = {one.verdict.name: one.verdict for one in recommend(log).methods}
     assert says(verdicts["alee"].reason, context_claims.BY_DESIGN, design="Mixture over LinUCB")
     assert verdicts["aipw with uniform weights"].valid
-    assert "another mix of contexts" in verdicts["aipw with sqrt weights"].reason
-    with pytest.raises(InvalidForLog, match=r"another mix of contexts; possible here: aipw with uniform"):
+    assert says(verdicts["aipw with sqrt weights"].reason, weighted_arms.MIXES_CONTEXTS)
+    with pytest.raises(
+        InvalidForLog, match=wording(weighted_arms.MIXES_CONTEXTS) + "; possible here: aipw with uniform"
+    ):
         ArmMeans(log).fit(weights="sqrt")
 
 

@@ -13,6 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 from adaptinf import designs
 from adaptinf.claims import Claim, tables
+from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
@@ -254,8 +255,8 @@ class TestEfficiency:
         log = designs.Thompson(floor=(0.5, 0.7)).run(NormalArms([0.0, 1.0]), 500, rng=0)
         result = ArmMeans(log).fit()
         low, high = self.ratios(result).min(), self.ratios(result).max()
-        text = " ".join(str(result).split())
-        assert f"Efficiency: variances are {low:.2f} to {high:.2f} times the least possible" in text
+        many = f"variances are {low:.2f} to {high:.2f}"
+        assert says(" ".join(str(result).split()), arm_fits.EFFICIENCY, variances=many)
         assert "efficiency" in result.diagnostics()
         naive = ArmMeans(log).fit("sample-mean")
         assert "efficiency" not in naive.details
@@ -267,7 +268,7 @@ class TestEfficiency:
         counts = np.bincount(log.arrays.action)
         variance = [log.arrays.reward[log.arrays.action == arm].var(ddof=1) for arm in (0, 1)]
         np.testing.assert_allclose(self.ratios(result), result.std_error**2 / (variance / counts), rtol=1e-10)
-        assert "least possible at the arms' shares of the rounds" in " ".join(str(result).split())
+        assert says(result.efficiency_note, arm_fits.EFFICIENCY, where=arm_fits.AT_SHARES())
         assert "at the average propensities" in " ".join(str(ArmMeans(log).fit("aipw")).split())
 
     def test_one_round(self) -> None:

@@ -19,6 +19,8 @@ import adaptinf as ai
 import adaptinf.inference
 from adaptinf import designs
 from adaptinf.claims import tables
+from adaptinf.claims.arms.arm_fits import AT_SHARES
+from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.claims.regression import regressions
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
@@ -201,7 +203,7 @@ def test_combinations_of_baselines_are_told_to_be_no_better() -> None:
 
 def test_sample_means_that_recommend_knows_to_be_valid_say_why_in_the_first_note() -> None:
     plain, known = means("sample-mean")(log("thompson")), settled(0.02)(log("thompson"))
-    assert known.notes[0].startswith("Sample means: re-simulated arm counts vary by 2%")
+    assert says(known.notes[0], VARIATION, variation=0.02)
     assert known.notes[1:] == plain.notes[1:]
 
 
@@ -263,7 +265,7 @@ def test_the_name_of_a_law_decides_nothing() -> None:
 
 def test_the_note_on_efficiency_comes_from_the_fit() -> None:
     for estimator, where in (
-        ("alee", "the arms' shares of the rounds"),
+        ("alee", AT_SHARES()),
         ("aipw", "the average propensities"),
     ):
         result = means(estimator)(log("thompson"))

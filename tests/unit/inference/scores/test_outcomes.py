@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 from adaptinf.claims import outcome_models as claims
+from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
@@ -358,13 +359,11 @@ class TestNumericalCare:
             propensities=p,
         )
         log = AdaptiveLog.from_arrays(changed, arms=("a", "b", "c"))
-        with pytest.warns(
-            AdaptinfWarning, match=rf"b: smallest propensity {tiny:.2g}, effective sample"
-        ) as caught:
+        with pytest.warns(AdaptinfWarning, match=wording(arm_fits.TINY, arm="b", least=tiny)) as caught:
             result = ArmMeans(log).fit("aipw", "uniform")
         assert len(caught) == 1
         assert caught[0].filename == __file__
-        assert f"effective sample size {result.ess['b']:.1f}" in str(caught[0].message)
+        assert says(str(caught[0].message), arm_fits.TINY, ess=result.ess["b"])
         assert result.ess["b"] < 1.1
         assert "propensities down to" in " ".join(result.cautions)
         with pytest.warns(AdaptinfWarning):
@@ -387,7 +386,7 @@ class TestNumericalCare:
             text = str(result)
             if (estimator, rounds) == ("aipw", 1):  # nothing predicts the first round
                 assert np.isnan(result.params["only"])
-                assert "only: no round has a weight" in text
+                assert says(result.notes, arm_fits.UNWEIGHTED, arm="only")
                 continue
             assert result.params["only"] == pytest.approx(0.1, rel=1e-12)
             assert np.isfinite(result.pvalues["only"]) or "only: " in text or "only (0): no test" in text

@@ -12,6 +12,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims import adaptivity, propensities, stationarity
+from adaptinf.claims.arms import alee, batched, sample_means
 from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, shares_pvalue_of_counts
 from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
@@ -58,7 +59,7 @@ class TestStated:
         assert limits(result) == pytest.approx(welch(coin()), rel=1e-12)
         assert (result.estimator, result.validity, result.cautions) == ("sample-mean", "asymptotic", ())
         told = [note for note in result.notes if says(note, adaptivity.AS_STATED)]
-        assert any("no correction is due" in note for note in told)
+        assert says(told, sample_means.OPENING, worth=sample_means.NOT_DUE(why=adaptivity.AS_STATED()))
 
     def test_means_have_t_intervals(self) -> None:
         frame = coin(1)
@@ -97,7 +98,7 @@ class TestStated:
         assert result.estimator == "alee"
         [told] = result.cautions
         unless = stationarity.UNLESS_NOTHING_ADAPTED
-        assert says(told, unless, classical="Welch's interval is valid, and shorter")
+        assert says(told, unless, classical=alee.WELCH())
         means = ai.ArmMeans(log_of(coin())).fit()
         assert says(means.cautions[0], unless)
         assert means.cautions[0].values["classical"].startswith("t")
@@ -233,7 +234,7 @@ class TestMovingShares:
         assert result.estimator == "sample-mean"
         if batch is not None:
             inside = ai.Contrast(log, treatment=1, control=0).fit("batched")
-            assert any("move within batches" in told for told in inside.cautions)
+            assert says(inside.cautions, batched.MOVED_INSIDE)
 
     def test_runs_by_permutation(self) -> None:
         rng = np.random.default_rng(13)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
@@ -124,7 +124,12 @@ class TestModel:
         own = ai.ArmMeans(log).fit(stationary=True)
         assert second.weights == own.weights != "uniform"
         assert {second.winner, second.against} == set(own.params.nlargest(2).index.astype(int))
-        assert says(second.notes[0], claims.BESIDE_SECOND, second=second.against, n=len(own.params))
+        assert says(
+            second.notes[0],
+            claims.HIGHEST,
+            n=len(own.params),
+            beside=claims.BESIDE_SECOND(second=second.against),
+        )
 
     def test_sums_serve_as_well(self) -> None:
         log = self.log()
@@ -178,5 +183,5 @@ class TestInput:
             arms=[0, 1, 2, 3],
             context_free=True,
         )
-        with pytest.raises(InvalidForLog, match="no estimate"):
+        with pytest.raises(InvalidForLog, match=wording(claims.NO_ERROR, arms="3")):
             ai.Winner(lacking, control=0).fit()

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 
 
@@ -25,7 +27,7 @@ def test_numbers_are_those_of_the_last_rounds_alone() -> None:
     alone = ai.ArmMeans(log, [best.winner], rounds=last).fit()
     assert best.conf_int().to_numpy() == pytest.approx(alone.conf_int().to_numpy(), rel=1e-12)
     assert (best.terms, best.model, best.validity) == (("winner",), "Winner", alone.validity)
-    assert best.notes[0].startswith(f"Arm {best.winner} has the highest estimate in the first 400 rounds")
+    assert says(best.notes[0], claims.HELD_OUT, arm=best.winner, first=400, last=200)
     masked = ai.Winner(log).fit(held_out=last)
     assert masked.conf_int().to_numpy() == pytest.approx(best.conf_int().to_numpy(), rel=1e-12)
 

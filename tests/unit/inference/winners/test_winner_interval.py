@@ -8,11 +8,12 @@ import time
 import mpmath
 import numpy as np
 import pytest
+from claims_said import says, wording
 from scipy import stats
 from scipy.optimize import brentq
 
 import adaptinf as ai
-from adaptinf.claims.arms.winners import TIED
+from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.winners.truncated import log_between, log_distribution
 from adaptinf.typing import FloatArray
@@ -171,7 +172,7 @@ class TestModel:
         assert best.winner == found.winner
         assert best.conf_int(0.1).to_numpy()[0] == pytest.approx([found.low, found.high], rel=1e-12)
         assert best.params.iloc[0] == pytest.approx(found.median_unbiased, rel=1e-12)
-        assert best.notes[0].startswith(f"Arm {found.winner!r} has the highest of 3 estimates")
+        assert says(best.notes[0], claims.HIGHEST, arm=found.winner, n=3)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_a_p_value_is_the_level_at_which_the_interval_ends(self, method: str) -> None:
@@ -209,7 +210,7 @@ class TestModel:
     def test_an_arm_without_an_estimate_is_refused_by_name(self) -> None:
         frame = self.log().frame[["action", "reward"]]
         log = ai.AdaptiveLog(frame, action="action", reward="reward", arms=[0, 1, 2, 3], context_free=True)
-        with pytest.raises(InvalidForLog, match=r"no estimate with a standard error of 3; .*arms="):
+        with pytest.raises(InvalidForLog, match=wording(claims.NO_ERROR, arms="3") + "; .*arms="):
             ai.Winner(log).fit()
         assert ai.Winner(log, arms=[0, 1, 2]).fit().winner in (1, 2)
 
@@ -219,7 +220,7 @@ class TestInput:
         found = ai.winner_interval([1.0, 1.0, 0.0], np.eye(3))
         assert found.method == "projection"
         assert found.low == pytest.approx(1.0 - 2.3877, abs=1e-4)
-        assert TIED() in str(found)
+        assert claims.TIED() in str(found)
 
     def test_labels_name_the_winner(self) -> None:
         found = ai.winner_interval([0.1, 0.4], 0.01 * np.eye(2), labels=["old", "new"])
