@@ -100,10 +100,10 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
         value = claim.ask(facts)
         if not value:
             continue
-        if value is True:
-            found.append(claim())  # type: ignore[operator]
-        elif type(claim) is Part:
+        if isinstance(claim, Part):
             found += [value] if isinstance(value, str) else value
+        elif value is True:
+            found.append(claim())
         elif isinstance(value, dict):
             found.append(claim(**value))
         else:

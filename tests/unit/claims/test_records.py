@@ -85,7 +85,11 @@ def attributes_in(path: Path) -> Iterator[str]:
 
 def asks_for_claims(path: Path) -> bool:
     """Whether a file may have a class that claims are read with: one of facts, or one that reads claims."""
-    return path.stem.endswith("facts") or path.parent.name == "facts" or "adaptinf.claims import" in path.read_text("utf-8")
+    return (
+        path.stem.endswith("facts")
+        or path.parent.name == "facts"
+        or "adaptinf.claims import" in path.read_text("utf-8")
+    )
 
 
 FACTS = {
