@@ -201,8 +201,8 @@ def _matched(what: str, given: Any, names: Sequence[Any], problems: list[str]) -
         missing = [name for name in names if name not in found]
         unknown = [key for key in found if key not in names]
         if missing or unknown:
-            wrong = [f"lacks {', '.join(map(repr, missing))}"] * bool(missing)
-            wrong += [f"has {', '.join(map(repr, unknown))} beside the estimates"] * bool(unknown)
+            wrong = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+            wrong += [f"has {', '.join(map(repr, unknown))} beside the estimates"] if unknown else []
             problems.append(f"{what} {' and '.join(wrong)}")
             return None
         given = [found[name] for name in names]

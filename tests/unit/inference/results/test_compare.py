@@ -8,6 +8,7 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.audit.binary.intervals import exact_interval
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.regression import adjusted_regression
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -64,12 +65,12 @@ def ecmo(**more: object) -> AdaptiveLog:
 
 
 def test_a_short_trial_of_two_arms_names_its_exact_test(log: AdaptiveLog) -> None:
-    notes = " ".join(ArmMeans(ecmo()).fit().notes)
-    assert "audit.exact_test(log, design), with the design that gathered the log, tests exactly" in notes
+    unnamed = {"test": "audit.exact_test(log, design)", "given": arm_fits.WITH_DESIGN()}
+    assert says(ArmMeans(ecmo()).fit().notes, arm_fits.EXACT_TEST, **unnamed)
     named = ecmo(design=designs.PlayTheWinner().record())
     for result in (ArmMeans(named).fit(), Contrast(named, treatment="ECMO", control="control").fit()):
-        assert "audit.exact_test(log) tests exactly whether the arms are equal" in " ".join(result.notes)
-        assert "audit.exact_interval(log) gives exact intervals" in " ".join(result.notes)
+        calls = {"test": "audit.exact_test(log)", "interval": "audit.exact_interval(log)"}
+        assert says(result.notes, arm_fits.EXACT_TEST, **calls, given="")
     for target in ("arm-means", "contrast"):
         assert "Exact          audit.exact_interval(log), audit.exact_test(log)\n" in str(
             recommend(named, target)
