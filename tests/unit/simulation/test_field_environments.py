@@ -95,7 +95,7 @@ class TestUnits:
         assert sorted(set(log.units.tolist())) == list(range(40))
         within = [log.arrays.reward[log.units == unit].std() for unit in range(40)]
         assert np.mean(within) < 0.6
-        assert "Errors by unit: 40 units" in str(ai.ArmMeans(log).fit("aipw", weights="uniform").summary())
+        assert "40 units" in str(ai.ArmMeans(log).fit("aipw", weights="uniform").summary())
 
     def test_replicates_and_logs_agree(self) -> None:
         env = RepeatedUnits([0.0, 0.3], units=10)
