@@ -113,4 +113,7 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
     """The first that is so, as refusals are told one at a time; empty where none is."""
-    return next((one for claim in claims for one in said((claim,), facts)), "")
+    for claim in claims:
+        if claim.ask(facts) and (found := said((claim,), facts)):
+            return found[0]
+    return ""

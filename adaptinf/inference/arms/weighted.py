@@ -72,6 +72,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
     """With each kind of weights."""
     profile = question.profile
     stated = profile.usable_decay if question.decay is None else question.decay
+    refused = first(claims.NEEDS, WeightedFacts(question, None))
     found = []
     for weights in _kinds(question):
         name = f"{estimator} with {weights} weights"
@@ -81,7 +82,7 @@ def _assess(estimator: str, question: Question) -> list[Verdict]:
         if weights in OWN:
             call |= STATED
         facts = WeightedFacts(question, weights, decay=stated, augmented=estimator == "aipw")
-        if reason := first((*claims.NEEDS, *claims.WEIGHTS_NEED, INCOMPLETE), facts):
+        if reason := refused or first((*claims.WEIGHTS_NEED, INCOMPLETE), facts):
             rank = place_of_scores(estimator, weights, *_units_alone(question, weights))
             found.append(Verdict(name, "not valid", rank, call, reason))
             continue
