@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -56,6 +56,18 @@ def listed(names: Iterable[Any], most: int = _LISTED) -> str:
     all_names = list(names)
     more = f" and {len(all_names) - most} more" if len(all_names) > most else ""
     return ", ".join(map(shown, all_names[:most])) + more or "none"
+
+
+def several(names: Sequence[str], most: int, mark: str = ", ") -> str:
+    """The first names, and how many more there are; empty without any.
+
+    Examples
+    --------
+    >>> from adaptinf.texts import several
+    >>> several(["a", "b"], most=2), several(["a", "b", "c"], most=1, mark="; ")
+    ('a, b', 'a and 2 more')
+    """
+    return mark.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def unlisted(name: str, choices: Collection[Any], value: Any, others: str = "") -> str:

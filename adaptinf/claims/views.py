@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+
+from adaptinf.claims.claim import Claim, Part, said
 
 
 def sentence(clauses: Iterable[str]) -> str:
@@ -14,3 +17,10 @@ def assumptions(clauses: Iterable[str]) -> list[str]:
     """The note under a table that lists what it assumes; none where that is nothing."""
     told = sentence(clauses)
     return [f"Assumes: {told}."] if told else []
+
+
+def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
+    """What a list says under a table: what is assumed in one note, then notes and advice; and cautions."""
+    listed = tuple(claims)
+    notes = assumptions(said(listed, facts, "assumes", "target")) + said(listed, facts, "note", "advice")
+    return notes, said(listed, facts, "caution")

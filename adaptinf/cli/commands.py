@@ -23,7 +23,7 @@ from adaptinf.log.storage.published import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection import arms_seen
-from adaptinf.texts import frame_text, spreadsheet_cell, with_texts
+from adaptinf.texts import frame_text, several, spreadsheet_cell, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
@@ -108,8 +108,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
     """Results with a note on the columns of the file that were not used."""
     if not unused:
         return results
-    shown = ", ".join(unused[:_SHOWN]) + (f" and {len(unused) - _SHOWN} more" if len(unused) > _SHOWN else "")
-    return replace(results, notes=(*results.notes, UNUSED_COLUMNS(names=shown)))
+    return replace(results, notes=(*results.notes, UNUSED_COLUMNS(names=several(unused, _SHOWN))))
 
 
 def describe(log: AdaptiveLog) -> str:

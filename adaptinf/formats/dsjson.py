@@ -21,7 +21,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
-from adaptinf.texts import did_you_mean
+from adaptinf.texts import did_you_mean, several
 
 UNNAMED_ACTION = "each action needs a name or number of its own in the feature"
 OTHER_ACTIONS = "the event offers other actions than the first one; estimates need one set of arms throughout"
@@ -227,9 +227,7 @@ def rounded(name: str) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more or "none"
+    return several(list(names), _SHOWN) or "none"
 
 
 def action_labels(actions: list[Any], action_id: str | None) -> list[Any]:

@@ -1,1 +1,1 @@
-"""What is said of data out of the ordinary: arms that come and go, rewards that are missing, sums, ratios."""
+"""What is said of unusual data (arms that come and go, missing rewards, sums) and of outcome models."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import assumptions, said
+from adaptinf.claims import said, under_table
 from adaptinf.claims.arms import batched as claims
 from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
@@ -221,13 +221,12 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
     }
     pulls = np.array([found.treated.sum(), found.control.sum()])
     facts = BatchedFacts(question, lacking, pulls, estimate, std_error, reference)
-    notes = assumptions(said(claims.FIT, facts, "assumes")) + said(claims.FIT, facts, "note")
-    cautions = tuple(said(claims.FIT, facts, "caution"))
+    notes, cautions = under_table(claims.FIT, facts)
     uncommon = question.profile.uncommon[question.codes]
     law: Reference = reference
     if np.any(without_interval(uncommon)) and std_error > 0.0:
         std_error, law = math.nan, PartialReference(reference, np.array([True]))
-    return Difference(choice, estimate, std_error, law, details, tuple(notes), cautions)
+    return Difference(choice, estimate, std_error, law, details, tuple(notes), tuple(cautions))
 
 
 BATCHED = ArmMethod(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import assumptions, said, sentence
+from adaptinf.claims import said, sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.circumstances import laws
@@ -323,11 +323,10 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     facts = method.facts(question, fit, kind, correction)
-    assumed = assumptions(said(method.claims, facts, "assumes", "target"))
-    lacking = said(arm_fits.FIT, FitFacts(question, fit, kind))
-    notes = [*fit.told, *assumed, *said(method.claims, facts, "note"), *lacking]
+    told, warned = under_table(method.claims, facts)
+    notes = [*fit.told, *told, *said(arm_fits.FIT, FitFacts(question, fit, kind))]
     unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
-    cautions = [*fit.warned, *said(method.claims, facts, "caution"), *unvarying]
+    cautions = [*fit.warned, *warned, *unvarying]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += laws.shape_notes(question, fit, kind)
         cautions += laws.shape_cautions(question, fit, kind)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import Claim, Part, Said, assumptions, said
+from adaptinf.claims import Claim, Part, Said, under_table
 from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.base import Reference
@@ -65,6 +65,7 @@ def group_results(
     if groups is None:
         groups = [label[0] if len(label) == 1 else label for label in question.labels]
     warn_of_tiny("CATE.fit", fit.facts.tiny_propensities)
+    notes, cautions = under_table(method.claims, fit.facts)
     return GroupResults(
         model="CATE",
         estimands=tuple(
@@ -81,12 +82,8 @@ def group_results(
         weights=fit.weights,
         null=null,
         details=fit.details,
-        notes=(
-            effect(question),
-            *assumptions(said(method.claims, fit.facts, "assumes", "target")),
-            *said(method.claims, fit.facts, "note"),
-        ),
-        cautions=tuple(said(method.claims, fit.facts, "caution")),
+        notes=(effect(question), *notes),
+        cautions=tuple(cautions),
         private=fit.private,
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.claims import Said, propensities
 from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -170,6 +171,4 @@ def _check_constant(
 
 
 def _some(terms: Sequence[str], where: BoolArray, most: int = 5) -> str:
-    named = [term for term, flag in zip(terms, where, strict=True) if flag]
-    more = f" and {len(named) - most} more" if len(named) > most else ""
-    return ", ".join(named[:most]) + more
+    return several([term for term, flag in zip(terms, where, strict=True) if flag], most)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import assumptions, said
 from adaptinf.claims import policies as claims
+from adaptinf.claims import said, under_table
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
@@ -344,6 +344,7 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
     terms, estimands = _named(question)
     law = policy_law(question, terms, fit)
     facts = FitFacts(question, terms, fit, options, law)
+    notes, cautions = under_table(claims.FIT, facts)
     for caution in said(claims.FEW_REWARDS, facts):
         warnings.warn(f"{caution}.", AdaptinfWarning, stacklevel=3)
     return Results(
@@ -360,12 +361,8 @@ def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
         validity="asymptotic",
         null=chosen.null,
         details={"ess": fit.ess, "min_propensity": fit.min_propensity},
-        notes=(
-            *question.notes,
-            *assumptions(said(claims.FIT, facts, "assumes", "target")),
-            *said(claims.FIT, facts, "note", "advice"),
-        ),
-        cautions=tuple(said(claims.FIT, facts, "caution")),
+        notes=(*question.notes, *notes),
+        cautions=tuple(cautions),
         scores=fit.rows if chosen.keep_scores else None,
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from adaptinf.claims import units
+from adaptinf.claims.facts import KindOfWeights
 from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import COMMON, SHARED
+from adaptinf.inference.policies.scores import SHARED
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
 
@@ -12,7 +13,7 @@ _NEEDS_SETTLING = "min-variance"
 """Weights whose estimate is normal only where propensities settle, as that of contextual ones is."""
 
 
-class WeightFacts:
+class WeightFacts(KindOfWeights):
     """What claims ask of one way to weight."""
 
     def __init__(
@@ -59,14 +60,6 @@ class WeightFacts:
         return self.contextual and self.profile.repeated_units
 
     # Why it does
-
-    @property
-    def is_uniform(self) -> bool:
-        return self.weights == "uniform"
-
-    @property
-    def is_combined(self) -> bool:
-        return self.weights == COMMON
 
     @property
     def is_cadr(self) -> bool:
@@ -116,10 +109,6 @@ class WeightFacts:
     def tied(self) -> str:
         ties = self.profile.repeated_units and self.profile.moves and not self.is_uniform
         return units.TIED() if ties else ""
-
-    @property
-    def unsettled(self) -> bool:
-        return self.is_uniform and self.profile.moves
 
     @property
     def small_propensities(self) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import assumptions, said
+from adaptinf.claims import under_table
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.inputs.arguments import require_log, text_problems
@@ -251,9 +251,7 @@ class AdaptiveOLS:
             raise InvalidForLog(error.method, error.reason, ways) from None
         with np.errstate(under="ignore"):
             fit = without_hidden(data, facts.fit, facts.rare.hidden)
-            assumed = assumptions(said(entry.claims, facts, "assumes", "target"))
-            notes = [*self._notes, *assumed, *said(entry.claims, facts, "note")]
-            cautions = said(entry.claims, facts, "caution")
+            notes, cautions = under_table(entry.claims, facts)
         return RegressionResults(
             model="AdaptiveOLS",
             estimands=tuple(Estimand("coefficient", arm=data.arm, term=name) for name in data.names),
@@ -269,7 +267,7 @@ class AdaptiveOLS:
             null=float(null),
             correction=fit.correction,
             details=fit.details,
-            notes=tuple(notes),
+            notes=(*self._notes, *notes),
             cautions=tuple(cautions),
             adjustment=entry.name,
             formula=data.formula,

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptinf.claims.privacy.releases import CLIPPED
 from adaptinf.inference.released.bin_tests import InvertedTest
+from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 _SHOWN = 10
@@ -59,6 +60,4 @@ class BinFacts:
 
     def _of(self, flags: Sequence[bool]) -> dict[str, str]:
         found = [term for term, flag in zip(self.terms, flags, strict=True) if flag]
-        more = len(found) - _SHOWN
-        shown = "; ".join(found[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        return {"terms": shown} if found else {}
+        return {"terms": several(found, _SHOWN, "; ")} if found else {}

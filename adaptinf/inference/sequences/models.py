@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.claims import assumptions, said
 from adaptinf.claims import sequences as claims
+from adaptinf.claims import under_table
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
@@ -234,6 +234,7 @@ class ConfidenceSequence:
             None if profile.sums is None else look_rounds(profile.sums.cells),
         )
         facts = FitFacts(profile, self.quantities, self._terms, settings, stationary=stationary)
+        notes, cautions = under_table(claims.FIT, facts)
         last = reference.times(np.array([self.log.n_rounds], dtype=np.int64))
         details = {"ess": np.array([size for _, _, size in built])}
         if settings.estimator != "sample-mean":
@@ -250,12 +251,8 @@ class ConfidenceSequence:
             validity="anytime" if settings.method.anytime else "asymptotic",
             null=float(null),
             details=details,
-            notes=(
-                *self._notes,
-                *assumptions(said(claims.FIT, facts, "assumes")),
-                *said(claims.FIT, facts, "note"),
-            ),
-            cautions=tuple(said(claims.FIT, facts, "caution")),
+            notes=(*self._notes, *notes),
+            cautions=tuple(cautions),
             dates=self.log.dates if profile.sums is None else None,
         )
 

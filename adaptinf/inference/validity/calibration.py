@@ -26,6 +26,7 @@ from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import context_levels
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log.validation.batches import full_batches, propensities_as_far_as_known
+from adaptinf.texts import several
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -155,8 +156,7 @@ def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
     found = [f"{arms[code]} (z = {z[code]:.1f})" for code in np.flatnonzero(usable & (p < DOUBTED)).tolist()]
     if not found:
         return ()
-    named = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return (claims.CHOSEN_NOT_FOLLOWED(arms=named),)
+    return (claims.CHOSEN_NOT_FOLLOWED(arms=several(found, _SHOWN)),)
 
 
 def frequency_statistics(

@@ -11,6 +11,7 @@ from adaptinf.claims import rare_outcomes
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import PartShapes
 from adaptinf.inference.distributions.skewed import SkewedSumReference
+from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray
 
 FEWEST = 5
@@ -98,15 +99,11 @@ def rare_cautions(
     strong = [term for term, one in zip(terms, skewness > most, strict=True) if one]
     if strong:
         claim = rare_outcomes.SKEWED_THOUGH_CORRECTED if corrected else rare_outcomes.SKEWED_UNCORRECTED
-        cautions.append(claim(terms=_some(strong)))
+        cautions.append(claim(terms=several(strong, _SHOWN)))
     return tuple(cautions)
 
 
 def _named(terms: Sequence[str], numbers: FloatArray, flags: BoolArray) -> str:
     """Terms with their numbers, such as "a (3), b (7)"; numbers, flags (k,)."""
     flagged = zip(terms, numbers, flags, strict=True)
-    return _some([f"{term} ({number:g})" for term, number, flag in flagged if flag])
-
-
-def _some(terms: Sequence[str]) -> str:
-    return ", ".join(terms[:_SHOWN]) + (f" and {len(terms) - _SHOWN} more" if len(terms) > _SHOWN else "")
+    return several([f"{term} ({number:g})" for term, number, flag in flagged if flag], _SHOWN)

@@ -95,7 +95,7 @@ def asks_for_claims(path: Path) -> bool:
 FACTS = {
     name
     for path in sorted(ROOT.rglob("*.py"))
-    if "claims" not in path.relative_to(ROOT).parts and asks_for_claims(path)
+    if (path.stem == "facts" or "claims" not in path.relative_to(ROOT).parts) and asks_for_claims(path)
     for name in attributes_in(path)
 }
 PROFILES = (LogProfile, SumsProfile)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims import first, outcome_models, said
+from adaptinf.claims import first, said
+from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.circumstances.facts.sums import SumsFacts, SumsWeightsFacts, read_of

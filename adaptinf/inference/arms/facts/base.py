@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adaptinf.claims.facts import Fitted
 from adaptinf.inference.arms.circumstances import from_sums
 
 if TYPE_CHECKING:
@@ -11,18 +12,12 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
 
 
-class ArmFacts:
+class ArmFacts(Fitted["ArmFit"]):
     """What is known of a question; without a fit, of a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None) -> None:
         self.question, self.profile = question, question.profile
         self._fit = fit
-
-    @property
-    def fit(self) -> ArmFit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
 
     @property
     def always(self) -> bool:

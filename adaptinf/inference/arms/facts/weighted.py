@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.claims import first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
+from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
@@ -33,8 +34,10 @@ _FEW_ARMS = 3
 """Arms of which every pair is compared in any log that fits in memory."""
 
 
-class WeightedFacts(ArmFacts):
+class WeightedFacts(ArmFacts, KindOfWeights):
     """What claims ask; without a fit, of a row of `recommend` for one kind of weights."""
+
+    weights: str
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def lacks_every_propensity(self) -> bool:
-        return self.weights != "uniform" and not self.profile.knows_every_propensity
+        return not self.is_uniform and not self.profile.knows_every_propensity
 
     @property
     def sums_refusal(self) -> str:
@@ -91,24 +94,12 @@ class WeightedFacts(ArmFacts):
     # Why it does
 
     @property
-    def is_combined(self) -> bool:
-        return self.weights == COMMON
-
-    @property
     def is_joint(self) -> bool:
         return self.weights == JOINT
 
     @property
     def is_two_point(self) -> bool:
         return self.weights == "two-point"
-
-    @property
-    def is_sqrt(self) -> bool:
-        return self.weights == "sqrt"
-
-    @property
-    def is_uniform(self) -> bool:
-        return self.weights == "uniform"
 
     @property
     def uniform_without_adaptation(self) -> bool:
@@ -123,10 +114,6 @@ class WeightedFacts(ArmFacts):
         if not (self.is_uniform and self.profile.context_may_move):
             return {}
         return {"contexts": self.profile.context_names, "unsettled": UNSETTLED()}
-
-    @property
-    def unsettled(self) -> bool:
-        return self.is_uniform and self.profile.moves
 
     @property
     def small_propensities(self) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from adaptinf.claims import Said, propensities, rare_outcomes, said, units
+from adaptinf.claims import Said, propensities, rare_outcomes
+from adaptinf.claims.facts import Fitted
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.effects.facts import terms
+from adaptinf.inference.effects.facts.weights import WeightFacts
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.validity import rare
@@ -59,27 +61,6 @@ class Rarity:
     corrected: bool = False
 
 
-class _RoundFacts(GroupFacts):
-    """What is asked of methods that read rounds."""
-
-    @property
-    def rarity(self) -> Rarity:
-        """Of a fit."""
-        raise NotImplementedError
-
-    @property
-    def skewness_notes(self) -> list[Said]:
-        return [rare_outcomes.CORRECTED()] if self.rarity.corrected else []
-
-    @property
-    def rare_notes(self) -> list[str]:
-        return rare.rare_notes(self.question.terms, self.rarity.uncommon)
-
-    @property
-    def rare_cautions(self) -> Sequence[str]:
-        return rare.rare_cautions(self.question.terms, self.rarity.uncommon, self.rarity.skewness)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceFit:
     """What plain means found, and where; counts (G, 2)."""
@@ -90,7 +71,40 @@ class DifferenceFit:
     rarity: Rarity
 
 
-class DifferenceFacts(_RoundFacts):
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedFit:
+    """What inverse weighting found, and how; std_error (G,)."""
+
+    effects: GroupEffects
+    errors: UnitErrors | None
+    fixed: Fixed
+    std_error: FloatArray
+    rarity: Rarity
+    asked: bool
+    """Whether the user chose the weights, or there were no others."""
+    stationary: bool
+
+
+RoundFit = TypeVar("RoundFit", DifferenceFit, WeightedFit)
+
+
+class _RoundFacts(GroupFacts, Fitted[RoundFit]):
+    """What is asked of methods that read rounds."""
+
+    @property
+    def skewness_notes(self) -> list[Said]:
+        return [rare_outcomes.CORRECTED()] if self.fit.rarity.corrected else []
+
+    @property
+    def rare_notes(self) -> list[str]:
+        return rare.rare_notes(self.question.terms, self.fit.rarity.uncommon)
+
+    @property
+    def rare_cautions(self) -> Sequence[str]:
+        return rare.rare_cautions(self.question.terms, self.fit.rarity.uncommon, self.fit.rarity.skewness)
+
+
+class DifferenceFacts(_RoundFacts[DifferenceFit]):
     """Of differences in means; without a fit, of a row of `recommend`."""
 
     estimator = "difference-in-means"
@@ -100,12 +114,6 @@ class DifferenceFacts(_RoundFacts):
     def __init__(self, question: GroupQuestion, *, pooled: bool, fit: DifferenceFit | None = None) -> None:
         super().__init__(question)
         self.is_pooled, self.is_randomised, self._fit = pooled, not pooled, fit
-
-    @property
-    def fit(self) -> DifferenceFit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
 
     @property
     def rounds_refusal(self) -> str:
@@ -127,47 +135,21 @@ class DifferenceFacts(_RoundFacts):
         return terms.gap_notes(self.question.terms, self.fit.counts, self.fit.difference.std_error)
 
     @property
-    def rarity(self) -> Rarity:
-        return self.fit.rarity
-
-    @property
     def rare_notes(self) -> list[str]:
         """Two values have intervals by the adjustment, however rare one of them is."""
         return [] if self.profile.two_values is not None else super().rare_notes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedFit:
-    """What inverse weighting found, and how; std_error (G,)."""
-
-    effects: GroupEffects
-    errors: UnitErrors | None
-    fixed: Fixed
-    std_error: FloatArray
-    rarity: Rarity
-    asked: bool
-    """Whether the user chose the weights, or there were no others."""
-    stationary: bool
-
-
-class WeightedFacts(_RoundFacts):
+class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
     """Of inverse propensities with one kind of weights; without a fit, of a row of `recommend`."""
 
     estimator = "aipw"
 
+    question: GroupQuestion
+
     def __init__(self, question: GroupQuestion, weights: str, fit: WeightedFit | None = None) -> None:
         super().__init__(question)
         self.weights, self._fit = weights, fit
-
-    @property
-    def fit(self) -> WeightedFit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
-
-    @property
-    def rarity(self) -> Rarity:
-        return self.fit.rarity
 
     # Why it does not serve
 
@@ -179,23 +161,7 @@ class WeightedFacts(_RoundFacts):
     def combined_refusal(self) -> str:
         return refusal(lambda: self.question.combined) if self.is_combined else ""
 
-    @property
-    def lacks_both_propensities(self) -> bool:
-        return self.weights != "uniform" and self.question.propensities is None
-
     # Why it does
-
-    @property
-    def is_combined(self) -> bool:
-        return self.weights == "combined"
-
-    @property
-    def is_sqrt(self) -> bool:
-        return self.weights == "sqrt"
-
-    @property
-    def is_uniform(self) -> bool:
-        return self.weights == "uniform"
 
     @property
     def by_unit(self) -> bool:
@@ -217,18 +183,6 @@ class WeightedFacts(_RoundFacts):
     def every_round(self) -> bool:
         return self.is_uniform or self.by_unit
 
-    @property
-    def unsettled(self) -> bool:
-        return self.is_uniform and self.profile.moves
-
-    @property
-    def tied_units(self) -> str:
-        return units.TIED() if self.by_unit and not self.is_uniform else ""
-
-    @property
-    def errors_by_unit(self) -> str:
-        return units.BY_UNIT() if self.by_unit else ""
-
     # What it assumes
 
     @property
@@ -236,16 +190,8 @@ class WeightedFacts(_RoundFacts):
         return not self.is_sqrt
 
     @property
-    def averages_equally(self) -> bool:
-        return self.is_uniform
-
-    @property
     def averages_by_weight(self) -> bool:
         return self.is_combined
-
-    @property
-    def unit_assumptions(self) -> list[str]:
-        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self) if self.by_unit else []
 
     # What a fit says
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import said, units
+from adaptinf.claims import units
+from adaptinf.claims.facts import Fitted
 from adaptinf.inference.effects.facts import terms
 from adaptinf.inference.effects.facts.groups import lagged_by
+from adaptinf.inference.effects.facts.weights import WeightFacts
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
@@ -38,28 +40,17 @@ class ProjectionFit:
     lowest: FloatArray
 
 
-class ProjectionFacts:
+class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
     """What is asked; without a fit, of a row of `recommend`."""
 
     always = True
     is_projection = True
     pair_shares_drift = True
+    question: ProjectionQuestion
 
-    def __init__(
-        self,
-        question: ProjectionQuestion,
-        weights: str,
-        decay: float | None,
-        fit: ProjectionFit | None = None,
-    ) -> None:
+    def __init__(self, question: ProjectionQuestion, weights: str, decay: float | None) -> None:
         self.question, self.profile = question, question.profile
-        self.weights, self.decay, self._fit = weights, decay, fit
-
-    @property
-    def fit(self) -> ProjectionFit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
+        self.weights, self.decay = weights, decay
 
     # Why it does not serve
 
@@ -71,43 +62,15 @@ class ProjectionFacts:
     def rounds_refusal(self) -> str:
         return refusal(lambda: self.question.chosen)
 
-    @property
-    def lacks_both_propensities(self) -> bool:
-        return not self.is_uniform and self.question.propensities is None
-
     # Why it does, and what it assumes
-
-    @property
-    def is_uniform(self) -> bool:
-        return self.weights == "uniform"
 
     @property
     def by_unit(self) -> bool:
         return self.question.unit is not None
 
     @property
-    def unsettled(self) -> bool:
-        return self.is_uniform and self.profile.moves
-
-    @property
-    def tied_units(self) -> str:
-        return units.TIED() if self.by_unit and not self.is_uniform else ""
-
-    @property
-    def errors_by_unit(self) -> str:
-        return units.BY_UNIT() if self.by_unit else ""
-
-    @property
-    def averages_equally(self) -> bool:
-        return self.is_uniform
-
-    @property
     def averages_by_weight(self) -> bool:
         return not self.is_uniform
-
-    @property
-    def unit_assumptions(self) -> list[str]:
-        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self) if self.by_unit else []
 
     @property
     def fixed_by(self) -> Fixed | None:

@@ -11,6 +11,7 @@ from adaptinf.claims import Said
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.released.group_effects import Reason
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
+from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 _SHOWN, _FEW = 8, 3
@@ -18,8 +19,7 @@ _SHOWN, _FEW = 8, 3
 
 def some(terms: Sequence[str]) -> str:
     """The first terms, and how many more there are."""
-    more = f" and {len(terms) - _SHOWN} more" if len(terms) > _SHOWN else ""
-    return "; ".join(terms[:_SHOWN]) + more
+    return several(terms, _SHOWN, "; ")
 
 
 def by_reason(terms: Sequence[str], reasons: Sequence[Reason | None]) -> list[Said]:

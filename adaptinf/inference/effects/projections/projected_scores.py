@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import assumptions, first, propensities, said, sentence, units
+from adaptinf.claims import first, propensities, said, sentence, under_table, units
 from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
@@ -271,14 +271,15 @@ def _fit(
     lowest = np.full(len(names), (own if both is None else both[kept]).min())
     if unit is not None:
         check_by_unit(question.profile, covariance, own_past=_own_past(model))
-    if not ProjectionFacts(question, kind, decay).has_errors:
+    facts = ProjectionFacts(question, kind, decay)
+    if not facts.has_errors:
         std_error = np.full(len(names), np.nan)
     reward = log.arrays.reward[kept][used]
     skewness = question.profile.squared_skewness if unit is None else None
     law = projection_law(fit, std_error, reward, skewness, names)
-    found = ProjectionFit(covariance, model, law, gaps, fit.df, size, lowest)
-    facts = ProjectionFacts(question, kind, decay, found)
+    facts.fit = ProjectionFit(covariance, model, law, gaps, fit.df, size, lowest)
     warn_of_tiny(SUBJECT, facts.tiny_propensities)
+    notes, cautions = under_table(claims.FIT, facts)
     return ProjectionResults(
         model="CATE projection",
         estimands=tuple(
@@ -295,12 +296,8 @@ def _fit(
         weights=kind,
         null=null,
         details={"ess": size, "min_propensity": lowest},
-        notes=(
-            effect(question),
-            *assumptions(said(claims.FIT, facts, "assumes", "target")),
-            *said(claims.FIT, facts, "note"),
-        ),
-        cautions=tuple(said(claims.FIT, facts, "caution")),
+        notes=(effect(question), *notes),
+        cautions=tuple(cautions),
         scores=influence_rows(fit, kept[used], log.n_rounds, who) if keep_scores else None,
         covariates=question.covariates,
         projection=fit,

@@ -11,7 +11,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims.data import covariates
-from adaptinf.claims.outcome_models import RIDGE
+from adaptinf.claims.data.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.outcome_models import running_standardised
 

@@ -14,8 +14,8 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.claims import outcome_models
 from adaptinf.claims import policies as claims
+from adaptinf.claims.data import outcome_models
 from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError

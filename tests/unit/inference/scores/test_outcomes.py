@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from claims_said import says, wording
 
-from adaptinf.claims import outcome_models as claims
 from adaptinf.claims.arms import arm_fits
+from adaptinf.claims.data import outcome_models as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE

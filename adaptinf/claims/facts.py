@@ -1,0 +1,47 @@
+"""What claims ask of every method that weighs rounds: the kind of weights, and a fit once there is one."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+Fit = TypeVar("Fit")
+
+
+class Fitted(Generic[Fit]):
+    """Of a row of `recommend`, and of a fit once there is one."""
+
+    _fit: Fit | None = None
+
+    @property
+    def fit(self) -> Fit:
+        """The fit that notes and cautions are of."""
+        assert self._fit is not None
+        return self._fit
+
+    @fit.setter
+    def fit(self, found: Fit) -> None:
+        self._fit = found
+
+
+class KindOfWeights:
+    """Of one kind of weights."""
+
+    profile: Any
+    """The profile of the log."""
+    weights: str | None
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.weights == "uniform"
+
+    @property
+    def is_combined(self) -> bool:
+        return self.weights == "combined"
+
+    @property
+    def is_sqrt(self) -> bool:
+        return self.weights == "sqrt"
+
+    @property
+    def unsettled(self) -> bool:
+        return bool(self.is_uniform and self.profile.moves)
