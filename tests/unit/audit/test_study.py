@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from claims_said import says, wording
 
 from adaptinf.audit import AnalysisError, Study, coverage, study
+from adaptinf.claims.data.availability import NEVER_TOGETHER
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, PrivateUCB, Uniform
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -316,9 +318,11 @@ def test_an_analysis_that_is_not_valid_is_noted(tmp_path):
     assert rows["invalid"].tolist() == [600]
     assert rows["runs"].tolist() == [0]
     assert np.isnan(rows["coverage"].iloc[0])
-    assert rows["note"].iloc[0].startswith("not valid: arm ")
+    note = rows["note"].iloc[0]
+    assert note.startswith("not valid: ")
+    assert says(note, NEVER_TOGETHER)
     assert table.frame["analysis"].tolist()[:3] == ["means", "means", "aipw"]
-    assert re.search(r"\[\d+\] not valid: arm", str(table))
+    assert re.search(r"\[\d+\] not valid: " + wording(NEVER_TOGETHER), " ".join(str(table).split()))
 
 
 def test_an_analysis_that_some_logs_do_not_support_counts_them():

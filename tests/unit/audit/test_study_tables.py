@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import wording
 
 from adaptinf.audit import AnalysisError, coverage, study
 from adaptinf.audit.simulation.measures import BlockSums, Gap, table_rows
+from adaptinf.claims.data.availability import NEVER_TOGETHER
 from adaptinf.designs import UCB, EpsilonGreedy, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -63,7 +66,7 @@ def test_latex_holds_every_number_and_escapes_every_name():
     for row, cells in zip(tables.frame.to_dict("records"), found[1:], strict=True):
         numbers = [row["coverage"], row["width"]]
         assert cells[3:5] == ["" if math.isnan(x) else f"{x:.3f}" for x in numbers]
-    assert "] not valid: arm" in text
+    assert re.search(r"\] not valid: " + wording(NEVER_TOGETHER), text)
     with pytest.raises(
         ParameterError,
         match="to_latex: there is no column 'power'; there are: 'design', ",
