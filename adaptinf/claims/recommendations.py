@@ -20,6 +20,11 @@ NO_SEQUENCE_OF_RATIOS = Claim(
     "sequences are for means and their differences, not for ratios",
     "needs",
 )
+STOPPED_BY_PLAN = Claim(
+    "inference.recommend.recommendation.recommend",
+    "it needs a number of rounds fixed in advance, and a planned rule chose it",
+    "needs",
+)
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
     "it needs a number of rounds fixed in advance, and the data chose it",

@@ -80,6 +80,11 @@ COLUMNS = {
 RELEASES = Claim("always", "outputs; the scales of their noise are declared", "reason")
 DESIGN = Claim("always", "its name and parameters are declared beforehand", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "computed from releases", "reason")
+STOPPED_BY_DATA = Claim(
+    "stopped_by_data",
+    "the rounds when the trial was stopped, covered only if nothing but outputs had a part in that decision",
+    "reason",
+)
 SO_FAR = Claim(
     "ended_early",
     "the rounds so far when the log was made, at a time chosen without regard to outcomes",
@@ -93,6 +98,7 @@ FIELDS = {
     "noise": (DECLARED,),
     "n_rounds": (
         Claim("length_by_releases", "decided by releases", "reason"),
+        STOPPED_BY_DATA,
         SO_FAR,
         DECLARED,
     ),
