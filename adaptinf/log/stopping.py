@@ -54,5 +54,6 @@ class Stopping:
             return claims.UNSTATED()
         if self.said == "fixed":
             return self.said
+        early = "" if self.planned is None else f", after {self.counted}"
         reason = f" ({self.shown_reason!r})" if self.reason else ""
-        return f"{self.said}, after {self.counted}{reason}"
+        return f"{self.said}{early}{reason}"

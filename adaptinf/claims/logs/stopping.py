@@ -30,13 +30,13 @@ STOPPED = Claim(
 )
 DATA_CHOSEN = Claim(
     "chosen_by_data",
-    "the data chose the number of rounds ({rounds}), and p-values and intervals for a fixed number of rounds "
+    "the data chose when to stop (after {rounds}), and p-values and intervals for a fixed number of rounds "
     "then reject too often and undercover; {instead}",
     "caution",
 )
 PLANNED = Claim(
     "chosen_by_plan",
-    "a rule planned beforehand chose the number of rounds ({rounds}), and p-values and intervals for a fixed "
+    "a rule planned beforehand chose when to stop (after {rounds}), and p-values and intervals for a fixed "
     "number of rounds do not allow for such a rule: they may reject too often and undercover; {instead}",
     "caution",
 )
