@@ -186,6 +186,17 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         help="what a missing reward means: missing at random given the arm (and context), or anything in the "
         "reward range",
     )
+    _add_statements(columns)
+    columns.add_argument(
+        "--epsilon",
+        type=float,
+        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
+        "corrected columns",
+    )
+
+
+def _add_statements(columns: Any) -> None:
+    """What the user states of the collection."""
     columns.add_argument(
         "--adaptive",
         action=argparse.BooleanOptionalAction,
@@ -196,12 +207,6 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         choices=STOPPINGS,
         help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
         "planned rule",
-    )
-    columns.add_argument(
-        "--epsilon",
-        type=float,
-        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
-        "corrected columns",
     )
 
 
