@@ -239,7 +239,7 @@ class TestRefusals:
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         result = ArmMeans(log).fit("ipw")
         np.testing.assert_allclose(result.estimate, [(2.0 + 1.0) / 3, (2.0 + 1.0) / 3])
-        assert "Left out of 4 rounds: 1 for a, 1 for b" in notes(result)
+        assert says(result.notes, availability.LEFT_OUT, rounds=4, left="1 for a, 1 for b")
         assert Contrast(log, treatment="b", control="a").fit("ipw").estimate[0] == 0.0
 
     def test_two_point_needs_a_decay(self) -> None:
