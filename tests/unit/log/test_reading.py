@@ -334,7 +334,8 @@ class TestReport:
             "  outcome: column 'answer', 60 numbers from 0 to 1",
             f"  order: {claims.SORTED(**values)}",
             "  outcome: in reward column 'answer', 'N' counts as 0, 'Y' counts as 1",
-            "  dates: batch column 'day' was read as month/day/year; dates range from 2019-06-09 to 2019-06-30",
+            "  dates: batch column 'day' was read as month/day/year; "
+            "dates range from 2019-06-09 to 2019-06-30",
             f"  labels: {claims.AS_WRITTEN(name='version', example='02')}",
             f"  labels: {claims.AS_WRITTEN(name='zip', example='01234')}",
             f"  left out: {claims.UNUSED(names='n, note')}",
