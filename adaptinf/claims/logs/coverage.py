@@ -106,7 +106,7 @@ FIELDS = {
     "pulls": ACTION,
     "recommended": (
         RECOMMENDED,
-        Claim("always", "the recommendation may use more than the releases", "needs"),
+        Claim("always", "the recommendation may use data other than the releases", "needs"),
     ),
     "reward_range": (Claim("always", "the range may have been taken from the data", "needs"),),
     "adaptive_rounds": (
