@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import context_levels
 from adaptinf.inference.validity.unit_facts import UnitFacts
@@ -205,6 +206,13 @@ class PropensityFacts(UnitFacts):
         return np.bincount(self.log.arrays.action, minlength=self.log.n_arms).astype(np.float64)
 
     @cached_property
+    def _spread(self) -> FloatArray:
+        """Variance of the number of rounds that choose each arm, by every arm's propensities; shape (K,)."""
+        every = self.propensities
+        assert every is not None
+        return np.asarray(every.sum(axis=0) - np.einsum("tk,tk->k", every, every), dtype=np.float64)
+
+    @cached_property
     def inverse_squares(self) -> FloatArray:
         """Sum of 1/e^2 over the rounds that chose each arm, e its propensity; shape (K,)."""
         return self._inverse_powers(2)
@@ -264,16 +272,28 @@ class PropensityFacts(UnitFacts):
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 
+    @property
+    def logs_propensities(self) -> bool:
+        """Whether the log has propensities, of the chosen arms at least, that are not estimates."""
+        return self.log.arrays.propensity is not None and not self.estimated
+
     @cached_property
-    def propensity_cautions(self) -> tuple[str, ...]:
-        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
-        if self.propensity is None or self.estimated:
-            return ()
+    def propensities_found(self) -> Finding | None:
+        """What speaks against the log's propensities; None where nothing could, as arms are sure or few."""
+        if not self.logs_propensities:
+            return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
-        found = calibration_caution(miscalibration(self.log, draws))
+        told = calibration_caution(miscalibration(self.log, draws))
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
-            found += chosen_alone_caution(self._frequencies, self.log.arms)
-        return (*found, claims.CONTRADICTED()) if self.log.adaptive and self._never_move else found
+            told += chosen_alone_caution(self._frequencies, self.log.arms)
+        return self._found(told)
+
+    def _found(self, told: tuple[str, ...]) -> Finding | None:
+        """What is told against the propensities, and what the log itself states against them."""
+        if self.log.adaptive and self._never_move:
+            told = (*told, claims.CONTRADICTED())
+        usable = self._spread >= _LEAST_VARIANCE if self.knows_every_propensity else self._frequencies
+        return Finding(told) if told or np.any(np.isfinite(usable)) else None
 
     @property
     def _frequencies(self) -> FloatArray:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import adaptivity, contexts
+from adaptinf.claims import Finding, adaptivity, contexts
+from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
@@ -117,6 +118,18 @@ class LogProfile(PropensityFacts, RewardFacts):
     def shares_move_in_batches(self) -> bool:
         """Whether that is so within batches, where batched least squares takes them to stay."""
         return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
+
+    @cached_property
+    def shares_found(self) -> Finding | None:
+        """Whether the arms' shares move within batches; None where propensities or the order cannot tell.
+
+        Batches within which propensities are known to move serve no method that takes them to stay.
+        """
+        if not self.batched or (self.repeated_units and not self.logs_propensities):
+            return None
+        if self.logs_propensities or self._runs_pvalue >= MOVED / 2.0:
+            return Finding()
+        return Finding((MOVED_INSIDE(),))
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -292,9 +305,15 @@ class LogProfile(PropensityFacts, RewardFacts):
         return self.sums is None and self.knows_every_propensity
 
     @property
+    def shares_stand_in(self) -> bool:
+        """Whether the arms' shares of the batches are used in place of propensities: not those of rows."""
+        return False
+
+    @property
     def share_cautions(self) -> tuple[str, ...]:
-        """That arms' shares, which stand in for propensities, move within batches."""
-        return ()
+        """That shares that stand in for propensities move, where plain means are compared."""
+        found = self.shares_found if self.shares_stand_in else None
+        return () if found is None else found.cautions
 
     @cached_property
     def moves(self) -> bool:

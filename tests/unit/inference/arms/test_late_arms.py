@@ -29,6 +29,13 @@ def not_followed(cautions: Iterable[str]) -> bool:
     return any(says(told, claim) for claim in (NOT_FOLLOWED, CHOSEN_NOT_FOLLOWED))
 
 
+def cautions_of(log: ai.AdaptiveLog) -> Iterable[str]:
+    """What its propensities are found to be."""
+    found = profile_of(log).propensities_found
+    assert found is not None
+    return found.cautions
+
+
 def late(seed: int = 0, rounds: int = 60_000) -> tuple[pd.DataFrame, FloatArray]:
     """A and B at even odds, D with a share of .6 from day 4 of 14 on; the file has what was served."""
     rng = np.random.default_rng(seed)
@@ -251,9 +258,9 @@ class TestCaution:
             frame = pd.DataFrame(
                 {"arm": whole.arrays.action, "y": whole.arrays.reward, "p": whole.arrays.propensity}
             )
-            alarms += not_followed(profile_of(log_of(frame)).propensity_cautions)
+            alarms += not_followed(cautions_of(log_of(frame)))
             rng, share = np.random.default_rng(seed), np.array([0.05, 0.15, 0.3, 0.5])
             arm = rng.choice(4, 500, p=share)
             rare = pd.DataFrame({"arm": arm, "y": 0.0, "p": share[arm]})
-            alarms += not_followed(profile_of(log_of(rare)).propensity_cautions)
+            alarms += not_followed(cautions_of(log_of(rare)))
         assert alarms <= 6  # P(more than 6) at .001 is 3e-6
