@@ -41,8 +41,8 @@ UNSETTLED = Claim(
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
     "arms were not chosen as often as the logged propensities say ({where}, p < {alarm:g}): estimates that "
-    "divide by them cannot be trusted (look for propensities logged after the choice, averages in their "
-    "place, or lost rounds; diagnose shows where)",
+    "divide by them cannot be trusted (look for another arm's propensities, propensities logged after "
+    "the choice, constants or averages in their place, or lost rounds; diagnose shows where)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(

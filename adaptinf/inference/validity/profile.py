@@ -20,7 +20,7 @@ from adaptinf.inference.validity.assignment import (
     runs_pvalue,
     shares_pvalue,
 )
-from adaptinf.inference.validity.calibration import PropensityFacts
+from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
@@ -239,14 +239,31 @@ class LogProfile(PropensityFacts, RewardFacts):
     def deciding_context(self) -> str:
         """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
 
-        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer,
+        which are not 1 in all rounds.
         """
-        log = self.log
-        open_question = log.context and log.context_free is None and log.arrays.propensity is None
+        log, arrays = self.log, self.log.arrays
+        unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
+        open_question = log.context and log.context_free is None and unanswered
         if not open_question or self.context_free or self.decides_by_context:
             return ""
-        arrays = log.arrays
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
+    def contexts_found(self) -> Finding | None:
+        """Whether a context visibly decides arms, whatever the log says of it; None without contexts.
+
+        A design that decides by contexts is refused where they must have no part.
+        """
+        arrays = self.log.arrays
+        if not arrays.context or self.decides_by_context:
+            return None
+        rows = some_rounds(self.log.n_rounds, 1)
+        context = {name: np.asarray(values)[rows] for name, values in arrays.context.items()}
+        batch = None if arrays.batch is None else arrays.batch[rows]
+        found = deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
+        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
+        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
 
     @cached_property
     def context_refusal(self) -> str:
