@@ -29,13 +29,11 @@ DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
     "differences between arms are the same in rounds that the comparison leaves out",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in the rounds left out as in the rounds used",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 LEFT_OUT = Claim(
     "left_out",

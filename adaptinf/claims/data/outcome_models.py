@@ -40,5 +40,4 @@ OWN = Claim(
     "The outcome model consists of your own predictions, assumed to use no reward from their own "
     "round or later rounds. The log cannot confirm this assumption.",
     "assumes",
-    check="inference.scores.outcome_models.foresight_problems",
 )

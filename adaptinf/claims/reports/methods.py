@@ -39,7 +39,6 @@ PARAGRAPH = (
         "exact_propensities",
         "Assignment probabilities were known from the design and logged in every round.",
         "assumes",
-        check="inference.diagnostics.propensities",
     ),
     Claim("estimated_propensities", "Assignment probabilities were estimated.", "note"),
     Claim("estimated", "{target} were estimated by {estimator}{weights}{cited}.", "target"),
