@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import wording
 
 import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
+from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.arms.sample_means import BIASED
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -122,13 +125,13 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "weights without propensities",
         lambda: ArmMeans(BARE).fit(weights="sqrt"),
         InvalidForLog,
-        "give propensity= or propensities= if known.*possible here: alee",
+        wording(NEEDED) + ".*possible here: alee",
     ),
     (
         "weights from the chosen arm's propensity",
         lambda: ArmMeans(CHOSEN).fit(weights="sqrt"),
         InvalidForLog,
-        "every arm's propensity is needed.*possible here: aipw with uniform weights",
+        wording(EVERY_ONE_NEEDED) + ".*possible here: aipw with uniform weights",
     ),
     (
         "weights of sample means",
@@ -182,7 +185,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "batches that are not there",
         lambda: contrast(estimator="batched"),
         InvalidForLog,
-        "give batch=.*possible here: aipw with uniform weights",
+        wording(NO_BATCHES) + ".*possible here: aipw with uniform weights",
     ),
     (
         "batched arm means",
