@@ -13,7 +13,7 @@ LENGTHS = Claim(
 )
 COUNTS_VARY = Claim(
     "inference.recommend.facts.facts_of",
-    "standard deviation {variation:.1%} of the median in simulations",
+    "in simulations, the standard deviation is {variation:.1%} of the median",
     "note",
 )
 NO_PART = Claim("inference.recommend.facts.contexts_told", "{contexts} (not used to choose arms)", "note")

@@ -84,7 +84,8 @@ ANYTIME = Claim("is_anytime", "intervals are valid at every round and under any 
 WIDER = Claim("is_anytime", "intervals are wider than those for a fixed number of rounds", "reason")
 IN_THE_LIMIT = Claim(
     "in_the_limit",
-    "intervals are asymptotically valid at all rounds simultaneously, as the first round covered increases",
+    "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "
+    "late enough",
     "reason",
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)

@@ -99,7 +99,7 @@ CONTRASTS_CORRECTED = Claim(
 )
 FEWEST_FREEDOM = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Degrees of freedom equal the smallest of the terms involved.",
+    "The smallest degrees of freedom among the terms involved are used.",
     "note",
 )
 NORMAL_FOR = Claim(
@@ -123,8 +123,8 @@ OWN_NUMBERS = Claim(
 
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals have alpha = {alpha:g}, and p-values test a null value of {nulls}. This table should not "
-    "be used to choose between methods.",
+    "Intervals use alpha = {alpha:g}, and p-values test the null value {nulls}. This table should not be "
+    "used to choose between methods.",
     "note",
 )
 NULLS_DIFFER = Claim(

@@ -12,7 +12,8 @@ NO_BATCHES = Claim(
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities must be constant within batches, but change within {n} of them (numbered from 0: {which})",
+    "propensities must be constant within batches, but they change within {n} batches (numbered from 0: "
+    "{which})",
     "needs",
 )
 LACKING = Claim(
@@ -23,8 +24,8 @@ LACKING = Claim(
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; under adaptive assignment this depends on earlier rewards, so dropping these batches "
-    "would invalidate the test",
+    "{lacking}; under adaptive assignment, dropping these batches would invalidate the test because "
+    "their number depends on earlier rewards",
     "needs",
 )
 DRIFTS = Claim(

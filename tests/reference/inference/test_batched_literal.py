@@ -10,6 +10,7 @@ from claims_said import says, wording
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims.adaptivity import BY_DESIGN
 from adaptinf.claims.arms.batched import BENT, LACKING, NO_BATCHES, UNVARYING
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast, batched
@@ -158,7 +159,7 @@ class TestRefusals:
             model.batch_test()
         fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=designs.Uniform().record())
         result = Contrast(fixed, treatment="b", control="a").fit("batched")
-        assert any("because the design does not adapt" in note for note in result.notes)
+        assert says(result.notes, BY_DESIGN)
         assert result.diagnostics()["batches"].iloc[0] == 2.0
 
     def test_constant_rewards(self) -> None:

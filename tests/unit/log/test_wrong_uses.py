@@ -15,7 +15,8 @@ from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
 from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.arms.sample_means import BIASED
-from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED, OTHER_CONTEXTS_UNKNOWN
+from adaptinf.claims.recommendations import STOPPED_BY_DATA
 from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -149,7 +150,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "cadr without snapshots",
         lambda: value(estimator="cadr"),
         InvalidForLog,
-        "at the context of another; possible here: snapshots=PolicySnapshots",
+        wording(OTHER_CONTEXTS_UNKNOWN) + "; possible here: snapshots=PolicySnapshots",
     ),
     (
         "weights for cadr",
@@ -269,7 +270,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "a sequence for a stopped log that has no bounds",
         lambda: recommend(LOG, stopping="data-chosen").fit("aipw with sqrt weights"),
         InvalidForLog,
-        "the data chose it; possible here: asymptotic sequence",
+        wording(STOPPED_BY_DATA) + "; possible here: asymptotic sequence",
     ),
     (
         "no horizon to simulate",
