@@ -12,8 +12,8 @@ NO_BATCHES = Claim(
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities must be constant within batches, but they change within {n} batches (numbered from 0: "
-    "{which})",
+    "propensities must be constant within batches, but {n} batches have changing propensities (numbers "
+    "from 0: {which})",
     "needs",
 )
 LACKING = Claim(
