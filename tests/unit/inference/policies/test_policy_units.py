@@ -68,7 +68,7 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     np.testing.assert_array_equal(told.std_error, same.std_error)
     with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log_of(kept=True), "b").fit("stable-variance")
-    assert says(caught.value.reason, units.DRAWN_ONCE)
+    assert says(caught.value.reason, units.NOT_DRAWN_BY_ROUND)
 
 
 def test_what_units_spoil_is_refused() -> None:

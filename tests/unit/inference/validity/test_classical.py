@@ -207,7 +207,7 @@ class TestMovingShares:
         log = log_of(pd.DataFrame({"arm": arm, "y": reward}), adaptive=False)
         for result in (contrast(log), ai.ArmMeans(log).fit(), ai.Winner(log).fit()):
             assert result.estimator == "sample-mean"
-            assert any(says(told, MOVED) and "give batch=" in told for told in result.cautions)
+            assert any(says(told, MOVED) and "batch=" in told for told in result.cautions)
         assert says(ai.recommend(log).frame["warning"].iloc[0], MOVED)
 
     def test_sums_weigh_by_the_shares_of_batches(self) -> None:
