@@ -7,7 +7,7 @@ from adaptinf.claims.claim import Claim
 
 COVERED = Claim(
     "of_releases",
-    "uses the private releases alone, which the guarantee covers",
+    "the estimate is computed from the private releases alone, so the privacy guarantee covers it",
     "reason",
 )
 

@@ -149,8 +149,8 @@ class WeightedFacts(RegressionFacts):
             return ""
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
-            return ", from its propensities"
-        return f", from {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
+            return ", computed from its propensities"
+        return f", computed from {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
 
     @property
     def several_arms(self) -> bool:
