@@ -15,7 +15,7 @@ MIXED = Claim(
 )
 BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
 AS_STATED = Claim(
-    "profile.decides_by_context", "contexts affected assignment, as context_free=False states", "needs"
+    "profile.decides_by_context", "context_free=False states that contexts affected assignment", "needs"
 )
 VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
@@ -62,7 +62,7 @@ WITHIN_BIN = Claim(
     "advice",
 )
 WITHIN_GROUPS = Claim(
-    "inference.validity.profile.LogProfile.in_place_of_means", "CATE with groups by {contexts}", "advice"
+    "inference.validity.profile.LogProfile.in_place_of_means", "CATE by {contexts}", "advice"
 )
 """What takes the place of arm means."""
 

@@ -136,8 +136,9 @@ FREEDOM = Claim(
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "Rounds that enter a difference positively and negatively are two samples. The smaller of their "
-    "effective sample sizes, minus 1, gives the degrees of freedom of Student's t.",
+    "Effective sample sizes are computed for the rounds that contribute positively to a difference and "
+    "for those that contribute negatively. The smaller of the two, minus 1, gives the degrees of "
+    "freedom of Student's t.",
     "note",
 )
 UNSETTLED = Claim(
@@ -240,8 +241,8 @@ UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds ha
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume that the value is constant; if the value drifts, its average over the "
-    "period requires weights='uniform' (set stationary=True if there is no drift)",
+    "{weights} weights assume that the value is constant; to estimate its average over the period under "
+    "drift, set weights='uniform' (or stationary=True if there is no drift)",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(

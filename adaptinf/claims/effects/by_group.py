@@ -50,8 +50,8 @@ EMPTY_INTERVAL = Claim(
 )
 CHOSEN = Claim(
     "inference.effects.methods.default_method",
-    "This is the first valid method listed by recommend(log, 'cate', ...); {name} is not valid for this "
-    "log, because {reason}.",
+    "The default method is the first valid one listed by recommend(log, 'cate', ...); {name} is not "
+    "valid for this log, because {reason}.",
     "note",
 )
 
@@ -131,8 +131,8 @@ WEIGHTED_ASSUMES = (
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
     "The outcome model is the arm's mean reward in earlier rounds of the group or, failing that, the "
-    "mean of all earlier rewards. The first round of the log has weight 0. Student's t has the "
-    "effective number of rewards of the smaller arm minus 1 as degrees of freedom.",
+    "mean of all earlier rewards. The first round of the log has weight 0. The degrees of freedom of "
+    "Student's t are the effective number of rewards of the smaller arm minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(

@@ -246,7 +246,9 @@ class LogProfile(PropensityFacts, RewardFacts):
             why = contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE)
             return contexts.MIXED(why=why, differ="differ")
         if self.undeclared_context:
-            return contexts.MIXED(why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), differ="may differ")
+            return contexts.MIXED(
+                why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), differ="may differ"
+            )
         return ""
 
     @cached_property

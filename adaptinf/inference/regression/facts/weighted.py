@@ -150,7 +150,8 @@ class WeightedFacts(RegressionFacts):
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
             return ", computed from its propensities"
-        return f", computed from {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
+        before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
+        return f", computed from {before()}"
 
     @property
     def several_arms(self) -> bool:
