@@ -137,8 +137,8 @@ FREEDOM = Claim(
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
     "Effective sample sizes are computed for the rounds that contribute positively to a difference and "
-    "for those that contribute negatively. The smaller of the two, minus 1, gives the degrees of "
-    "freedom of Student's t.",
+    "for those that contribute negatively. The lesser size, minus 1, gives the degrees of freedom of "
+    "Student's t.",
     "note",
 )
 UNSETTLED = Claim(

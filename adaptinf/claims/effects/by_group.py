@@ -131,8 +131,8 @@ WEIGHTED_ASSUMES = (
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
     "The outcome model is the arm's mean reward in earlier rounds of the group or, failing that, the "
-    "mean of all earlier rewards. The first round of the log has weight 0. The degrees of freedom of "
-    "Student's t are the effective number of rewards of the smaller arm minus 1.",
+    "mean of all earlier rewards. The first round of the log has weight 0. Student's t has one degree "
+    "of freedom fewer than the effective number of rewards of the smaller arm.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
