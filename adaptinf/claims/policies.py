@@ -115,7 +115,8 @@ ASSUMES = (
 
 SMALL = Claim(
     "small_propensities",
-    "some propensities are small, so normal confidence intervals may undercover in moderate samples",
+    "some propensities are small, so intervals based on the normal approximation may undercover in "
+    "moderate samples",
     "caution",
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)

@@ -95,8 +95,8 @@ LAGGED = Claim(
 
 FEW_EFFECTIVE = Claim(
     "few_effective",
-    "{terms}: confidence intervals may undercover, because one arm has only {least:.1f} effective "
-    "rewards (below {enough:g})",
+    "{terms}: confidence intervals may undercover, because one arm's effective sample size is only "
+    "{least:.1f} (below {enough:g})",
     "caution",
 )
 TINY_PROPENSITIES = Claim(

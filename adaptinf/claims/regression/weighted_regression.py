@@ -59,9 +59,9 @@ PASSED_OVER = (
 SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, one per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes predicted "
-    "by the formula from earlier rounds. The other coefficients are fitted to the remainder by least "
-    "squares, with each round weighted by weight / propensity.",
+    "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes "
+    "predicted by the formula from earlier rounds. The other coefficients are fitted to the remainder "
+    "by least squares, with the weight of each round divided by the propensity of its arm.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
@@ -80,8 +80,8 @@ SHARED = (
     PROJECTED,
     Claim(
         "unprojected",
-        "All coefficients are estimated by least squares, with the weight of each round divided by its "
-        "propensity.",
+        "All coefficients are estimated by least squares, weighted by each round's weight over the chosen "
+        "arm's propensity.",
         "note",
     ),
     Claim(
