@@ -7,7 +7,7 @@ from adaptinf.claims.claim import Claim
 
 COVERED = Claim(
     "of_releases",
-    "the method uses only private releases, which the guarantee covers",
+    "the estimate is computed from the private releases alone, so the privacy guarantee covers it",
     "reason",
 )
 
