@@ -68,6 +68,7 @@ EXACT_ASSUMES = (ONE_RATE, contexts.NO_PART)
 EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
 
+NOTHING_TO_CORRECT = Claim("not_adaptive", "no correction is needed, because {why}", "needs")
 CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
     Claim(
@@ -76,7 +77,7 @@ CORRECTED_NEEDS = (
         "needs",
     ),
     Part("profile.unit_refusal", "needs"),
-    Claim("not_adaptive", "no correction is needed, because {why}", "needs"),
+    NOTHING_TO_CORRECT,
     Part("profile.no_correction", "needs"),
 )
 GUARANTEED = Claim(

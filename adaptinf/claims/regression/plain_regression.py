@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts
-from adaptinf.claims.arms.sample_means import UNCORRECTED
+from adaptinf.claims.arms.sample_means import NOTHING_TO_CORRECT, UNCORRECTED
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
@@ -18,7 +18,6 @@ CORRECTED_REASONS = (
         "reason",
     ),
 )
-NOTHING_TO_CORRECT = Claim("nothing_to_correct", "no correction is needed, because {why}", "needs")
 CORRECTED_NEEDS = (
     NOTHING_TO_CORRECT,
     Part("no_correction", "needs"),
