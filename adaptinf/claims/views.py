@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from adaptinf.claims.claim import Claim, Part, Said, said
 
 _STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
-_UNASKED = "ot checkable from this log: "
-"""Where the note on assumptions lists those that the log cannot speak of, whatever comes before."""
 
 
 def sentence(clauses: Iterable[str]) -> str:
@@ -17,11 +15,40 @@ def sentence(clauses: Iterable[str]) -> str:
     return "; ".join(clause for clause in clauses if clause)
 
 
-def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note under a table on what it assumes, and of what it is an average; none where that is nothing.
+class Assumed(str):
+    """The note on what a table assumes, with the clauses that it was made of."""
 
-    What the log was asked about stands first, with the answer.
-    """
+    __slots__ = ("clauses",)
+    clauses: tuple[str, ...]
+
+    def __new__(cls, clauses: Iterable[str]) -> Assumed:
+        """What the log was asked about stands first, with the answer; of what it is an average, last."""
+        listed = tuple(clauses)
+        made = super().__new__(cls, _assumed(listed))
+        made.clauses = listed
+        return made
+
+    def __reduce__(self) -> tuple[type[Assumed], tuple[tuple[str, ...]]]:
+        return Assumed, (self.clauses,)
+
+
+def assumptions(clauses: Iterable[str]) -> list[str]:
+    """The note under a table on what it assumes, and of what it is an average; none where that is nothing."""
+    note = Assumed(clauses)
+    return [note] if note else []
+
+
+def also_assumed(notes: Iterable[str], clauses: Iterable[str]) -> tuple[str, ...]:
+    """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
+    listed, more = list(notes), list(clauses)
+    for place, note in enumerate(listed):
+        if isinstance(note, Assumed):
+            listed[place] = Assumed(dict.fromkeys([*more, *note.clauses]))
+            return tuple(listed)
+    return (*listed, *assumptions(more))
+
+
+def _assumed(clauses: Iterable[str]) -> str:
     asked, unasked, targets = [], [], []
     for clause in clauses:
         if isinstance(clause, Said) and clause.claim.kind == "target":
@@ -35,23 +62,7 @@ def assumptions(clauses: Iterable[str]) -> list[str]:
         start = "Not checkable from this log" if asked else "Assumes, not checkable from this log"
         parts.append(f"{start}: {sentence(unasked)}.")
     parts += [f"{target[:1].upper()}{target[1:]}." for target in targets]
-    return [" ".join(parts)] if parts else []
-
-
-def also_assumed(notes: Sequence[str], clauses: Sequence[str]) -> tuple[str, ...]:
-    """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
-    more = [clause for clause in clauses if not any(clause in note for note in notes)]
-    if not more:
-        return tuple(notes)
-    told, place = (
-        sentence(more),
-        next((n for n, note in enumerate(notes) if note.startswith("Assumes")), None),
-    )
-    if place is None:
-        return (*notes, *assumptions(more))
-    before, listed, after = notes[place].partition(_UNASKED)
-    note = f"{before}{listed}{told}; {after}" if listed else f"{before} N{_UNASKED}{told}."
-    return (*notes[:place], note, *notes[place + 1 :])
+    return " ".join(parts)
 
 
 def with_status(clauses: Iterable[str]) -> str:
