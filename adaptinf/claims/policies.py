@@ -79,6 +79,7 @@ SAME_LAW = Claim(
     "allows_no_drift",
     "contexts and potential rewards are independent and identically distributed over rounds",
     "assumes",
+    check="drift_found",
 )
 FIXED = Claim("policies_are_given", "policies were fixed without using this log", "assumes")
 SETTLING = Claim("needs_settling", "propensities settle", "assumes")

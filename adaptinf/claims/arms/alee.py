@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts
+from adaptinf.claims import contexts, stationarity
 from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
@@ -13,12 +13,18 @@ UNDERCOVERS = Claim(
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "Welch's interval is valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch's t is valid, and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "t intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Student's t is valid, and shorter", "advice"
 )
 """What to do where nothing adapted."""
+UNLESS_NOTHING_ADAPTED = Claim(
+    "may_not_adapt",
+    "If assignment did not react to outcomes, set adaptive=False: then {classical}.",
+    "advice",
+)
+"""The first line of a fit."""
 
 NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", "needs"))
 REASONS = (
@@ -34,6 +40,7 @@ NO_DRIFT = Claim(
     "always",
     "each arm has a constant mean and variance (no drift)",
     "assumes",
+    check="drift_found",
 )
 ASSUMES = (
     NO_DRIFT,
@@ -68,7 +75,9 @@ FIT = (
         "them, not unlogged contexts.",
         "note",
     ),
-    Part("moving_means", "caution"),
+    stationarity.NO_TREND,
+    stationarity.MIX_MOVES,
+    stationarity.UNTESTED,
     Claim("undercovers", "self-normalised standard errors: {simulated}", "caution"),
 )
 """Of a fit, in the order in which its table has them."""

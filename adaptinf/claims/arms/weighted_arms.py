@@ -87,12 +87,7 @@ ASSUMES = (
     Claim("table_shares_drift", "any drift moves all arms alike", "assumes"),
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
-    Claim(
-        "means_of_own_rounds",
-        "arm means are constant, or the target is each arm's mean over the rounds in which it could be "
-        "chosen",
-        "assumes",
-    ),
+    Claim("means_of_own_rounds", "each mean is over the rounds in which its arm could be chosen", "target"),
     contexts.UNUSED,
     contexts.UNTOLD,
     units.INDEPENDENT,
@@ -178,6 +173,8 @@ FIT = (
         "note",
     ),
     TWO_POINT_DECAY,
+    stationarity.NO_TREND,
+    stationarity.MIX_MOVES,
     OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
     DIFFERENCE_MOVES,

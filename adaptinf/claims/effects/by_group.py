@@ -115,6 +115,7 @@ NO_DRIFT = Claim(
     "is_sqrt",
     "no drift: each arm's mean within a group stays the same",
     "assumes",
+    check="drift_found",
 )
 WEIGHTED_ASSUMES = (
     *propensities.ASSUMES,
