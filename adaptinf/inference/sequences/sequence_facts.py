@@ -71,6 +71,10 @@ class SequenceFacts(ConstantMeans):
         return said(propensities.ASSUMES, self) if self.is_by_round else []
 
     @property
+    def contexts_found(self) -> Finding | None:
+        return self.profile.contexts_found
+
+    @property
     def contexts_without_part(self) -> list[str]:
         return [contexts.NO_PART.of(self, {})] if self.contexts_may_spoil else []
 

@@ -20,7 +20,7 @@ from adaptinf.inference.validity.assignment import (
     runs_pvalue,
     shares_pvalue,
 )
-from adaptinf.inference.validity.calibration import PropensityFacts
+from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
 from adaptinf.inference.validity.verdicts import Verdict
@@ -261,14 +261,41 @@ class LogProfile(PropensityFacts, RewardFacts):
     def deciding_context(self) -> str:
         """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
 
-        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer,
+        which are not 1 in all rounds.
         """
-        log = self.log
-        open_question = log.context and log.context_free is None and log.arrays.propensity is None
+        log, arrays = self.log, self.log.arrays
+        unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
+        open_question = log.context and log.context_free is None and unanswered
         if not open_question or self.context_free or self.decides_by_context:
             return ""
-        arrays = log.arrays
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @property
+    def contexts_found(self) -> Finding | None:
+        """Whether a context visibly decides arms, for methods in which it must not; None without contexts.
+
+        A design that decides by contexts is refused where they must have no part.
+        """
+        found = self.visible_context
+        if found is None:
+            return None
+        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
+        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+
+    @cached_property
+    def visible_context(self) -> str | None:
+        """Name of a context that visibly decides arms, whatever the log says of it; empty where none does.
+
+        None without contexts, and of a design that decides by them.
+        """
+        arrays = self.log.arrays
+        if not arrays.context or self.decides_by_context:
+            return None
+        rows = some_rounds(self.log.n_rounds, 1)
+        context = {name: np.asarray(values)[rows] for name, values in arrays.context.items()}
+        batch = None if arrays.batch is None else arrays.batch[rows]
+        return deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
 
     @cached_property
     def context_refusal(self) -> str:
@@ -276,12 +303,14 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.deciding_context:
             why = contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE)
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.undeclared_context:
-            return contexts.MIXED(why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), are="may be")
+            return contexts.MIXED(
+                why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), differ="may differ"
+            )
         return ""
 
     @cached_property

@@ -20,6 +20,7 @@ from adaptinf.inference.validity.assignment import (
 from adaptinf.inference.validity.calibration import (
     calibration_caution,
     chosen_alone_caution,
+    frequency_statistics,
     miscalibrated_sums,
 )
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
@@ -200,6 +201,10 @@ class SumsProfile(LogProfile):
                 found, least = name, p
         return found
 
+    @property
+    def visible_context(self) -> None:
+        """None: only groups of sums may show one, and such methods are refused then."""
+
     @cached_property
     def in_place_of_means(self) -> str:
         """Effects within groups, where these decide arms."""
@@ -232,10 +237,6 @@ class SumsProfile(LogProfile):
     def pulls(self) -> FloatArray:
         """Number of rounds that chose each arm, shape (K,)."""
         return np.asarray(self.cells.pulls.sum(axis=0), dtype=np.float64)
-
-    @cached_property
-    def _spread(self) -> FloatArray:
-        return np.asarray(self.cells.spread.sum(axis=0), dtype=np.float64)
 
     def _inverse_powers(self, power: int) -> FloatArray:
         return np.asarray(self.cells.moments[power, 0].sum(axis=0), dtype=np.float64)
@@ -317,8 +318,20 @@ class SumsProfile(LogProfile):
         if not self.logs_propensities:
             return None
         if self.knows_every_propensity:
-            return self._found(calibration_caution(miscalibrated_sums(self.cells)))
-        return self._found(chosen_alone_caution(self._frequencies, self.log.arms))
+            where = miscalibrated_sums(self.cells)
+            return self._found(calibration_caution(where or ""), where is not None)
+        z = self._frequencies
+        return self._found(chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any()))
+
+    @property
+    def _frequencies(self) -> FloatArray:
+        cells = self.cells
+        sums = self._inverse_powers(1), self._inverse_powers(2)
+        # Up to the last batch with rounds of the arm.
+        later = np.cumsum(cells.pulls[::-1], axis=0)[::-1] > 0.0
+        possible = np.asarray(cells.rounds @ (cells.possible & later), dtype=np.int64)
+        least = np.nan_to_num(self._chosen_smallest[0], nan=1.0)
+        return frequency_statistics(self.pulls, *sums, possible, least)
 
     @cached_property
     def _shares_pvalue(self) -> float:

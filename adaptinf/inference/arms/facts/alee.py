@@ -31,7 +31,3 @@ class AleeFacts(ArmFacts):
     def may_not_adapt(self) -> dict[str, str]:
         classical = claims.WELCH() if self.question.contrast else claims.STUDENT()
         return {"classical": classical} if self.profile.may_not_adapt else {}
-
-    @property
-    def undercovers(self) -> dict[str, str]:
-        return {"simulated": claims.UNDERCOVERS()} if self.self_normalised else {}

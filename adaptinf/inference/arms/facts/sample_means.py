@@ -263,8 +263,8 @@ class CorrectedFacts(SampleFacts):
         return not self.useless
 
     @property
-    def mixed(self) -> str:
-        return NO_PART() if self.one_law and self.profile.has_contexts else ""
+    def mixed(self) -> list[str]:
+        return said((NO_PART,), self) if self.one_law else []
 
     @property
     def of_tails(self) -> bool:
