@@ -336,12 +336,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
     )
     results = with_unused(results, unused)
     text = render(results, arguments.alpha, arguments.format)
-    cautions = [] if results.private else cautions_told(log)
-    if arguments.format == "text":
-        text = "\n".join([*cautions, text])
-    else:  # a table for another program, or a page, has them in its notes at most
-        for caution in cautions:
-            print(f"adaptinf analyze: {visible(caution, _LINE)}", file=sys.stderr)
+    text = _with_cautions(text, arguments.format, [] if results.private else cautions_told(log))
     if arguments.report is not None:
         from adaptinf.reports import report
 
@@ -352,6 +347,15 @@ def _analyze(arguments: argparse.Namespace) -> int:
         place = Path(arguments.output)
         atomic_write(place, lambda file: file.write(f"{text}\n".encode()), log.owner_only)
     return 0
+
+
+def _with_cautions(text: str, form: str, cautions: Sequence[str]) -> str:
+    """A text that begins with cautions; a table for another program has them on standard error."""
+    if form == "text":
+        return "\n".join([*cautions, text])
+    for caution in cautions:
+        print(f"adaptinf analyze: {visible(caution, _LINE)}", file=sys.stderr)
+    return text
 
 
 def _holds(text: str) -> bool:
