@@ -14,7 +14,7 @@ BOUNDS_NEEDED = Claim(
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "{outside} rewards lie outside the reward_range of the log, ({low:g}, {high:g})",
+    "all rewards must lie within the reward_range of the log, ({low:g}, {high:g}), but {outside} do not",
     "needs",
 )
 NO_COUNTS = Claim(
@@ -24,12 +24,12 @@ NO_COUNTS = Claim(
 )
 NOT_AT_ENDS = Claim(
     "inference.sequences.choice.settled",
-    "every reward must be {low:g} or {high:g}, the ends of the reward range",
+    "every reward must equal {low:g} or {high:g}, the endpoints of the reward range",
     "needs",
 )
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
-    "the scores require true propensities, not estimates",
+    "the method requires known propensities, but these are estimated",
     "needs",
 )
 IMPOSSIBLE = Claim(
@@ -50,7 +50,7 @@ UNLOGGED_TOO_LATE = Claim(
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "a policy that changes between rounds requires positive propensities for all arms",
+    "all propensities must be positive if the policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(

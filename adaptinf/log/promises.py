@@ -42,7 +42,7 @@ class Promises:
     recommended: Label | None
     context_free: bool | None
     adaptive: bool | None
-    """Whether assignment reacted to outcomes, where that was stated."""
+    """Whether assignment adapted to outcomes, where that was stated."""
     stopping: str | None
     """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
     missing: str | None
@@ -82,7 +82,7 @@ class Promises:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
         if self.adaptive is None:
             return ""
-        return f"; {claims.ADAPTIVE(reacted='reacted' if self.adaptive else 'did not react')}"
+        return f"; {claims.ADAPTIVE(adapted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
         """The same log with another statement of what decided its number of rounds."""
@@ -136,7 +136,7 @@ class Promises:
     def promises(self) -> tuple[str, ...]:
         """Lines about persons, auxiliary participants and what is not promised, for a text."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
-        lines = [f"  no promise: {reason}" for reason in self.unpromised]
+        lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
             lines.append(f"  {claims.PERSON(guarantee=person)}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]

@@ -7,21 +7,21 @@ from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
     "self_normalised",
-    "self-normalised intervals may undercover: in simulations with equal arms, nominal 95% intervals "
-    "covered 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, but 87% for UCB with "
-    "five arms and 89% for a greedy design",
+    "self-normalised intervals may undercover: with equal arm means, simulated coverage of nominal 95% "
+    "intervals was 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, 87% (UCB, five "
+    "arms) and 89% (greedy)",
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch's t is valid, and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch intervals are valid and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Student's t is valid, and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "t intervals are valid and shorter", "advice"
 )
 """What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(
     "may_not_adapt",
-    "If assignment did not react to outcomes, set adaptive=False: then {classical}.",
+    "If assignment did not depend on outcomes, set adaptive=False: {classical} in that case.",
     "advice",
 )
 """The first line of a fit."""
@@ -30,12 +30,16 @@ NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", 
 REASONS = (
     Claim(
         "always",
-        "propensities are not needed, and intervals are valid for any dependence of arm choices on earlier "
+        "propensities are not required, and intervals remain valid however arm choices depend on earlier "
         "rewards",
         "reason",
     ),
     Claim("conservative", "standard errors are conservative", "reason"),
-    Claim("self_normalised", "intervals are shorter than with conservative standard errors", "reason"),
+    Claim(
+        "self_normalised",
+        "self-normalised intervals are shorter than those with conservative standard errors",
+        "reason",
+    ),
 )
 NO_DRIFT = Claim(
     "always",
@@ -66,8 +70,8 @@ FIT = (
     ),
     Claim(
         "self_normalised",
-        "Standard errors are sigma sqrt(sum(w^2)) / sum(w), with weights w and residual standard deviation "
-        "sigma.",
+        "The standard error is sigma * sqrt(sum(w^2)) / sum(w), where w are the weights and sigma is the "
+        "residual standard deviation.",
         "note",
     ),
     Claim(

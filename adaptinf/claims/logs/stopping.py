@@ -6,41 +6,45 @@ from adaptinf.claims.claim import Claim
 
 CONFIDENCE_SEQUENCE = Claim(
     "inference.results.base.Results.at_any_length",
-    "ConfidenceSequence holds whatever stopped the log",
+    "ConfidenceSequence is valid under any stopping rule",
     "advice",
 )
 ELLIPSOID = Claim(
     "inference.results.base.Results.at_any_length",
-    'AdaptiveOLS(...).fit(adjustment="ellipsoid") holds whatever stopped the log',
+    'AdaptiveOLS(...).fit(adjustment="ellipsoid") allows any stopping rule',
     "advice",
 )
 NO_METHOD = Claim(
-    "inference.results.base.Results.at_any_length", "no method for this target allows for such a stop", "note"
+    "inference.results.base.Results.at_any_length",
+    "no method for this target accounts for early stopping",
+    "note",
 )
 NO_RELEASED_METHOD = Claim(
-    "inference.results.base.Results.at_any_length", "no method from releases allows for such a stop", "note"
+    "inference.results.base.Results.at_any_length",
+    "methods based on releases do not account for early stopping",
+    "note",
 )
 
-ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed beforehand", "assumes")
+ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance", "assumes")
 STOPPED = Claim(
     "stopped_by_hand",
-    "the trial was stopped early, after {rounds} ({reason!r}): if outcomes played a part in that decision, "
-    "p-values and intervals for a fixed number of rounds reject too often and undercover; {instead}",
+    "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced that decision, "
+    "fixed-length p-values are too small and intervals undercover; {instead}",
     "caution",
 )
 DATA_CHOSEN = Claim(
     "chosen_by_data",
-    "the data chose when to stop (after {rounds}), and p-values and intervals for a fixed number of rounds "
-    "then reject too often and undercover; {instead}",
+    "the data determined when to stop (after {rounds}), so tests for a fixed number of rounds reject "
+    "too often and intervals undercover; {instead}",
     "caution",
 )
 PLANNED = Claim(
     "chosen_by_plan",
-    "a rule planned beforehand chose when to stop (after {rounds}), and p-values and intervals for a fixed "
-    "number of rounds do not allow for such a rule: they may reject too often and undercover; {instead}",
+    "a prespecified rule determined when to stop (after {rounds}); p-values and intervals ignore this "
+    "rule, so tests may reject too often and intervals may undercover; {instead}",
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 """Of a table that holds at a fixed number of rounds."""
 
-UNSTATED = Claim("log.stopping.Stopping.told", "not stated, taken as fixed", "assumes")
+UNSTATED = Claim("log.stopping.Stopping.told", "not stated, assumed to be fixed in advance", "assumes")

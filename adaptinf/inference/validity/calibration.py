@@ -81,7 +81,7 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
     time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
     pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
     if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
-        return "by their size"
+        return "by size of propensity"
     if _smallest_pvalue(action, every, time[:, None], _STRETCHES) * ways < ALARM:
         return "over time"
     for name in names:
@@ -131,7 +131,7 @@ def miscalibrated_sums(cells: Cells) -> str | None:
         return "overall"
     pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
     if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
-        return "by their size"
+        return "by size of propensity"
     time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
     return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""

@@ -126,7 +126,7 @@ def _check_adaptive(
     stated = _check_truth("adaptive", given, found)
     if stated is None:
         return None
-    said = f"adaptive={stated} says that assignment {'reacted' if stated else 'did not react'} to outcomes"
+    said = f"adaptive={stated} states that assignment {'adapted' if stated else 'did not adapt'} to outcomes"
     traits = None if design is None else design.traits
     if design is not None and isinstance(traits, DesignTraits) and traits.adapts is not stated:
         does = "does not adapt" if stated else "adapts"
