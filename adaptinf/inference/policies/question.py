@@ -102,7 +102,8 @@ class PolicyQuestion:
                 [
                     "snapshots='context-free', if the design did not use contexts",
                     "logged contexts (context=) with PolicySnapshots",
-                    "weights='uniform' (estimates may not be asymptotically normal if propensities depend on the data)",
+                    "weights='uniform' (estimates may not be asymptotically normal if propensities depend on "
+                    "the data)",
                 ],
             )
         if self.source is None or self.keep is None or not isinstance(given, PolicySnapshots):
