@@ -5,7 +5,12 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
-NO_PART = Claim("profile.has_contexts", "contexts did not affect the choice of arms", "assumes")
+NO_PART = Claim(
+    "profile.has_contexts",
+    "contexts did not affect the choice of arms",
+    "assumes",
+    check="contexts_found",
+)
 """Of a method that compares the arms' rounds whatever their contexts."""
 
 MIXED = Claim(
@@ -21,6 +26,12 @@ VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
     "the choice of arms follows the context {context} (p < {visible:g} within short stretches of rounds)",
     "needs",
+)
+FOLLOWED = Claim(
+    "inference.validity.profile.LogProfile.contexts_found",
+    "{visibly}, which this method assumes it does not: each arm's rounds are a different mix of contexts, "
+    "so that their means cannot be compared",
+    "caution",
 )
 PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",

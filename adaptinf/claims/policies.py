@@ -79,7 +79,6 @@ SAME_LAW = Claim(
     "allows_no_drift",
     "contexts and potential rewards are independent and identically distributed over rounds",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 FIXED = Claim("policies_are_given", "policies were fixed without using this log", "assumes")
 SETTLING = Claim("needs_settling", "propensities settle", "assumes")
@@ -95,8 +94,7 @@ WEIGHTED_AVERAGE = Claim(
     "target",
 )
 ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     CHOSEN_ALONE,
     NO_FEEDBACK,
     SAME_LAW,
@@ -284,7 +282,6 @@ FIT = (
     UNWEIGHTED,
     Part("unit_notes", "note"),
     Part("law.notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     OWN_WEIGHTS_OF_PAIR,
     OWN_WEIGHTS,
     DIFFERENCE_MOVES,

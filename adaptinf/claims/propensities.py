@@ -17,12 +17,20 @@ EVERY_ONE_NEEDED = Claim(
 )
 """Of weights, and of what a design would have done at another round."""
 RIGHT = Claim(
-    "profile.knows_propensities",
+    "profile.logs_propensities",
     "the logged propensities are the design's own",
     "assumes",
-    check="inference.diagnostics.propensities",
+    check="profile.propensities_found",
 )
 ESTIMATED = Claim("profile.estimated", "the error of estimated propensities is ignored", "assumes")
+SHARES_STAY = Claim(
+    "profile.shares_stand_in",
+    "the arms' shares, used in place of propensities, are constant within batches",
+    "assumes",
+    check="profile.shares_found",
+)
+ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
+"""Of every method that divides by them."""
 UNSETTLED = Claim(
     "unsettled",
     "not normal in general when propensities move with the data; right where they settle",
@@ -33,8 +41,8 @@ UNSETTLED = Claim(
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
     "arms were not chosen as often as the logged propensities say ({where}, p < {alarm:g}): estimates that "
-    "divide by them cannot be trusted (look for propensities logged after the choice, averages in their "
-    "place, or lost rounds; diagnose shows where)",
+    "divide by them cannot be trusted (look for another arm's propensities, propensities logged after "
+    "the choice, constants or averages in their place, or lost rounds; diagnose shows where)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
@@ -45,13 +53,13 @@ CHOSEN_NOT_FOLLOWED = Claim(
     "caution",
 )
 CONTRADICTED = Claim(
-    "inference.validity.calibration.PropensityFacts.propensity_cautions",
+    "inference.validity.calibration.PropensityFacts.propensities_found",
     "propensities never move, but the log states that assignment reacted to outcomes (adaptive=True): they "
     "can hardly be those of the choices, which makes all that divides by them doubtful",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
-    "inference.validity.sums_profile.SumsProfile.share_cautions",
+    "inference.validity.sums_profile.SumsProfile.shares_found",
     "the arms' shares, used in place of propensities, move within batches (p {p} for constant shares): where "
     "rewards move at the same times, such as by the hour of the day, equal arms seem to differ; give "
     "propensities, or cut time into shorter batches (every='hour'). Consecutive rows of one person also move "

@@ -94,24 +94,22 @@ SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
     "given the past, an arm's expected reward never changes (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
     "given earlier rounds, the expected value never changes (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 WITHIN_RANGE = Claim(
     "needs_range",
     "rewards lie within the stated range",
     "assumes",
-    check="inference.sequences.choice.settled",
+    check="range_found",
 )
 SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
 ASSUMES = (
-    Part("propensities_right", "assumes"),
+    Part("propensities_assumed", "assumes"),
     SAME_AT_EACH_PULL,
     SAME_IN_EVERY_ROUND,
     Part("contexts_without_part", "assumes"),
@@ -141,7 +139,7 @@ FIT = (
     ALPHA_DIVIDED,
     LATE_START,
     Part("drift_cautions", "caution"),
-    Part("data_cautions", "caution"),
+    Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,
 )

@@ -34,7 +34,6 @@ NO_DRIFT = Claim(
     "always",
     "each arm has a constant mean and variance (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 ASSUMES = (
     NO_DRIFT,

@@ -33,12 +33,16 @@ REASON = Claim(
     "reason",
 )
 ASSUMES = (
-    Claim("always", "assignment probabilities are constant within batches", "assumes"),
+    Claim(
+        "always",
+        "assignment probabilities are constant within batches",
+        "assumes",
+        check="profile.shares_found",
+    ),
     Claim(
         "always",
         "the difference between the arms is constant (their means may drift in parallel)",
         "assumes",
-        check="inference.arms.contrast.Contrast.batch_test",
     ),
     Claim("always", "both arms have the same variance within a batch", "assumes"),
     contexts.NO_PART,
@@ -47,7 +51,7 @@ ASSUMES = (
 
 UNVARYING = Claim("unvarying", "rewards are constant within a batch, so there is no estimate", "caution")
 MOVED_INSIDE = Claim(
-    "moved_inside",
+    "inference.validity.profile.LogProfile.shares_found",
     "the arms' shares change within batches, although constant probabilities are assumed there: any "
     "drift, even a shared one, biases the difference (batches with constant shares, such as hours, "
     "avoid this)",
@@ -59,8 +63,6 @@ FIT = (
     Claim("is_exact", "The statistic's distribution is exact if rewards are normal.", "note"),
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
-    Part("profile.share_cautions", "caution"),
-    MOVED_INSIDE,
     UNVARYING,
 )
 """Of a fit, in the order in which its table has them."""

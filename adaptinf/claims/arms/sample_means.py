@@ -136,6 +136,7 @@ FEW_EVENTS = Claim(
     "note",
 )
 FIT = (
+    Part("propensities_right", "assumes"),
     ONE_RATE,
     OPENING,
     MIXED,
@@ -154,7 +155,6 @@ FIT = (
         "{moved} (p < {p:g}; give batch=, periods of constant shares, to compare arms within each)",
         "caution",
     ),
-    Part("wrong_propensities", "caution"),
     Part("sums_cautions", "caution"),
     Part("profile.share_cautions", "caution"),
 )

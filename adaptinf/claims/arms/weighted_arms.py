@@ -81,8 +81,7 @@ ROW_CAUTIONS = (
 """Of a row of `recommend`, where no estimate is known yet."""
 
 ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     stationarity.MEANS_STAY,
     stationarity.PAIR_SHARES_DRIFT,
     Claim("table_shares_drift", "any drift moves all arms alike", "assumes"),
@@ -93,7 +92,6 @@ ASSUMES = (
         "arm means are constant, or the target is each arm's mean over the rounds in which it could be "
         "chosen",
         "assumes",
-        check="inference.diagnostics.arms",
     ),
     contexts.UNUSED,
     contexts.UNTOLD,
@@ -183,7 +181,6 @@ FIT = (
     OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
     DIFFERENCE_MOVES,
-    Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
     Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),

@@ -27,13 +27,11 @@ DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
     "arms differ by the same amounts outside the rounds in which they are compared",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in the rounds used as in the rounds of interest",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 LEFT_OUT = Claim(
     "left_out",

@@ -39,5 +39,4 @@ OWN = Claim(
     "Outcome model: your own predictions. That row t was made without the rewards of round t and "
     "later is an assumption that a log cannot show.",
     "assumes",
-    check="inference.scores.outcome_models.foresight_problems",
 )

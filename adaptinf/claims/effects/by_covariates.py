@@ -44,8 +44,7 @@ WEIGHED_CONTEXTS = Claim(
 )
 ASSUMES = (
     contexts.NOT_BY_PAST,
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     Part("unit_assumptions", "assumes"),
     WEIGHED_CONTEXTS,
     stationarity.PAIR_SHARES_DRIFT,
@@ -116,7 +115,6 @@ FIT = (
     BARE_COLUMN,
     Part("error_gaps", "note"),
     Part("law_notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     Part("unit_cautions", "caution"),
     effects.FEW_EFFECTIVE,
     Part("law_cautions", "caution"),

@@ -115,11 +115,9 @@ NO_DRIFT = Claim(
     "is_sqrt",
     "no drift: each arm's mean within a group stays the same",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 WEIGHTED_ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     Part("unit_assumptions", "assumes"),
     NO_DRIFT,
     stationarity.PAIR_SHARES_DRIFT,
@@ -171,7 +169,6 @@ WEIGHTED = (
     Part("skewness_notes", "note"),
     Part("gap_notes", "note"),
     Part("rare_notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     stationarity.OWN_WEIGHTS,
     Part("unit_cautions", "caution"),
     effects.FEW_EFFECTIVE,

@@ -11,7 +11,6 @@ CONSTANT = Claim(
     "always",
     "the coefficients do not change over time",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
 NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")

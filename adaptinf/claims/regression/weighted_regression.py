@@ -121,8 +121,7 @@ BELOW_FLOOR = Claim(
 )
 
 WEIGHTED = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     regressions.SAME_CONTEXTS,
     regressions.LINEAR,
     Part("constant_coefficients", "assumes"),
@@ -134,7 +133,6 @@ WEIGHTED = (
     GONE,
     stationarity.OWN_WEIGHTS,
     *regressions.RARE,
-    Part("profile.propensity_cautions", "caution"),
     propensities.TINY,
     BELOW_FLOOR,
     *regressions.UNITS,

@@ -37,7 +37,6 @@ PARAGRAPH = (
         "exact_propensities",
         "Assignment probabilities are those of the design, logged in every round.",
         "assumes",
-        check="inference.diagnostics.propensities",
     ),
     Claim("estimated_propensities", "Assignment probabilities were estimated.", "note"),
     Claim("estimated", "{target} were estimated by {estimator}{weights}{cited}.", "target"),

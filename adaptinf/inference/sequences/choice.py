@@ -181,7 +181,7 @@ def _estimator(
     if estimator in ("ipw", "aipw"):
         return estimator
     if profile.context_refusal:
-        if estimator is None and profile.knows_propensities:
+        if estimator is None and profile.knows_propensities and not profile.deciding_context:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
     if profile.repeated_units:
