@@ -209,11 +209,11 @@ The map from a kind to the claim that has to name it was filled in afterwards, b
 
 {verdicts(entries)}
 
-*Coverage* is that of the fit's nominal 95% intervals in planted logs. *Lost* is how much more it is in as many
-clean twins, which are the same without what is planted. *Named* is the share of planted logs in which the
-claim of the list is said, in a caution or a refusal; *named in the twin* is the same of the twins. *Seen*:
-the log holds evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it says so, and
-intervals allow for it. *Cannot be seen*: nothing in the log differs from one without.
+*Coverage* is that of the nominal 95% intervals of the fit in planted logs. *Lost* is how much more it is in
+as many clean twins, which are the same without what is planted. *Named* is the share of planted logs in which
+the claim of the list is said, in a caution or a refusal; *named in the twin* is the same of the twins.
+*Seen*: the log holds evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it says
+so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without.
 
 Sizes are in standard deviations of normal rewards, and in halves of one, .25, of rewards of 0 and 1, where
 they are those of a drift, a step, an effect that turns, or a covariate; those of *lag* are rounds; of lost,
@@ -243,7 +243,7 @@ Cautions of clean logs, and in how many of them, by any fit:
 ## Time
 
 Median processor seconds of a fit with a check and without it, by turns in one process, on clean logs of two
-arms whose propensities move in every round. Without: nobody asks for the check's fact.
+arms whose propensities move in every round. Without: the check does not look, and finds nothing.
 
 {speed_rows(times)}
 """

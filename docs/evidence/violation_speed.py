@@ -1,19 +1,26 @@
-"""How long a fit takes with a check and without it, by turns, on clean logs."""
+"""How long a fit takes with a check and without it, by turns, on clean logs.
+
+Checks are properties of facts: those that assumptions name, and those of cautions that the list names.
+Without a check means that its property finds nothing, and does not look.
+"""
 
 from __future__ import annotations
 
+import inspect
 import statistics
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from violation_fits import claims_by_name
 from violation_kinds import Kind
 
 import adaptinf as ai
-from adaptinf.claims import Claim
 from adaptinf.log import AdaptiveLog, LogArrays
 
 SEED, PAIRS, SECONDS = 20261128, 15, 20.0
@@ -58,39 +65,54 @@ def seconds(data: LogArrays, model: str) -> float:
     return time.process_time() - began
 
 
+def checks(kinds: Collection[Kind]) -> list[str]:
+    """Names of the properties that look at a log."""
+    every = claims_by_name()
+    named = {every[name].fact for kind in kinds for name in kind.names}
+    found = {path.rpartition(".")[2] for path in {claim.check for claim in every.values()} | named if path}
+    return sorted(name for name in found if homes(name))
+
+
+def homes(name: str) -> list[type]:
+    """Classes of the library that define a property of this name."""
+    modules = [module for place, module in sys.modules.items() if place.startswith("adaptinf.")]
+    classes = {one for module in modules for one in vars(module).values() if inspect.isclass(one)}
+    return [one for one in classes if isinstance(vars(one).get(name), property | cached_property)]
+
+
 @contextmanager
-def silent(claims: list[Claim]) -> Iterator[None]:
-    """Nobody asks whether these claims are so."""
-    asks = [claim.ask for claim in claims]
-    for claim in claims:
-        object.__setattr__(claim, "ask", lambda facts: None)
+def silent(names: Collection[str]) -> Iterator[None]:
+    """Properties of these names find nothing."""
+    kept: list[tuple[type, str, Any]] = [
+        (one, name, vars(one)[name]) for name in names for one in homes(name)
+    ]
+    for one, name, _ in kept:
+        setattr(one, name, property(lambda facts: None))
     try:
         yield
     finally:
-        for claim, ask in zip(claims, asks, strict=True):
-            object.__setattr__(claim, "ask", ask)
+        for one, name, own in kept:
+            setattr(one, name, own)
 
 
-def timed(kinds: list[Kind], rounds: int) -> list[Timed]:
-    """Each check that the list names, and all together; means and a contrast."""
-    data, every = arrays(rounds), claims_by_name()
-    names = sorted({name for kind in kinds for name in kind.names})
-    found = list[Timed]()
+def timed(kinds: Collection[Kind], rounds: int) -> list[Timed]:
+    """Each check, and all together; means and a contrast."""
+    data, found = arrays(rounds), list[Timed]()
     for model in ("ArmMeans", "Contrast"):
         seconds(data, model)  # the first fit loads what is used
+        names = checks(kinds)
         for check in (*names, ALL_CHECKS):
-            claims = [every[name] for name in (names if check == ALL_CHECKS else [check])]
-            found.append(by_turns(data, model, check, claims, rounds))
+            found.append(by_turns(data, model, check, names if check == ALL_CHECKS else [check], rounds))
     return found
 
 
-def by_turns(data: LogArrays, model: str, check: str, claims: list[Claim], rounds: int) -> Timed:
-    """Fits with and without claims, one after the other."""
+def by_turns(data: LogArrays, model: str, check: str, names: Collection[str], rounds: int) -> Timed:
+    """Fits with and without checks, one after the other."""
     with_it, without = list[float](), list[float]()
     began = time.monotonic()
     while len(with_it) < PAIRS and (len(with_it) < 3 or time.monotonic() - began < SECONDS):
         with_it.append(seconds(data, model))
-        with silent(claims):
+        with silent(names):
             without.append(seconds(data, model))
     medians = statistics.median(with_it), statistics.median(without)
     return Timed(check, rounds, model, len(with_it), *medians)
