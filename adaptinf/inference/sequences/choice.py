@@ -254,7 +254,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
     if profile.estimated:
         raise InvalidForLog(subject, claims.ESTIMATES(), [])
     if profile.one_draw_a_unit:
-        raise InvalidForLog(subject, units.DRAWN_ONCE(), [])
+        raise InvalidForLog(subject, units.NOT_DRAWN_BY_ROUND(), [])
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):

@@ -271,12 +271,14 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.deciding_context:
             why = contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE)
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.undeclared_context:
-            return contexts.MIXED(why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), are="may be")
+            return contexts.MIXED(
+                why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), differ="may differ"
+            )
         return ""
 
     @cached_property

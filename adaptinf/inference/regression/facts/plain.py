@@ -195,7 +195,7 @@ class CorrectedFacts(PlainFacts):
         return replace(found, n=self.data.n_rounds)
 
     @property
-    def nothing_to_correct(self) -> dict[str, str]:
+    def not_adaptive(self) -> dict[str, str]:
         return self.nothing_due
 
     @property

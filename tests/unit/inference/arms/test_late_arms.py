@@ -12,6 +12,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims.arms.weighted_arms import CHOSEN_ALONE_IN_BATCHES
+from adaptinf.claims.data.availability import LEFT_OUT
 from adaptinf.claims.propensities import CHOSEN_NOT_FOLLOWED, NOT_FOLLOWED
 from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.propensities import inverse_sums
@@ -86,9 +87,9 @@ class TestRuledOut:
         winner = ai.Winner(log).fit()
         assert winner.winner == "D"
         assert winner.conf_int().iloc[0]["low"] < 0.06 < winner.conf_int().iloc[0]["high"]
-        for result in (means, contrast, winner):
+        for result, left in ((means, "17055 for D"), (contrast, "17055"), (winner, "17055 for D")):
             assert not not_followed(result.cautions)
-            assert any("Left out of 60000 rounds: 17055" in note for note in result.notes)
+            assert says(result.notes, LEFT_OUT, rounds=60000, left=left)
         assert not any(check.term == "D" for check in ai.diagnose(log).concerns)
 
     @pytest.mark.parametrize("rounds", [3_000, 60_000], ids=["NumPy", "compiled"])
