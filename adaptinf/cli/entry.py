@@ -245,16 +245,19 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import describe, open_log
+    from adaptinf.cli.commands import cautions_told, describe, open_log
     from adaptinf.cli.sums import describe_sums, holds_sums, open_sums
 
     options = _column_options(arguments)
     if holds_sums(arguments.file, options):
         sums, _ = open_sums(arguments.file, options)
-        print(f"{visible(str(arguments.file))} is a valid table of sums.\n{describe_sums(sums)}")
-        return 0
-    log, _ = open_log(arguments.file, options)
-    print(f"{visible(str(arguments.file))} is a valid log.\n{describe(log)}")
+        what, told, cautions = "table of sums", describe_sums(sums), cautions_told(sums)
+    else:
+        log, _ = open_log(arguments.file, options)
+        what, told, cautions = "log", describe(log), cautions_told(log)
+    name = visible(str(arguments.file))
+    opening = f"{name} has the form of a {what}, but:" if cautions else f"{name} is a valid {what}."
+    print("\n".join([opening, *cautions, told]))
     return 0
 
 
@@ -273,7 +276,15 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import argument_problems, fit, open_log, render, report_problems, with_unused
+    from adaptinf.cli.commands import (
+        argument_problems,
+        cautions_told,
+        fit,
+        open_log,
+        render,
+        report_problems,
+        with_unused,
+    )
     from adaptinf.cli.sums import further_options, holds_sums, open_sums
     from adaptinf.log.storage.files import output_problems
 
@@ -313,6 +324,12 @@ def _analyze(arguments: argparse.Namespace) -> int:
     )
     results = with_unused(results, unused)
     text = render(results, arguments.alpha, arguments.format)
+    cautions = [] if results.private else cautions_told(log)
+    if arguments.format == "text":
+        text = "\n".join([*cautions, text])
+    else:  # a table for another program, or a page, has them in its notes at most
+        for caution in cautions:
+            print(f"adaptinf analyze: {visible(caution, _LINE)}", file=sys.stderr)
     if arguments.report is not None:
         from adaptinf.reports import report
 

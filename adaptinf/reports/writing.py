@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics
 from adaptinf.claims.reports import page as claims
+from adaptinf.claims.tables import CAUTION
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.inference.diagnostics import diagnose
@@ -22,6 +23,7 @@ from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
 from adaptinf.reports.published import published_page
 from adaptinf.reports.regulatory import regulatory
+from adaptinf.reports.statements import log_cautions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -207,7 +209,10 @@ def _written(
         sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
-    return page(title, lead, sections, not_covered_told(log, facts, released=_released(results)))
+    warnings: list[str] = [CAUTION(caution=one) for one in ([] if log is None else log_cautions(log))]
+    if not_covered := not_covered_told(log, facts, released=_released(results)):
+        warnings.insert(0, not_covered)
+    return page(title, lead, sections, warnings)
 
 
 def _released(results: Results | None) -> bool:

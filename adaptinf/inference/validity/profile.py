@@ -249,11 +249,23 @@ class LogProfile(PropensityFacts, RewardFacts):
             return ""
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
 
-    @cached_property
+    @property
     def contexts_found(self) -> Finding | None:
-        """Whether a context visibly decides arms, whatever the log says of it; None without contexts.
+        """Whether a context visibly decides arms, for methods in which it must not; None without contexts.
 
         A design that decides by contexts is refused where they must have no part.
+        """
+        found = self.visible_context
+        if found is None:
+            return None
+        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
+        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+
+    @cached_property
+    def visible_context(self) -> str | None:
+        """Name of a context that visibly decides arms, whatever the log says of it; empty where none does.
+
+        None without contexts, and of a design that decides by them.
         """
         arrays = self.log.arrays
         if not arrays.context or self.decides_by_context:
@@ -261,9 +273,7 @@ class LogProfile(PropensityFacts, RewardFacts):
         rows = some_rounds(self.log.n_rounds, 1)
         context = {name: np.asarray(values)[rows] for name, values in arrays.context.items()}
         batch = None if arrays.batch is None else arrays.batch[rows]
-        found = deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
-        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
-        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+        return deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
 
     @cached_property
     def context_refusal(self) -> str:

@@ -194,10 +194,9 @@ class SumsProfile(LogProfile):
                 found, least = name, p
         return found
 
-    @cached_property
-    def contexts_found(self) -> Finding | None:
-        """None: only groups of sums may show it, which refuse such methods."""
-        return None
+    @property
+    def visible_context(self) -> None:
+        """None: only groups of sums may show one, and such methods are refused then."""
 
     @cached_property
     def in_place_of_means(self) -> str:
