@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from default_counts import Key, Tallies, Tally
 from default_logs import Array, arm_name
+from scipy.special import ndtri
 from violation_kinds import CHOSEN, EVERY, NONE, ROWS, SUMS, Kind, arguments
 from violation_logs import design_of, frames, names_of, summed, truth
 
@@ -25,7 +26,8 @@ from adaptinf.claims import Claim
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from claims_said import says, within
 
-ALPHA = 0.05
+ALPHA, LEVEL = 0.05, 0.003
+"""Of intervals; of a check, as the share of clean logs in which it may caution."""
 PLANTED, TWIN, CLEAN, LIT, ALL = "planted", "twin", "clean", "lit", "all fits"
 FROM_BATCHES = "from batches"
 LETTERS = 60
@@ -41,6 +43,8 @@ class Named(Tally):
     named: int = 0
     caught: int = 0
     """Logs in which it is said, or that are refused."""
+    possible: int = 0
+    """Logs in which a test for the very violation rejects at the level of a check, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,19 @@ def names_said(cautions: Iterable[str]) -> set[str]:
 # Measuring
 
 
+def could_be_seen(kind: Kind, frame: pd.DataFrame) -> bool:
+    """Whether the last arm's rounds are off at 3 in 1,000: the score test of rows that it lost."""
+    last = arm_name(kind.arms - 1)
+    if kind.door == SUMS:
+        own, rounds = frame[frame["arm"] == last], frame.groupby("day")["n"].sum()
+        n, p = rounds.loc[own["day"]].to_numpy(), own["p"].to_numpy()
+        off, variance = (own["n"].to_numpy() - n * p).sum(), (n * p * (1.0 - p)).sum()
+    else:
+        p = frame[names_of(kind)[-1]].to_numpy()
+        off, variance = ((frame["arm"] == last).to_numpy() - p).sum(), (p * (1.0 - p)).sum()
+    return bool(abs(off) > ndtri(1.0 - LEVEL / 2.0) * np.sqrt(variance))
+
+
 def holds(found: Any, kind: Kind, model: str, means: Array) -> tuple[int, int]:
     """How many intervals there are, and how many hold the truth."""
     limits = np.asarray(found.conf_int(ALPHA), dtype=np.float64).reshape(-1, 2)
@@ -177,6 +194,8 @@ def of_pair(kind: Kind, runs: int, rng: np.random.Generator) -> Tallies:
         stated, means = stated_of(kind, planted), truth(kind, planted)
         for frame in frames(seen, runs, rng, planted):
             counts, said = tally(seen, frame, own, stated, means)
+            if kind.violation == "lost rows":
+                counts.possible = int(could_be_seen(kind, frame))
             count(found, Key(name, kind.fitted, ""), counts)
             for claim in said:
                 count(found, Key(f"{LIT}, {name}", kind.fitted, claim), Named(logs=1))

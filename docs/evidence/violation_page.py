@@ -46,6 +46,12 @@ class Table:
         return covered(self.twin) - covered(self.planted)
 
     @property
+    def possible(self) -> str:
+        """Power of a test for the very violation, where there is one; a twin's is its level."""
+        planted = self.planted
+        return shown(share(planted.possible, planted.logs)) if self.kind.violation == "lost rows" else "-"
+
+    @property
     def caught(self) -> float:
         """Share of planted logs that are refused, or whose table names what is planted."""
         return share(self.planted.caught, self.planted.logs)
@@ -112,16 +118,16 @@ def verdicts(entries: Sequence[Table]) -> str:
         f"coverage, or are refused. In {len(named)} of these at least {NAMED_AT_LEAST:.0%} of the logs are "
         "named or refused. The others:",
         "",
-        "| no. | violation | lost | named or refused | what there is to see |",
-        "| ---: | --- | ---: | ---: | --- |",
+        "| no. | violation | lost | named or refused | possible | what there is to see |",
+        "| ---: | --- | ---: | ---: | ---: | --- |",
     ]
     others = [entry for entry in held_to if entry not in named]
     lines += [
         f"| {entry.kind.number} | {entry.kind.kind} | {shown(entry.lost)} | {shown(entry.caught)} "
-        f"| {entry.kind.reason} |"
+        f"| {entry.possible} | {entry.kind.reason} |"
         for entry in others
     ]
-    return "\n".join(lines if others else [*lines, "| | none | | | |"])
+    return "\n".join(lines if others else [*lines, "| | none | | | | |"])
 
 
 def claims_of(entries: Sequence[Table]) -> str:
@@ -213,7 +219,9 @@ The map from a kind to the claim that has to name it was filled in afterwards, b
 as many clean twins, which are the same without what is planted. *Named* is the share of planted logs in which
 the claim of the list is said, in a caution or a refusal; *named in the twin* is the same of the twins.
 *Seen*: the log holds evidence against what is assumed. *Stated*: the log says so itself. *Handled*: it says
-so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without.
+so, and intervals allow for it. *Cannot be seen*: nothing in the log differs from one without. *Possible* is
+the power of the score test for the very violation, lost rows of a known arm, at a level of {EACH_OF_1000} in
+1,000: about as much as any check can see.
 
 Sizes are in standard deviations of normal rewards, and in halves of one, .25, of rewards of 0 and 1, where
 they are those of a drift, a step, an effect that turns, or a covariate; those of *lag* are rounds; of lost,
