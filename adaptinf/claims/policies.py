@@ -83,6 +83,7 @@ SAME_LAW = Claim(
     "allows_no_drift",
     "contexts and potential rewards are independent and identically distributed across rounds",
     "assumes",
+    check="drift_found",
 )
 FIXED = Claim("policies_are_given", "the policies were chosen without using this log", "assumes")
 SETTLING = Claim("needs_settling", "propensities converge", "assumes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import units
+from adaptinf.claims import stationarity, units
 from adaptinf.claims.claim import Claim, Part
 
 # Why a sequence does not serve
@@ -98,11 +98,13 @@ SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
     "given the past, each arm's expected reward is constant (no drift)",
     "assumes",
+    check="drift_found",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
     "given earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
+    check="drift_found",
 )
 WITHIN_RANGE = Claim(
     "needs_range",
@@ -142,7 +144,10 @@ FIT = (
     TOGETHER,
     ALPHA_DIVIDED,
     LATE_START,
-    Part("drift_cautions", "caution"),
+    stationarity.NO_TREND,
+    stationarity.NO_TREND_OF_VALUES,
+    stationarity.MIX_MOVES,
+    stationarity.UNTESTED,
     Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,

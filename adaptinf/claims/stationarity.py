@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes")
+MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes", check="drift_found")
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "the arms' shares of the rounds moved: a drift common to all arms biases differences of plain means",
@@ -16,22 +16,39 @@ OWN_WEIGHTS = Claim(
     "difference (stationary=True states that there is none)",
     "caution",
 )
-SAME_IN_EVERY_ROUND = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that the expected value is the same in every round: intervals may miss by far if rewards drift "
-    "(stationary=True states that they do not)",
+ARM_DRIFTS = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "the rewards of arm {arm!r} {move} over the log (linear trend, p = {p:.1g}), although this method "
+    "assumes a constant mean: intervals may be far off (with logged propensities, Contrast allows for a "
+    "drift that the arms share)",
     "caution",
 )
-SAME_WHENEVER_CHOSEN = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that an arm's expected reward is the same whenever it is chosen: if rewards drift, or contexts "
-    "affected the choice, intervals may be far off (stationary=True states that it is the same)",
+VALUE_DRIFTS = Claim(
+    "inference.validity.stationarity.trend_of_values",
+    "{term} seems to {move} over the log (linear trend, p = {p:.1g}), although this method assumes that its "
+    "expected value is constant: intervals may be far off",
     "caution",
 )
-UNLESS_NOTHING_ADAPTED = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "if assignment did not react to outcomes, say adaptive=False: then {classical}; otherwise {caution}",
+UNTESTED = Claim(
+    "drift_untested",
+    "means are assumed to be constant, and this log cannot show whether they are: if rewards drift, "
+    "intervals may be far off (stationary=True states that they do not)",
     "caution",
+)
+MIX_MOVES = Claim(
+    "mix_may_move",
+    "If contexts affected the choice of arms, an arm's rewards can have a trend although nothing drifts.",
+    "note",
+)
+NO_TREND = Claim(
+    "no_trend",
+    "No linear trend was found in the rewards of {arms}; cycles, such as within a day, are not tested.",
+    "note",
+)
+NO_TREND_OF_VALUES = Claim(
+    "no_trend_of_values",
+    "No linear trend was found in the scores; cycles, such as within a day, are not tested.",
+    "note",
 )
 PAIR_SHARES_DRIFT = Claim(
     "pair_shares_drift",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts
+from adaptinf.claims import contexts, stationarity
 from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
@@ -13,12 +13,18 @@ UNDERCOVERS = Claim(
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "Welch intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch's t is valid, and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "t intervals are shorter and also valid", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Student's t is valid, and shorter", "advice"
 )
 """What to do where nothing adapted."""
+UNLESS_NOTHING_ADAPTED = Claim(
+    "may_not_adapt",
+    "If assignment did not react to outcomes, set adaptive=False: then {classical}.",
+    "advice",
+)
+"""The first line of a fit."""
 
 NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", "needs"))
 REASONS = (
@@ -35,6 +41,7 @@ NO_DRIFT = Claim(
     "always",
     "the mean and variance of each arm's rewards are constant (no drift)",
     "assumes",
+    check="drift_found",
 )
 ASSUMES = (
     NO_DRIFT,
@@ -69,7 +76,9 @@ FIT = (
         "this variation, but not if unlogged contexts did.",
         "note",
     ),
-    Part("moving_means", "caution"),
+    stationarity.NO_TREND,
+    stationarity.MIX_MOVES,
+    stationarity.UNTESTED,
     UNDERCOVERS,
 )
 """Of a fit, in the order in which its table has them."""

@@ -151,6 +151,7 @@ FEW_EVENTS = Claim(
 )
 FIT = (
     Part("propensities_right", "assumes"),
+    MEANS_STAY,
     ONE_RATE,
     OPENING,
     MIXED,

@@ -117,6 +117,7 @@ NO_DRIFT = Claim(
     "is_sqrt",
     "each arm's mean reward within a group is constant over time",
     "assumes",
+    check="drift_found",
 )
 WEIGHTED_ASSUMES = (
     *propensities.ASSUMES,

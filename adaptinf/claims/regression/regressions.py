@@ -11,6 +11,19 @@ CONSTANT = Claim(
     "always",
     "the coefficients do not change over time",
     "assumes",
+    check="drift_found",
+)
+COEFFICIENTS_DRIFT = Claim(
+    "inference.regression.facts.common.RegressionFacts.drift_found",
+    "the rewards of arm {arm!r}, given the columns, {move} over the log (linear trend, p = {p:.1g}), "
+    "although this method assumes constant coefficients: intervals may be far off",
+    "caution",
+)
+NO_TREND = Claim(
+    "no_trend",
+    "No linear trend was found in what the columns leave of rewards; cycles, such as within a day, are not "
+    "tested.",
+    "note",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
 NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")
@@ -39,6 +52,7 @@ HEAD = (
     NEVER_CHOSEN,
     OMITTED,
     Part("options.chosen", "note"),
+    NO_TREND,
 )
 """Of every fit, before what its adjustment says."""
 CHOSEN = Claim(
@@ -59,8 +73,8 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "confidence intervals may undercover if coefficients change over time (set stationary=True if "
-    "coefficients are constant)",
+    "this log cannot show whether coefficients change over time, which can bias intervals badly "
+    "(stationary=True states that they do not)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""

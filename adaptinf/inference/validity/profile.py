@@ -22,6 +22,7 @@ from adaptinf.inference.validity.assignment import (
 )
 from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
+from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
@@ -158,6 +159,27 @@ class LogProfile(PropensityFacts, RewardFacts):
     def usable_decay(self) -> float | None:
         """The stated decay, where two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
+
+    # Whether means stay
+
+    @cached_property
+    def trends(self) -> Trends:
+        """Of each arm's own rewards in time.
+
+        None is tested where contexts assign arms, whose rewards then move with the mix of contexts.
+        """
+        if self.context_refusal:
+            return Trends(np.full(self.log.n_arms, np.nan))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._trends()
+
+    def _trends(self) -> Trends:
+        arrays, unit = self.log.arrays, self.units if self.repeated_units else None
+        time = times(self.log.n_rounds, arrays.batch)
+        if arrays.observed is not None:
+            time = time[arrays.observed]
+            unit = None if unit is None else unit[arrays.observed]
+        return trends_of_rows(self.rewarded_actions, self.rewards, time, self.log.n_arms, unit)
 
     # Contexts
 
