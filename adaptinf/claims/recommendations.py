@@ -25,6 +25,11 @@ NO_SEQUENCE_OF_RATIOS = Claim(
     "confidence sequences are available for means and differences, not for ratios",
     "needs",
 )
+STOPPED_BY_PLAN = Claim(
+    "inference.recommend.recommendation.recommend",
+    "it needs a number of rounds fixed in advance, and a planned rule chose it",
+    "needs",
+)
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
     "the number of rounds must be fixed in advance, but it depended on the data",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adaptinf.claims.claim import Claim, Part, Said, said
 
 _STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
+_UNASKED = "ot checkable from this log: "
+"""Where the note on assumptions lists those that the log cannot speak of, whatever comes before."""
 
 
 def sentence(clauses: Iterable[str]) -> str:
@@ -34,6 +36,22 @@ def assumptions(clauses: Iterable[str]) -> list[str]:
         parts.append(f"{start}: {sentence(unasked)}.")
     parts += [f"{target[:1].upper()}{target[1:]}." for target in targets]
     return [" ".join(parts)] if parts else []
+
+
+def also_assumed(notes: Sequence[str], clauses: Sequence[str]) -> tuple[str, ...]:
+    """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
+    more = [clause for clause in clauses if not any(clause in note for note in notes)]
+    if not more:
+        return tuple(notes)
+    told, place = (
+        sentence(more),
+        next((n for n, note in enumerate(notes) if note.startswith("Assumes")), None),
+    )
+    if place is None:
+        return (*notes, *assumptions(more))
+    before, listed, after = notes[place].partition(_UNASKED)
+    note = f"{before}{listed}{told}; {after}" if listed else f"{before} N{_UNASKED}{told}."
+    return (*notes[:place], note, *notes[place + 1 :])
 
 
 def with_status(clauses: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from adaptinf.cli.roles import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
+from adaptinf.log.stopping import STOPPINGS
 from adaptinf.texts import visible
 
 _LINE = "\n"
@@ -185,16 +186,27 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         help="what a missing reward means: missing at random given the arm (and context), or anything in the "
         "reward range",
     )
+    _add_statements(columns)
+    columns.add_argument(
+        "--epsilon",
+        type=float,
+        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
+        "corrected columns",
+    )
+
+
+def _add_statements(columns: Any) -> None:
+    """What the user states of the collection."""
     columns.add_argument(
         "--adaptive",
         action=argparse.BooleanOptionalAction,
         help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
     )
     columns.add_argument(
-        "--epsilon",
-        type=float,
-        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
-        "corrected columns",
+        "--stopping",
+        choices=STOPPINGS,
+        help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
+        "planned rule",
     )
 
 
@@ -363,8 +375,8 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing", "adaptive")
-    named = {name: getattr(arguments, name) for name in plain}
+    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    named = {name: getattr(arguments, name) for name in (*plain, "adaptive", "stopping")}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:
         options["reward_range"] = tuple(arguments.reward_range)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from adaptinf.claims.logs import promises as claims
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.collected import UNPROMISED
+from adaptinf.log.collected import STOP_REASON, UNPROMISED
+from adaptinf.log.stopping import Stopping
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
@@ -42,9 +43,13 @@ class Promises:
     context_free: bool | None
     adaptive: bool | None
     """Whether assignment reacted to outcomes, where that was stated."""
+    stopping: str | None
+    """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
+    omitted: int = 0
+    """Rounds that a part of a log leaves out."""
     owner_only: bool = False
     """Whether files of it are for their owner alone: of a trial, or read from such a file."""
 
@@ -78,6 +83,27 @@ class Promises:
         if self.adaptive is None:
             return ""
         return f"; {claims.ADAPTIVE(reacted='reacted' if self.adaptive else 'did not react')}"
+
+    def stating(self, stopping: str) -> Self:
+        """The same log with another statement of what decided its number of rounds."""
+        if self.stopping == stopping:
+            return self
+        made: Any = copy(self)
+        made.stopping, made.kept = stopping, {}
+        return made  # type: ignore[no-any-return]
+
+    def stopped_by(self, reason: str) -> Self:
+        """The same log of a trial that somebody ended before its rounds were used up, and why they did."""
+        made: Any = copy(self.stating("data-chosen"))
+        record = self.design or DesignRecord("unknown")
+        made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
+        made.kept = {}
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def stopping_told(self) -> tuple[str, ...]:
+        """A line about how the number of rounds was decided, in print; none where that was not stated."""
+        return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:

@@ -184,6 +184,8 @@ def _written(
     facts = facts if results is None else results.facts
     assert facts is not None  # there is a result or a log
     n_rounds = f"{facts.n_rounds:,} rounds"
+    if facts.stopping is not None and facts.stopping.said is not None:
+        n_rounds += f", stopping {facts.stopping.told}"
     lead = f"{n_rounds}, design {facts.design or 'not named'}; analysed with {versions().partition(' (')[0]}."
     checks, unsound = _diagnosis(log, alpha)
     known = Known(log, results, paragraph_text, alpha, checks, plan)

@@ -87,6 +87,11 @@ COLUMNS = {
 RELEASES = Claim("always", "releases are covered outputs, and their noise scales were declared", "reason")
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed from releases", "reason")
+STOPPED_BY_DATA = Claim(
+    "stopped_by_data",
+    "the rounds when the trial was stopped, covered only if nothing but outputs had a part in that decision",
+    "reason",
+)
 SO_FAR = Claim(
     "ended_early",
     "the number of rounds reflects when the log was made, which was decided without regard to outcomes",
@@ -100,6 +105,7 @@ FIELDS = {
     "noise": (DECLARED,),
     "n_rounds": (
         Claim("length_by_releases", "the number of rounds is determined by the releases", "reason"),
+        STOPPED_BY_DATA,
         SO_FAR,
         DECLARED,
     ),
