@@ -21,7 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.scores.means import ScoreMeans, middles, movement, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -119,7 +126,7 @@ def is_pair(share: FloatArray) -> bool:
 
 
 def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
-    """What a round adds of its score to the slope in time of a pair; rounds (B,), share (B, 2), returns (B,)."""
+    """Shares of the scores of a pair in its slope in time; rounds (B,), share (B, 2), returns (B,)."""
     time = middles(rounds)
     return np.asarray(share[:, 0] * (time - (rounds * share[:, 0]) @ time))
 

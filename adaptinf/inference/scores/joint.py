@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     first_weighted,
@@ -36,7 +37,14 @@ from adaptinf.inference.scores.inverse import (
     origin_of,
     predictions_after,
 )
-from adaptinf.inference.scores.means import ScoreMeans, middles, movement, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 JOINT = "joint"

@@ -17,7 +17,14 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
-from adaptinf.inference.scores.means import ScoreMeans, middles, movement, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.parameters import refuse
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
@@ -247,8 +254,10 @@ def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
 def _time(stream: _Stream, t: int) -> float:
     """Time of a round, that of the middle of its batch, from -1/2 to 1/2."""
     if stream.batch.shape[0] > 0:
-        return float(stream.middle[stream.batch[t]])
-    return (t + 0.5) / stream.action.shape[0] - 0.5
+        middle: float = stream.middle[stream.batch[t]]
+        return middle
+    rounds: int = stream.action.shape[0]
+    return (t + 0.5) / rounds - 0.5
 
 
 @kernel
