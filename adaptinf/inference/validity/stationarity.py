@@ -40,23 +40,23 @@ _SMALL = 2_000_000
 """Rounds up to which NumPy is quick enough: a fit without propensities loads Numba for this alone."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Trends:
     """Standardised slopes of rewards in time; z (K,), NaN where there is nothing to test."""
 
     z: FloatArray
 
-    @property
+    @cached_property
     def tested(self) -> BoolArray:
         """Which are tested, shape (K,)."""
         return np.isfinite(self.z)
 
-    @property
+    @cached_property
     def pvalues(self) -> FloatArray:
         """Two-sided, shape (K,); NaN where there is nothing to test."""
         return np.asarray(2.0 * special.ndtr(-np.abs(self.z)), dtype=np.float64)
 
-    @property
+    @cached_property
     def seen(self) -> BoolArray:
         """Which are told apart from chance, shape (K,)."""
         return np.asarray(self.pvalues < SEEN / max(1, int(self.tested.sum())))
@@ -139,9 +139,11 @@ def trends_of_rows(
     clock, level = clock / some, level / some
     total, squares = np.zeros((2, n_arms))
     for arms, moment, value in blocks() if unit is None else ():
-        term = (moment - arms.rows(clock)) * (value - arms.rows(level))
+        term = moment - arms.rows(clock)
+        term *= value - arms.rows(level)
         total += arms.sums(term)
-        squares += arms.sums(term * term)
+        term *= term
+        squares += arms.sums(term)
     if unit is not None:
         size = np.int64(unit.max(initial=0) + 1)
         pair, label = pd.factorize(action * size + unit)
@@ -160,10 +162,12 @@ def _blocks(
     for start in range(0, len(reward), _BLOCK):
         part = slice(start, min(start + _BLOCK, len(reward)))
         if time is None:
-            moment = (np.arange(part.start, part.stop) + 0.5) / len(reward) - 0.5
+            moment = np.arange(part.start, part.stop, dtype=np.float64)  # in rounds: slopes are standardised
         else:
             moment = time[part]
-        yield _Arms(action[part], n_arms), moment, (reward[part] - middle) / scale
+        value = reward[part] - middle
+        value /= scale
+        yield _Arms(action[part], n_arms), moment, value
 
 
 class _Arms:
