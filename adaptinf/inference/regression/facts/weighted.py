@@ -149,7 +149,7 @@ class WeightedFacts(RegressionFacts):
             return ""
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
-            return ", computed from that round's propensities"
+            return ", from that round's propensities"
         before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
         return f", computed from {before()}"
 
