@@ -42,8 +42,7 @@ CORRECTS_ROUNDS = Claim(
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 REPEATED_UNITS = Claim(
     "repeated_units",
-    "The {rounds} rounds of {units} units are treated as independent given the past, both within and "
-    "between units.",
+    "The {rounds} rounds, from {units} units, are treated as conditionally independent given the past.",
     "note",
 )
 FOOTER = (

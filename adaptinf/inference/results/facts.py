@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
-from adaptinf.log.stopping import Stopping
+from adaptinf.log.stopping import FIXED, Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LogFacts:
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     stopping : Stopping or None
-        What the log says of how its number of rounds was decided; None without a log.
+        What the log says of how its number of rounds was decided; None without a log, or where it was fixed.
     owner_only : bool
         Whether files about it are for their owner alone.
     """
@@ -86,7 +86,7 @@ class LogFacts:
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             unpromised=log.unpromised if withdrawn else (),
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
-            stopping=Stopping.of(log),
+            stopping=None if log.stopping == FIXED else Stopping.of(log),
             owner_only=log.owner_only,
         )
 
@@ -108,7 +108,7 @@ class LogFacts:
             unpromised=log.unpromised,
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
-            stopping=Stopping.of(log, covered=True),
+            stopping=None if log.stopping == FIXED else Stopping.of(log, covered=True),
         )
 
 
