@@ -40,7 +40,11 @@ def assumptions(clauses: Iterable[str]) -> list[str]:
 
 def also_assumed(notes: Iterable[str], clauses: Iterable[str]) -> tuple[str, ...]:
     """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
-    listed, more = list(notes), list(clauses)
+    listed = list(notes)
+    told = {clause for note in listed if isinstance(note, Assumed) for clause in note.clauses}
+    more = [clause for clause in clauses if clause not in told]
+    if not more:
+        return tuple(listed)
     for place, note in enumerate(listed):
         if isinstance(note, Assumed):
             listed[place] = Assumed(dict.fromkeys([*more, *note.clauses]))

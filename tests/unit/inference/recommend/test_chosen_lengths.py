@@ -267,7 +267,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["validate", *given]) == 0
     assert "stopping: data-chosen" in capsys.readouterr().out
     assert main(["analyze", *given, "--format", "json"]) == 0
-    assert "the data chose when to stop (after 160 rounds)" in capsys.readouterr().out
+    assert says(capsys.readouterr().out, stopping.DATA_CHOSEN, rounds="160 rounds")
 
 
 def test_a_report_opens_with_it(tmp_path: Path) -> None:

@@ -217,8 +217,8 @@ ADVICE = (
     MARK_THE_ROUNDS(),
     GROUPS_INSTEAD(),
     MEANS_OF_ARMS(),
-    "an analysis of the randomised rounds alone",
-    "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
+    "an analysis of only the randomised rounds",
+    "AdaptiveOLS(log, arm=...), which regresses one arm's rewards",
     context_claims.WITHIN_BIN(),
     context_claims.RELEASED_BINS(),
     "AdaptiveLog(..., reward_range=)",
@@ -228,8 +228,8 @@ ADVICE = (
     GUARANTEED_FLOOR(),
     "context= of the log",
     "snapshots=PolicySnapshots",
-    "snapshots='context-free' if",
-    "a policy that keeps to the arms",
+    "snapshots='context-free', if",
+    "a policy that assigns only arms",
     "recommend with another target=",
     "other rounds=",
     "other arms",
@@ -243,6 +243,7 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
     if way.startswith(ADVICE):
         return None
     pair = {"treatment": log.arms[1], "control": log.arms[0]} if log.n_arms > 1 else {}
+    within = context_claims.WITHIN_GROUPS(contexts="")
     arms: Any = Contrast(log, **pair) if target == "contrast" else ArmMeans(log)
     if target in ("contrasts", "winner"):
         arms = Contrasts(log, control=log.arms[0]) if target == "contrasts" else Winner(log)
@@ -250,8 +251,8 @@ def alternative(log: AdaptiveLog, target: str, one: Any, way: str) -> Callable[[
         return lambda: arms.fit("sample-mean")
     if way.startswith("test="):
         return lambda: arms.fit("sample-mean", **eval(f"dict({way})"))
-    if way.startswith("CATE by "):
-        return lambda: CATE(log, by=way.removeprefix("CATE by "), **pair).fit()
+    if way.startswith(within):
+        return lambda: CATE(log, by=way.removeprefix(within), **pair).fit()
     if one.call.startswith("ConfidenceSequence"):
         base = {"target": target}
         base |= pair if target == "contrast" else {}
