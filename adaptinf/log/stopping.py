@@ -34,7 +34,7 @@ class Stopping:
         parameters = {} if log.design is None else log.design.parameters
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))
-        complete = getattr(log, "missing", None) is None
+        complete = covered or getattr(log, "missing", None) is None
         return cls(log.stopping, log.n_rounds + left_out, parameters.get(PLANNED), reason, complete)
 
     @property

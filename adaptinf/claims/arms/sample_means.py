@@ -43,6 +43,7 @@ REASONS = (
     Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
 )
 ASSUMES = (
+    Part("propensities_right", "assumes"),
     MEANS_STAY,
     Claim(
         "simulated", "the model used for simulation correctly describes how rewards are generated", "assumes"
