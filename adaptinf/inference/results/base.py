@@ -108,6 +108,8 @@ class Results(JointInference):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _read_only(value))
+        ahead = tuple(caution for caution in self.facts.cautions if caution not in self.cautions)
+        object.__setattr__(self, "cautions", (*ahead, *self.cautions))
         object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
 
     @property
@@ -330,7 +332,7 @@ class Results(JointInference):
         return pd.Series(np.asarray(values, dtype=float), index=list(self.terms), name=name)
 
     def _intervals(self, log_alpha: float) -> pd.DataFrame:
-        limits = self.reference.interval(log_alpha)
+        limits = self._meaningful(self.reference.interval(log_alpha))
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def _detail(self, name: str) -> FloatArray:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from adaptinf.claims import tables
+from adaptinf.typing import FloatArray
+
+LONGEST = 1e6
+"""Length, in spreads of the rewards, from which an interval says nothing."""
+_OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
+_RELATIVE = ("lift", "ratio-lift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +47,34 @@ class Estimand:
     group: Any = None
     term: str | None = None
     denominator: str | None = None
+
+
+def meaningful(
+    limits: FloatArray, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
+) -> FloatArray:
+    """Limits with NaN for intervals that are too long to say anything; infinite ends stay.
+
+    Shapes: limits (k, 2), std_error (k,); returns (k, 2).
+
+    Lengths are in spreads of the rewards, which are of one scale with means, differences and values; relative
+    effects are in units of the control's mean, and whatever has a scale of its own in standard errors.
+    """
+    scale = np.array([_scale(one.kind, spread) for one in estimands])
+    scale = np.where(np.isnan(scale), std_error, scale)
+    with np.errstate(invalid="ignore", over="ignore"):
+        length = limits[:, 1] - limits[:, 0]
+        long = np.isfinite(limits).all(axis=1) & (scale > 0.0) & (length > LONGEST * scale)
+    return np.where(long[:, None], np.nan, limits)
+
+
+def _scale(kind: str, spread: float) -> float:
+    if kind in _RELATIVE:
+        return 1.0
+    return spread if kind in _OF_REWARDS or kind.startswith("policy-") else np.nan
+
+
+def scale_of(kind: str, spread: float) -> str:
+    """What the lengths of intervals are compared with."""
+    if kind in _RELATIVE:
+        return tables.OF_CONTROL()
+    return tables.OF_ERROR() if np.isnan(_scale(kind, spread)) else tables.OF_REWARDS()

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
+from adaptinf.claims import tables
+from adaptinf.inference.results.estimand import LONGEST, scale_of
 from adaptinf.inference.results.footers import footer
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
@@ -35,7 +37,7 @@ from adaptinf.inference.results.tables import (
     total_width,
 )
 from adaptinf.parameters import check_alpha
-from adaptinf.texts import literal, spreadsheet_cell
+from adaptinf.texts import literal, several, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
+_SHOWN = 5
 
 
 class ResultSummary:
@@ -163,7 +166,7 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     width = max(_MIN_WIDTH, total_width(coefficient_widths, " "), total_width(fact_widths, _FACT_GAP))
     coefficient_widths[0] += width - total_width(coefficient_widths, " ")
     fact_widths[1] += width - total_width(fact_widths, _FACT_GAP)
-    tables = [
+    shown = [
         text_table(
             [row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP
         ),
@@ -177,14 +180,14 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
             "l" + "r" * (len(header[0]) - 1),
         ),
     ]
-    notes = footer(results, alpha)
+    notes = (*footer(results, alpha), *_without_interval(results, alpha, adjust))
     if adjust is not None:
         count = int(np.isfinite(results.pvalues.to_numpy()).sum())
     if adjust == AT_ONCE:
         notes = (at_once_note(count, results.covariance is not None), *notes)
     elif adjust is not None:
         notes = (*notes, adjustment_note(adjust, count, corrected=results.correction is not None))
-    return ResultSummary(f"{results.model} Results", tables, notes)
+    return ResultSummary(f"{results.model} Results", shown, notes)
 
 
 def _coefficients(
@@ -225,6 +228,17 @@ def _coefficients(
         columns.append([format_pvalue(x) for x in adjusted_logs(np.asarray(logs, dtype=np.float64), adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
     return (top, bottom), rows
+
+
+def _without_interval(results: Results, alpha: float, adjust: str | None) -> tuple[str, ...]:
+    """Why terms whose p-value is known have no limits."""
+    shown = results.conf_int_simultaneous(alpha) if adjust == AT_ONCE else results.conf_int(alpha)
+    lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
+    if not lacking.any() or not np.isfinite(results.reference.interval(float(np.log(alpha)))[lacking]).all():
+        return ()
+    names = several([str(term) for term, one in zip(results.terms, lacking, strict=True) if one], _SHOWN)
+    scale = scale_of(results.estimands[int(np.argmax(lacking))].kind, results.facts.spread)
+    return (tables.TOO_LONG(terms=names, longest=int(LONGEST), scale=scale),)
 
 
 def _facts(results: Results) -> list[list[str]]:
