@@ -27,7 +27,9 @@ ALARM = 1e-3
 """Chance, at most, of an alarm in a log without copies."""
 _LEAST_ROWS, _LEAST_CHANCE = 20, 0.05
 _AROUND = 200
-_SAMPLED, _FEW, _MOST_LAGS, _PROBE = 2, 100, 20, 1024
+_SAMPLED, _FEW, _MOST_LAGS, _FEW_LAGS, _PROBE = 2, 100, 20, 3, 1024
+_MOST_FAILED = 2
+"""Stretches at a distance that may be chance before shorter ones are left alone."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
 _SHIFT = np.uint64(32)
@@ -127,16 +129,20 @@ def _confirmed(
     needed = math.log(len(rows) ** 2 / 2.0 / ALARM)
     found, counts = np.unique(lags, return_counts=True)
     copies, first = np.zeros(len(rows), dtype=bool), (0, 0, 0)
-    for lag in found[np.argsort(-counts, kind="stable")][:_MOST_LAGS].tolist():
+    for lag in found[np.argsort(-counts, kind="stable")][
+        : _MOST_LAGS if _agree(lags) else _FEW_LAGS
+    ].tolist():
         equal = _equal(rows, lag, arrays, units)
-        steps = 2 if lag == 1 else 1
+        steps, left = 2 if lag == 1 else 1, _MOST_FAILED
         for start, length in _stretches(equal[::steps]):
-            if length < _LEAST_ROWS:
+            if length < _LEAST_ROWS or not left:
                 break
             at = np.arange(start, start + length) * steps
             if _surprise(arrays, at, at + lag) > needed:
                 first = first if first[2] else (int(at[0]), int(at[-1]), lag)
                 copies[at + lag] = True
+            else:
+                left -= 1
     number = int(copies.sum())
     if not number:
         return {}
@@ -171,7 +177,8 @@ def _surprise(arrays: LogArrays, one: IntArray, other: IntArray) -> float:
         np.concatenate([np.arange(max(0, at[0] - reach), min(size, at[-1] + reach)) for at in (one, other)])
     )
     arm = arrays.action
-    value = np.unique(arrays.reward, return_inverse=True)[1].astype(np.int64)
+    value = np.zeros(size, dtype=np.int64)
+    value[near] = np.unique(arrays.reward[near], return_inverse=True)[1]
     before = np.concatenate([[0], value[:-1]])
     most = int(value.max()) + 1
     plain = _frequency(arm[near], value[near], arm[one], value[one], most)
