@@ -1,6 +1,18 @@
 """Every sentence that the library says of a log, one place each; `Claim` is what they are made of."""
 
-from adaptinf.claims.claim import Claim, Part, Said, first, said
-from adaptinf.claims.views import assumptions, sentence, under_table
+from adaptinf.claims.claim import Claim, Finding, Part, Said, first, said
+from adaptinf.claims.views import assumptions, contradictions, sentence, under_table, with_status
 
-__all__ = ["Claim", "Part", "Said", "assumptions", "first", "said", "sentence", "under_table"]
+__all__ = [
+    "Claim",
+    "Finding",
+    "Part",
+    "Said",
+    "assumptions",
+    "contradictions",
+    "first",
+    "said",
+    "sentence",
+    "under_table",
+    "with_status",
+]

@@ -6,16 +6,16 @@ from adaptinf.claims.claim import Claim
 
 NEVER_MOVE = Claim(
     "profile.constant_propensities",
-    "no arm's propensity changes, so nothing adapted",
+    "assignment was not adaptive (all propensities are constant)",
     "reason",
 )
 AS_STATED = Claim(
     "inference.validity.profile.LogProfile.why_not_adaptive",
-    "you state that outcomes did not affect assignment (adaptive=False)",
+    "assignment was not adaptive (as stated by adaptive=False)",
     "reason",
 )
 BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.why_not_adaptive",
-    "the design does not adapt to rewards",
+    "assignment was not adaptive (the design does not use rewards)",
     "reason",
 )

@@ -15,7 +15,8 @@ needs
 reason
     Why a method is valid.
 assumes
-    What a method takes for granted; `check` names what can speak of it, or is empty where nothing can.
+    What a method takes for granted; `check` names what a log is asked about it, or is empty where no log
+    can tell.
 caution
     Why numbers may be worth less than their label says.
 note
@@ -27,21 +28,44 @@ advice
 """
 
 
-class Said(str):
-    """A claim as it was said of one log: a text, with the claim and the values in its sentence."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the check of an assumption found on one log; a log on which it cannot be made has none."""
 
-    __slots__ = ("claim", "values")
+    cautions: tuple[str, ...] = ()
+    """What speaks against the assumption, each naming its cause; empty where nothing does."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether something speaks against the assumption."""
+        return bool(self.cautions)
+
+
+class Said(str):
+    """A claim as it was said of one log: its text, its values, and what the check of an assumption found."""
+
+    __slots__ = ("claim", "found", "values")
     claim: Claim
     values: Mapping[str, Any]
+    found: Finding | None
 
-    def __new__(cls, text: str, claim: Claim, values: Mapping[str, Any]) -> Said:
+    def __new__(
+        cls, text: str, claim: Claim, values: Mapping[str, Any], found: Finding | None = None
+    ) -> Said:
         """Keep the text with what it was made from."""
         made = super().__new__(cls, text)
-        made.claim, made.values = claim, values
+        made.claim, made.values, made.found = claim, values, found
         return made
 
-    def __reduce__(self) -> tuple[type[Said], tuple[str, Claim, Mapping[str, Any]]]:
-        return Said, (str(self), self.claim, self.values)
+    def __reduce__(self) -> tuple[type[Said], tuple[str, Claim, Mapping[str, Any], Finding | None]]:
+        return Said, (str(self), self.claim, self.values, self.found)
+
+    @property
+    def status(self) -> str:
+        """Of an assumption: "checked", "contradicted", or empty where this log cannot tell."""
+        if self.found is None:
+            return ""
+        return "contradicted" if self.found.contradicted else "checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +87,27 @@ class Claim:
     """Words, with values as in `str.format`."""
     kind: Kind
     check: str = ""
-    """What can speak of an assumption: a function of the library; empty where nothing can."""
+    """Of an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     """Reads the fact off the facts of a list; kept, as lists are read at every fit."""
+    look: Callable[[Any], Finding | None] = field(init=False, repr=False, compare=False)
+    """Reads the finding of the check off the same facts."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
+        object.__setattr__(self, "look", attrgetter(self.check) if self.check else _unchecked)
 
     def __call__(self, **values: Any) -> Said:
         """The sentence with values in place; KeyError where one is missing."""
         return Said(self.sentence.format_map(values), self, values)
+
+    def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
+        """The same, with what the check of an assumption finds."""
+        return Said(self.sentence.format_map(values), self, values, self.look(facts))
+
+
+def _unchecked(facts: Any) -> None:
+    """No finding: no log can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +138,11 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
         if isinstance(claim, Part):
             found += [value] if isinstance(value, str) else value
         elif value is True:
-            found.append(claim())
+            found.append(claim.of(facts, {}))
         elif isinstance(value, dict):
-            found.append(claim(**value))
+            found.append(claim.of(facts, value))
         else:
-            found += [claim(**one) for one in value]
+            found += [claim.of(facts, one) for one in value]
     return found
 
 

@@ -5,32 +5,43 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 NOT_BY_PAST = Claim("profile.has_contexts", "contexts do not depend on earlier rewards or actions", "assumes")
-NO_PART = Claim("profile.has_contexts", "contexts did not affect the choice of arms", "assumes")
+NO_PART = Claim(
+    "profile.has_contexts",
+    "contexts did not affect the choice of arms",
+    "assumes",
+    check="contexts_found",
+)
 """Of a method that compares the arms' rounds whatever their contexts."""
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
-    "{why}: each arm's rounds {are} a different mix of contexts, and their means cannot be compared",
+    "{why}, so contexts {differ} between arms and confound their sample means",
     "needs",
 )
-BY_DESIGN = Claim("profile.decides_by_context", "{design} assigns arms by context", "needs")
+BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
 AS_STATED = Claim(
-    "profile.decides_by_context", "context_free=False states that contexts affected the choice", "needs"
+    "profile.decides_by_context", "context_free=False states that contexts affected assignment", "needs"
 )
 VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
-    "the choice of arms follows the context {context} (p < {visible:g} within short stretches of rounds)",
+    "the choice of arms appears to depend on context {context} (p < {visible:g} within short runs of rounds)",
     "needs",
+)
+FOLLOWED = Claim(
+    "inference.validity.profile.LogProfile.contexts_found",
+    "{visibly}, which this method assumes it does not: each arm's rounds are a different mix of contexts, "
+    "so that their means cannot be compared",
+    "caution",
 )
 PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",
-    "{design} may look at contexts (the log does not say)",
+    "{design} may use contexts to assign arms (the log is silent on this)",
     "needs",
 )
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and weights can be fixed before the context only within batches",
+    "propensities may depend on contexts, and shared weights then require batches",
     "needs",
 )
 NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "contexts not in the log", "note")
@@ -38,12 +49,12 @@ NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "conte
 
 WITH_COLUMN = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "the propensities of the choices, or AdaptiveOLS with {context} as a column",
+    "logged propensities (propensity=), or AdaptiveOLS with {context} as a covariate",
     "advice",
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True, or the design itself as design=, if arms were chosen without contexts",
+    "context_free=True or the design itself (design=), if contexts did not affect assignment",
     "advice",
 )
 REGRESSION = Claim(
@@ -53,7 +64,7 @@ REGRESSION = Claim(
 )
 RELEASED_BINS = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "BinMeans, from the released sums of bins",
+    "BinMeans, from the released bin sums",
     "advice",
 )
 WITHIN_BIN = Claim(
@@ -67,5 +78,5 @@ WITHIN_GROUPS = Claim(
 """What takes the place of arm means."""
 
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "the design used no contexts, as none are logged", "assumes")
+UNTOLD = Claim("contexts_untold", "the design used no contexts (the log has none)", "assumes")
 """Of a method that must know what other rounds' contexts would have done."""

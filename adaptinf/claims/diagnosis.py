@@ -6,21 +6,21 @@ from adaptinf.claims.claim import Claim
 
 COULD_BE_MISSED = "drift that could be missed"
 QUESTIONS = {
-    "propensity calibration": "Were arms chosen as often as their propensities say, at every level of them?",
-    "sample ratio": "Do the arms' counts match the propensities, or the declared allocation?",
-    "sample ratio, anytime": "The same, exactly and at every round: was there ever evidence against it?",
-    "sample mean against AIPW": "Does weighting change the estimates by more than chance?",
-    "common drift": "Do the arms' means rise or fall together over the log?",
+    "propensity calibration": "Do choice frequencies agree with the propensities, both small and large?",
+    "sample ratio": "Do arm counts match the propensities or the declared allocation?",
+    "sample ratio, anytime": "At any round, did arm counts contradict these probabilities (exact test)?",
+    "sample mean against AIPW": "Do sample means differ from AIPW estimates by more than chance?",
+    "common drift": "Do all arm means rise or fall together over time?",
     "drift over time": "Does an arm's mean rise or fall over time?",
-    "drift by batch": "Is each arm's mean the same in all groups of batches?",
-    COULD_BE_MISSED: "How large a steady change, in sd, would be detected with 80% power?",
-    "decay of propensities": "How small do propensities get, and how do they fall?",
-    "effective sample size": "How many equally weighted rewards is an arm's estimate worth?",
+    "drift by batch": "Is an arm's mean the same in all groups of consecutive batches?",
+    COULD_BE_MISSED: "What linear drift, in standard deviations of the rewards, is detected with 80% power?",
+    "decay of propensities": "How small do propensities become, and how fast do they decrease?",
+    "effective sample size": "How large is the effective sample size of each arm?",
     "overlap": "In how many rounds was an arm's propensity very low?",
 }
 """By the names of the checks."""
 QUESTIONS_OF_SHARES = {
-    "shares within batches": "Do the shares that stand in for propensities stay constant within batches?"
+    "shares within batches": "Are the arm proportions that replace propensities constant within batches?"
 }
 """What is asked too where sums of shares were made of rows at times."""
 
@@ -28,50 +28,50 @@ QUESTIONS_OF_SHARES = {
 
 CERTAIN = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "every known propensity is 0 or 1: there is no random choice to check",
+    "all known propensities are 0 or 1, so there is no randomisation to check",
     "needs",
 )
 CIRCULAR = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "the propensities were estimated from the choices, so they agree by construction",
+    "the propensities were estimated from the choices themselves, so agreement is guaranteed",
     "needs",
 )
 FEW_CHOICES = Claim(
     "inference.diagnostics.propensities.merged_bins",
-    "too few random choices: the variance of the count is below {least:g}",
+    "there are too few randomised rounds (the variance of the arm count is below {least:g})",
     "needs",
 )
 NEEDS_EVERY = Claim(
     "inference.diagnostics.choices.no_ratio",
-    "it needs the propensities of all arms in all rounds, or expected= for a fixed allocation",
+    "the test requires all arms' propensities in every round; set expected= for a fixed allocation",
     "needs",
 )
-ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "there is only one arm", "needs")
+ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "propensities vary within batches, and sums lack the products of two arms' propensities: diagnose "
-    "the rows (an AdaptiveLog)",
+    "propensities vary within batches, and the test needs products of two arms' propensities, "
+    "which sums do not contain; pass an AdaptiveLog of the rows instead",
     "needs",
 )
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "estimates weighted by these propensities cannot be trusted",
+    "the logged propensities do not appear to match the choices, so inverse-weighted estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "check for late logging of propensities, lost or filtered rounds, or overrides of the design",
+    "check whether propensities were logged late, rounds were lost or filtered, or the design was overridden",
     "advice",
 )
 EVERY_ARM_POSSIBLE = Claim(
     "inference.diagnostics.choices.inverse_checks",
-    "every arm could be chosen in every round (only the chosen arms' propensities are known)",
+    "the test assumes that arms whose propensities were not logged could have been chosen",
     "assumes",
 )
 COUNTS_OFF = Claim(
     "inference.diagnostics.propensities.count_test",
-    "the counts do not match {expected}",
+    "the arm counts are inconsistent with {expected}",
     "caution",
 )
 LOST_ROUNDS = Claim(
@@ -81,22 +81,22 @@ LOST_ROUNDS = Claim(
 )
 SEE_ANYTIME = Claim(
     "inference.diagnostics.choices.ratio_checks",
-    "an arm has few random choices: use the anytime row, which is exact",
+    "an arm was randomised in few rounds, so use the anytime test, which is exact",
     "advice",
 )
 SHARES_MOVE = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "the arms' shares, used as propensities, move within batches",
+    "the arm proportions used as propensities appear to change within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "give propensities, or shorter batches (every='hour')",
+    "supply propensities or use shorter batches (every='hour')",
     "advice",
 )
 ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "several rows of one person that arrive together also move shares",
+    "simultaneous rows of the same person can produce the same result",
     "note",
 )
 
@@ -104,118 +104,136 @@ ROWS_TOGETHER = Claim(
 
 NEVER_POSSIBLE = Claim(
     "inference.diagnostics.arms.usable",
-    "an arm has propensity 0 in some rounds, where its scores are undefined",
+    "AIPW scores are undefined in rounds in which an arm's propensity is 0",
     "needs",
 )
-FEW_REWARDS = Claim("inference.diagnostics.arms.usable", "fewer than {fewest} rewards of an arm", "needs")
-ONE_REWARD = Claim("inference.diagnostics.arms.usable", "an arm's rewards are all the same", "needs")
+FEW_REWARDS = Claim(
+    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards were observed for an arm", "needs"
+)
+ONE_REWARD = Claim("inference.diagnostics.arms.usable", "all rewards of an arm are equal", "needs")
 SETTLED = Claim(
     "inference.diagnostics.arms._mean_checks",
-    "propensities are constant: the two estimates agree up to terms of order 1 / rounds, and their "
-    "difference is not normal",
+    "propensities are constant, so the sample mean and the AIPW estimate are asymptotically "
+    "equivalent and a normal test of their difference is not possible",
     "needs",
 )
-UNVARYING = Claim("inference.diagnostics.agreement.drifts", "the compared values do not vary", "needs")
+UNVARYING = Claim(
+    "inference.diagnostics.agreement.drifts",
+    "the values to be compared do not vary, so no test is possible",
+    "needs",
+)
 NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
 FEW_IN_STRETCH = Claim(
     "inference.diagnostics.arms._batch_checks",
-    "too few rewards of an arm in a group of batches (below {fewest})",
+    "some group of batches has fewer than {fewest} rewards of an arm",
     "needs",
 )
 
 ESTIMATES_CHANGE = Claim(
-    "inference.diagnostics.agreement.mean_differences", "weighting changes the estimates", "caution"
+    "inference.diagnostics.agreement.mean_differences",
+    "the sample mean differs significantly from the AIPW estimate",
+    "caution",
 )
 USE_VALID_ONES = Claim(
     "inference.diagnostics.agreement.mean_differences",
-    "use a valid estimator (ArmMeans), and see audit.simulate_bias for how far adaptivity alone moves "
-    "the sample mean",
+    "use a valid estimator (ArmMeans); audit.simulate_bias shows the bias of sample means due to "
+    "adaptivity alone",
     "advice",
 )
 DRIFT_TOO = Claim(
-    "inference.diagnostics.agreement.mean_differences", "drift and contexts can have the same effect", "note"
+    "inference.diagnostics.agreement.mean_differences",
+    "drift or context-dependent assignment can also cause this difference",
+    "note",
 )
 DIFFERENT_MEANS = Claim(
     "profile.decides_by_context",
-    "the design uses contexts, so the two estimate different means",
+    "assignment depends on contexts, so the two estimators target different means",
     "note",
 )
 MEAN_CHANGED = Claim(
-    "inference.diagnostics.agreement.drifts", "an arm's mean changed while it was sampled", "caution"
+    "inference.diagnostics.agreement.drifts", "an arm's mean appears to change over time", "caution"
 )
 AVERAGES = Claim(
     "inference.diagnostics.agreement.drifts",
-    "estimates are averages over the rounds, with their weights, and methods that assume constant "
-    "means do not apply",
+    "estimates are weighted averages over the rounds, and methods that assume constant means are not valid",
     "caution",
 )
 COMPARE_WITHIN = Claim(
     "inference.diagnostics.agreement.drifts",
-    "compare arms within batches (Contrast(...).batch_test) or by period",
+    "compare arms within batches (Contrast(...).batch_test) or within periods",
     "advice",
 )
-CONTEXTS_CHANGE = Claim("profile.has_contexts", "a change in the contexts that arrive looks the same", "note")
+CONTEXTS_CHANGE = Claim(
+    "profile.has_contexts", "a change in the distribution of contexts can have the same effect", "note"
+)
 
 # Propensities that are small, and what is left after weighting
 
 SMALL_PROPENSITY = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "at the smallest propensity a reward has more than 1,000 times the weight of one that was certain",
+    "the smallest propensity is below 0.001, so a single reward can have an inverse-propensity "
+    "weight above 1,000",
     "caution",
 )
-SEE_SIZES = Claim("inference.diagnostics.diagnosis.decay_checks", "see the effective sample sizes", "advice")
-FEW_ROUNDS = Claim("inference.diagnostics.diagnosis.decay_checks", "fewer than {fewest} rounds", "needs")
+SEE_SIZES = Claim(
+    "inference.diagnostics.diagnosis.decay_checks", "check the effective sample sizes", "advice"
+)
+FEW_ROUNDS = Claim(
+    "inference.diagnostics.diagnosis.decay_checks", "fewer than {fewest} rounds were logged", "needs"
+)
 EXPONENT_TO_LOOK_AT = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "the exponent is descriptive: two-point weights need one fixed before the data, never fitted",
+    "the fitted exponent is descriptive; decay= for two-point weights must be fixed in advance, "
+    "not fitted to the log",
     "note",
 )
 FEW_CARRY = Claim(
     "inference.diagnostics.arms.size_checks",
-    "an arm's weighted estimate rests on few rewards",
+    "an arm's inverse-weighted mean has a small effective sample size",
     "caution",
 )
 STABILISE = Claim(
     "inference.diagnostics.arms.size_checks",
-    "use stabilising weights (sqrt, two-point), and do not trust normal intervals at this sample size",
+    "use stabilising weights ('sqrt' or 'two-point'); normal confidence intervals may undercover "
+    "at this effective sample size",
     "advice",
 )
 HARDLY_CHOSEN = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "an arm is very unlikely to be chosen in some rounds: its weighted estimate assumes that they are "
-    "like the others",
+    "an arm has very small propensities in some rounds (poor overlap), so its inverse-weighted "
+    "estimate may have a large variance",
     "caution",
 )
-BELOW = Claim("inference.diagnostics.arms.overlap_checks", "rounds below {limit:g}", "note")
+BELOW = Claim("inference.diagnostics.arms.overlap_checks", "rounds with propensity < {limit:g}", "note")
 BELOW_WHERE_CHOSEN = Claim(
-    "inference.diagnostics.arms.overlap_checks", "rounds below {limit:g} where chosen", "note"
+    "inference.diagnostics.arms.overlap_checks", "chosen with propensity < {limit:g}", "note"
 )
 BATCHES_BELOW = Claim(
-    "inference.diagnostics.arms.overlap_checks", "rounds of batches with some below {limit:g}", "note"
+    "inference.diagnostics.arms.overlap_checks", "rounds in batches with a propensity < {limit:g}", "note"
 )
 
 # Under the table
 
 ERROR_IGNORED = Claim(
     "profile.estimated",
-    "The propensities are estimates; the tests of means and drift ignore their error.",
+    "Tests of means and drift treat the estimated propensities as known.",
     "note",
 )
 HOLM = Claim(
     "tests",
-    "Holm: p-values account for all tests in the table ({tests}), so that all verdicts together have "
-    "level {alpha:g}. A test that does not reject proves nothing.",
+    "Holm p-values are adjusted for all {tests} tests in the table, so the familywise error rate "
+    "is at most {alpha:g}. Failure to reject does not prove that an assumption holds.",
     "note",
 )
 MISSED = Claim(
     "missed",
-    "A {drift} of {least:.2g} sd of the rewards over the whole log would have been detected with "
-    "probability 80%; smaller ones may have been missed.",
+    "The tests have 80% power against a {drift} of {least:.2g} standard deviations of the rewards "
+    "over the whole log; smaller drifts may have been missed.",
     "note",
 )
 MISSED_ALONE = Claim(
     "missed_alone",
-    "In one arm alone, the smallest drift detected that often is {least:.2g} sd.",
+    "In a single arm, the smallest drift detectable with 80% power is {least:.2g} standard deviations.",
     "note",
 )
 NOTES = (ERROR_IGNORED, HOLM, MISSED, MISSED_ALONE)

@@ -8,11 +8,13 @@ HALL = Claim(
     "inference.distributions.skewed.SkewedSumReference", "t, corrected for skewness (Hall, MOVER)", "note"
 )
 BY_BATCH = Claim(
-    "inference.distributions.student_sums.BatchedReference.name", "mean of Student's t over batches", "note"
+    "inference.distributions.student_sums.BatchedReference.name",
+    "average of Student's t over batches",
+    "note",
 )
-TRUNCATED = Claim("inference.winners.law.WinnerLaw", "normal, truncated by the choice", "note")
+TRUNCATED = Claim("inference.winners.law.WinnerLaw", "normal, conditional on the selection", "note")
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
-    "the distribution of their largest t statistic",
+    "the distribution of the maximum t statistic",
     "note",
 )

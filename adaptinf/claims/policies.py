@@ -9,19 +9,19 @@ from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
-    "policy {policy!r} may choose arms that the design could not choose (propensity 0): {arms} of {rounds} "
-    "rounds, where nothing is known of them",
+    "policy {policy!r} assigns arms that had propensity 0 in the log ({arms} of {rounds} rounds), so its "
+    "value is not identified",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
     "inference.policies.question.PolicyQuestion.check_logging",
-    "the policy differs between rounds, so there must be contexts, but the log has none: whether "
-    "propensities depend on them is unknown",
+    "the policy changes from round to round, which suggests contexts, but the log has none; whether "
+    "propensities depend on contexts is therefore unknown",
     "needs",
 )
 CONTEXTUAL_BY_UNIT = Claim(
     "contextual_by_unit",
-    "errors by unit, needed where units have several rounds, allow no weights that depend on contexts",
+    "standard errors must be clustered by unit, which is not implemented for weights that depend on contexts",
     "needs",
 )
 NEEDS = (
@@ -35,31 +35,35 @@ NEEDS = (
 
 MEANS_OF_ARMS = Claim(
     "inference.policies.question.PolicyQuestion.check_propensities",
-    "ArmMeans or Contrast, for means of single arms",
+    "ArmMeans or Contrast, to estimate the means of single arms",
     "advice",
 )
 """In the place of a value that needs propensities."""
 
 # Why it is valid
 
-EQUAL_ROUNDS = Claim("is_uniform", "all rounds count equally, so that any drift is allowed", "reason")
+EQUAL_ROUNDS = Claim("is_uniform", "all rounds have equal weight, so rewards may drift in any way", "reason")
 ONE_WEIGHT = Claim(
     "is_combined",
-    "one weight per round for both policies stabilises the variance and cancels a common drift",
+    "a single weight per round for both policies stabilises the variance and cancels common drift",
     "reason",
 )
 STABLE = Claim(
     "is_stable",
-    "the design's policy is known at all contexts, and the weights stabilise the variance",
+    "the logging policy is known at all contexts, so weights can be chosen to stabilise the variance",
     "reason",
 )
 STABLE_BY_CONTEXT = Claim(
-    "is_stable_by_context", "weights that depend on the context often give shorter intervals", "reason"
+    "is_stable_by_context",
+    "weights that depend on the context often give shorter confidence intervals",
+    "reason",
 )
-LEAST = Claim("is_least", "the least variance where propensities settle", "reason")
-LEAST_BY_CONTEXT = Claim("is_least_by_context", "contextual weights for the least variance", "reason")
-CADR = Claim("is_cadr", "weights are inverse conditional standard deviations", "reason")
-CADR_UNSETTLED = Claim("is_cadr", "propensities need not settle", "reason")
+LEAST = Claim("is_least", "the weights minimise the variance if propensities converge", "reason")
+LEAST_BY_CONTEXT = Claim(
+    "is_least_by_context", "weights that vary with the context minimise the variance", "reason"
+)
+CADR = Claim("is_cadr", "each score is weighted by its inverse conditional standard deviation", "reason")
+CADR_UNSETTLED = Claim("is_cadr", "propensities need not converge", "reason")
 REASONS = (
     EQUAL_ROUNDS,
     ONE_WEIGHT,
@@ -74,29 +78,28 @@ REASONS = (
 
 # What it assumes, and of what it is an average
 
-NO_FEEDBACK = Claim("allows_drift", "earlier arms do not affect later contexts and rewards", "assumes")
+NO_FEEDBACK = Claim("allows_drift", "arms chosen earlier do not affect later contexts or rewards", "assumes")
 SAME_LAW = Claim(
     "allows_no_drift",
-    "contexts and potential rewards are independent and identically distributed over rounds",
+    "contexts and potential rewards are independent and identically distributed across rounds",
     "assumes",
-    check="inference.diagnostics.arms",
 )
-FIXED = Claim("policies_are_given", "policies were fixed without using this log", "assumes")
-SETTLING = Claim("needs_settling", "propensities settle", "assumes")
+FIXED = Claim("policies_are_given", "the policies were chosen without using this log", "assumes")
+SETTLING = Claim("needs_settling", "propensities converge", "assumes")
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
-    "the design could choose every arm that a policy takes (no propensity but the chosen arm's is logged)",
+    "the design could have chosen every arm that a policy assigns (the log has propensities of chosen "
+    "arms only)",
     "assumes",
 )
-AVERAGE = Claim("is_uniform", "what drifts is averaged over the period, all rounds equally", "target")
+AVERAGE = Claim("is_uniform", "if values drift, the estimand is their average over all rounds", "target")
 WEIGHTED_AVERAGE = Claim(
     "is_combined",
-    "a difference that changes is averaged with the weights (weights='uniform' average it equally)",
+    "if the difference drifts, the estimand is its weighted average (weights='uniform' gives equal weights)",
     "target",
 )
 ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     CHOSEN_ALONE,
     NO_FEEDBACK,
     SAME_LAW,
@@ -110,7 +113,8 @@ ASSUMES = (
 
 SMALL = Claim(
     "small_propensities",
-    "propensities are small: with moderately many rounds normal intervals are often too short",
+    "some propensities are small, so intervals based on the normal approximation may undercover in "
+    "moderate samples",
     "caution",
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
@@ -120,83 +124,90 @@ ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
-    "A policy that was chosen on this very log looks better than it is, and the log cannot show that.",
+    "The estimated value of a policy that was chosen using this log is biased upward; the log cannot show "
+    "whether this happened.",
     "note",
 )
 FREEDOM = Claim(
     "is_of_values",
-    "Student's t, whose degrees of freedom are the effective number of rewards behind a value, minus 1.",
+    "Inference uses Student's t; the degrees of freedom are each value's effective sample size minus 1.",
     "note",
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "Student's t: the side of a difference, for or against it, that has fewer effective rewards gives the "
-    "degrees of freedom.",
+    "Effective sample sizes are computed for the rounds that contribute positively to a difference and "
+    "for those that contribute negatively. The lesser size, minus 1, gives the degrees of freedom of "
+    "Student's t.",
     "note",
 )
 UNSETTLED = Claim(
-    "uniform_of_adaptive", "Uniform weights: normality is assured only where propensities settle.", "note"
+    "uniform_of_adaptive",
+    "With uniform weights, estimates are asymptotically normal only if propensities converge.",
+    "note",
 )
 COMBINED_INSTEAD = Claim(
     "uniform_difference",
-    "Combined weights give normal estimates even where propensities keep moving, and need every arm's.",
+    "With combined weights, normality does not require convergence of the propensities, but every arm's "
+    "propensity must be known.",
     "advice",
 )
 STABLE_INSTEAD = Claim(
     "uniform_value",
-    "If rewards do not drift, stable-variance weights give normal estimates while propensities move.",
+    "If rewards do not drift, stable-variance weights give asymptotically normal estimates whether or not "
+    "propensities converge.",
     "advice",
 )
 POLICIES_FIRST = Claim(
     "uniform_for_want_of_policies",
-    "Stable-variance weights need the design's policies at all contexts (snapshots=).",
+    "Stable-variance weights require the logging policy at all contexts (snapshots=).",
     "advice",
 )
 COMBINED = Claim(
     "combined_by",
-    "Combined weights: each round has one for both policies, made from {by}, and a common drift cancels.",
+    "Each round has one weight for both policies, which makes common drift cancel. The weight is "
+    "computed from {by}.",
     "note",
 )
-BY_OWN = Claim("combined_by", "its own propensities, which contexts cannot have moved", "note")
-BY_DESIGN = Claim("combined_by", "the design's policies at earlier contexts", "note")
+BY_OWN = Claim("combined_by", "the propensities of that round, which are unaffected by contexts", "note")
+BY_DESIGN = Claim("combined_by", "the logging policy of that round, evaluated at earlier contexts", "note")
 BY_BATCH_BEFORE = Claim(
     "combined_by",
-    "propensities of the previous batch, or of {nearest} rounds if that is smaller",
+    "propensities of the previous batch, extended to at least {nearest} rounds",
     "note",
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities of the last {nearest} rounds, since its own may depend on contexts unless "
-    "context_free=True is stated",
+    "propensities of the {nearest} previous rounds, because those of the round may depend on contexts "
+    "(unless the log has context_free=True)",
     "note",
 )
 """What combined weights are made of."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
-    "Non-contextual stable-variance weights do not assume that propensities settle.",
+    "Non-contextual stable-variance weights do not require propensities to converge.",
     "advice",
 )
 SNAPSHOTS = Claim(
     "by_snapshots",
-    "Weights are made from {snapshots} snapshots of the design's policy, which agree with the logged "
+    "Weights are computed from {snapshots} snapshots of the logging policy, which agree with the logged "
     "propensities.",
     "note",
 )
 LAGGED = Claim(
     "lagged",
-    "Weights are made from the previous round's propensities, since unlogged contexts may have moved the "
-    "current ones (snapshots='context-free' states that there were none).",
+    "Each weight is computed from the propensities of the preceding round, because unlogged contexts may "
+    "have affected the current propensities (set snapshots='context-free' if there were none).",
     "note",
 )
 BURNT_IN = Claim(
     "burnt_in",
-    "CADR gives no weight to the first {burn_in} rounds, nor to rounds before which no score varied: "
-    "{weighted} of {rounds} rounds have a weight.",
+    "CADR gives weight 0 to the first {burn_in} rounds and to rounds before which no score varied; "
+    "{weighted} of {rounds} rounds have positive weight.",
     "note",
 )
 FIRST_WITHOUT = Claim(
     "first_without",
-    "There are no contexts before round 1 to average over, so that its weight is 0.",
+    "Round 1 has weight 0, because there are no earlier contexts to average over.",
     "note",
 )
 
@@ -204,56 +215,59 @@ FIRST_WITHOUT = Claim(
 
 NEVER_CHOSEN = Claim(
     "never_chosen",
-    "{policy}: not estimated, as it takes arms that were never chosen ({arms}) with probability {share:.2%}.",
+    "{policy}: no estimate is given, because the policy assigns arms that were never chosen ({arms}) with "
+    "probability {share:.2%}.",
     "note",
 )
 LEFT_OUT = Claim(
     "left_out",
-    "{policy}: the estimate leaves out what arms without any round ({arms}) would have earned; their "
-    "probability is {share:.2%}.",
+    "{policy}: the estimate ignores the rewards of never-chosen arms ({arms}), whose probability under "
+    "the policy is {share:.2%}.",
     "note",
 )
 CHOSEN_ONCE = Claim(
     "chosen_once",
-    "{policy}: no standard error, as {share:.2%} of its probability is on arms with at most one reward.",
+    "{policy}: the standard error is undefined, because {share:.2%} of the policy's probability falls "
+    "on arms with at most one reward.",
     "note",
 )
 CONSTANT = Claim(
-    "constant_scores", "{term}: neither test nor interval, as all of its scores are equal.", "note"
+    "constant_scores", "{term}: no test or interval is given, because all scores are equal.", "note"
 )
-UNWEIGHTED = Claim("unweighted", "{term}: not estimated, as no round has a weight.", "note")
+UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "note")
 
 # Why numbers may be worth less
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume that the value is constant: under a drift they do not estimate its average "
-    "over the period, as weights='uniform' do (stationary=True states that nothing drifts)",
+    "{weights} weights assume that the value is constant; to estimate its average over the period under "
+    "drift, set weights='uniform' (or stationary=True if there is no drift)",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
     "own_weights_of_pair",
-    "{weights} weights differ between the policies, and assume that their values are constant: a common "
-    "drift biases the difference, but not with weights='combined' (stationary=True if there is no drift)",
+    "{weights} weights differ between the two policies, so shared drift biases the difference "
+    "(weights='combined' avoids this bias, and stationary=True states that nothing drifts)",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
-    "{term} changes over the rounds (p = {p:.2g}): combined weights estimate a weighted average, "
-    "weights='uniform' the average over the period",
+    "{term} appears to change over time (p = {p:.2g}); combined weights then estimate a weighted "
+    "average, and weights='uniform' the average over the period",
     "caution",
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "Policies take arms whose propensity falls to {least:.2g}, and the smallest effective sample size is "
-    "{size:.1f}: a few rounds may dominate the estimate, which can make its interval far too short",
+    "The policies assign arms with propensities as small as {least:.2g}, and the smallest effective "
+    "sample size is {size:.1f}; a few rounds may dominate the estimate, and its confidence interval may "
+    "severely undercover",
     "caution",
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "An effective sample size of {size:.1f} holds about {worth:.1f} uncommon outcomes (a share of "
-    "{rate:.2g}), fewer than {enough}: heavily weighted rounds rarely have one, and without "
-    "them both estimate and standard error are too small, and intervals can be misleadingly short",
+    "The log has about {worth:.1f} effective rare outcomes (rate {rate:.2g}) at an effective sample "
+    "size of {size:.1f}, fewer than {enough}; estimates and standard errors may both be too small, so "
+    "confidence intervals may undercover",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)
@@ -284,7 +298,6 @@ FIT = (
     UNWEIGHTED,
     Part("unit_notes", "note"),
     Part("law.notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     OWN_WEIGHTS_OF_PAIR,
     OWN_WEIGHTS,
     DIFFERENCE_MOVES,

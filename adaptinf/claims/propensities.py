@@ -7,25 +7,33 @@ from adaptinf.claims.claim import Claim
 NONE = Claim("lacks_propensities", "the log has no propensities", "needs")
 NEEDED = Claim(
     "lacks_propensities",
-    "it needs propensities, and the log has none (give propensity= or propensities= if known)",
+    "propensities are required but not logged (set propensity= or propensities= if they are known)",
     "needs",
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "every arm's propensity is needed in all rounds, and the log has only the chosen arm's",
+    "every arm's propensity is required in every round, but only chosen arms have logged propensities",
     "needs",
 )
 """Of weights, and of what a design would have done at another round."""
 RIGHT = Claim(
-    "profile.knows_propensities",
-    "the logged propensities are the design's own",
+    "profile.logs_propensities",
+    "the logged propensities are the true assignment probabilities",
     "assumes",
-    check="inference.diagnostics.propensities",
+    check="profile.propensities_found",
 )
-ESTIMATED = Claim("profile.estimated", "the error of estimated propensities is ignored", "assumes")
+ESTIMATED = Claim("profile.estimated", "estimation error in the propensities is negligible", "assumes")
+SHARES_STAY = Claim(
+    "profile.shares_stand_in",
+    "assignment probabilities, estimated by the observed proportions, are constant within batches",
+    "assumes",
+    check="profile.shares_found",
+)
+ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
+"""Of every method that divides by them."""
 UNSETTLED = Claim(
     "unsettled",
-    "not normal in general when propensities move with the data; right where they settle",
+    "estimates may not be asymptotically normal if propensities keep changing with the data",
     "caution",
 )
 """Of uniform weights."""
@@ -33,8 +41,8 @@ UNSETTLED = Claim(
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
     "arms were not chosen as often as the logged propensities say ({where}, p < {alarm:g}): estimates that "
-    "divide by them cannot be trusted (look for propensities logged after the choice, averages in their "
-    "place, or lost rounds; diagnose shows where)",
+    "divide by them cannot be trusted (look for another arm's propensities, propensities logged after "
+    "the choice, constants or averages in their place, or lost rounds; diagnose shows where)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
@@ -45,50 +53,50 @@ CHOSEN_NOT_FOLLOWED = Claim(
     "caution",
 )
 CONTRADICTED = Claim(
-    "inference.validity.calibration.PropensityFacts.propensity_cautions",
+    "inference.validity.calibration.PropensityFacts.propensities_found",
     "propensities never move, but the log states that assignment reacted to outcomes (adaptive=True): they "
     "can hardly be those of the choices, which makes all that divides by them doubtful",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
-    "inference.validity.sums_profile.SumsProfile.share_cautions",
-    "the arms' shares, used in place of propensities, move within batches (p {p} for constant shares): where "
-    "rewards move at the same times, such as by the hour of the day, equal arms seem to differ; give "
-    "propensities, or cut time into shorter batches (every='hour'). Consecutive rows of one person also move "
-    "shares",
+    "inference.validity.sums_profile.SumsProfile.shares_found",
+    "assignment proportions, used as propensities, appear to change within batches (p {p}; consecutive "
+    "rows of one person can also cause this). Equal arms may then appear different if rewards change "
+    "over the same periods; set propensity= or use shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "every unit keeps one arm, which has probability 1e{power:.0f} if every round is a draw with the logged "
-    "propensities; if the arm is drawn once per unit, give the propensity of that draw in all rounds of the "
-    "unit, or 1 in the rounds after its first",
+    "no unit ever changes its arm, which has probability 1e{power:.0f} under independent draws with the "
+    "logged propensities. If each unit is randomised once, log the propensity of that draw in all rounds "
+    "of the unit, or 1 after the first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
     "inference.validity.policies.logging_policies",
-    "the log has contexts, and its propensities do not show what the design of one round would have done at "
-    "the context of another",
+    "the log has contexts, but its propensities do not show the assignment probabilities of one round at "
+    "the contexts of another",
     "needs",
 )
+SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "note")
 BATCH_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by", "the previous batch's propensities", "note"
+    "inference.arms.circumstances.rounds.fixed_by", "propensities in the previous batch", "note"
 )
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
-    "the previous round's propensities, because contexts may have influenced the current ones "
-    "(context_free=True states that they did not)",
+    "propensities in the previous round, because contexts may have affected the current ones (set "
+    "context_free=True if contexts did not)",
     "note",
 )
 """What the weights of a round are made of, in sentences on weights."""
 TINY = Claim(
     "tiny_propensities",
-    "propensities down to {least:.2g}: a few rewards carry the estimate (effective sample size "
-    "{size:.1f}); intervals may be far too short",
+    "intervals may undercover substantially: propensities are as small as {least:.2g}, and a few rewards "
+    "dominate the estimate (effective sample size {size:.1f})",
     "caution",
 )
 FEW_EFFECTIVE = Claim(
     "few_effective",
-    "{term}: worth {worth:.1f} rewards of equal weight, below {enough:g}: intervals may be short",
+    "intervals may undercover: the effective sample size of {term} is {worth:.1f} (below {enough:g})",
     "caution",
 )

@@ -6,54 +6,55 @@ from adaptinf.claims.claim import Claim
 
 CORRECTED = Claim(
     "inference.validity.rare.law_of_parts",
-    "Intervals and p-values are corrected for the skewness of the rewards: by Hall's transformation of each "
-    "mean, and MOVER for differences. Standard errors are the usual ones.",
+    "Intervals and p-values are corrected for skewness of the rewards, by Hall's transformation for "
+    "means and by the MOVER method for differences. Standard errors are not corrected.",
     "note",
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "the sums show neither how skewed rewards are (sum_cubes=) nor how many differ from 0 (nonzero=): with "
-    "skewed rewards or rare outcomes intervals are too short",
+    "intervals may undercover if rewards are skewed or outcomes are rare, which these sums cannot show "
+    "(set sum_cubes= or nonzero=)",
     "caution",
 )
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
-    "{terms}: no test or interval, because fewer than {fewest} outcomes (in brackets how many) differ from "
-    "the commonest, too few to estimate the error.",
+    "No test or interval is given for {terms}, because the number of rewards that differ from the most "
+    "frequent value (in parentheses) is below {fewest}.",
     "note",
 )
 FEW_OUTCOMES = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: few outcomes differ from the commonest (their number in brackets, below {enough}), so "
-    "intervals may be short",
+    "intervals for {terms} may undercover, with fewer than {enough} rewards other than the most frequent "
+    "value (number in parentheses)",
     "caution",
 )
 SKEWED_THOUGH_CORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: rewards are skewed and a few rounds carry most of the weight, so even corrected intervals may "
-    "be short",
+    "even skewness-corrected intervals may undercover: rewards for {terms} are skewed, and a few rounds "
+    "carry most of the weight",
     "caution",
 )
 SKEWED_UNCORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "{terms}: intervals ignore skewness and may be short, because skewed rewards of a few rounds dominate "
-    "the estimate",
+    "skewed rewards of a few rounds dominate the estimates for {terms}, so intervals may undercover (no "
+    "skewness correction is applied)",
     "caution",
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "{arms}: after weighting, fewer than {fewest} effective outcomes differ from the commonest, which "
-    "can make intervals far too short",
+    "intervals may undercover substantially for {arms}: after weighting, fewer than {fewest} effective "
+    "rewards differ from the most common one (effective number in parentheses)",
     "caution",
 )
 UNVARYING = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: its rewards do not vary, so there is no test or interval for it, nor for differences from "
-    "it (exact ones require sample means)",
+    "all rewards of arm {arm} are equal, so its mean and its differences from other arms cannot be "
+    "tested (exact tests and intervals require estimator='sample-mean')",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "{arm}: constant rewards give differences from it no standard error; their interval is based on counts",
+    "rewards of arm {arm} do not vary, so contrasts with this arm have no standard error, and their "
+    "intervals are based on counts",
     "caution",
 )

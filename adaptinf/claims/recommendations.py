@@ -6,22 +6,27 @@ from adaptinf.claims.claim import Claim
 
 LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
-    "Length: expected length of the 95% interval relative to the first method's, from counts, propensities, "
-    "and the mean and variance of all rewards together, never from one arm's.",
+    "Length is the expected length of the 95% interval relative to that of the first method, computed "
+    "from counts, propensities, and the pooled mean and variance of rewards (never from the rewards of "
+    "one arm).",
     "note",
 )
-COUNTS_VARY = Claim("inference.recommend.facts.facts_of", "vary by {variation:.1%} of their median", "note")
-NO_PART = Claim("inference.recommend.facts.contexts_told", "{contexts}, not used to choose arms", "note")
-PART_OF_OTHERS = Claim(
-    "inference.recommend.facts.contexts_told", "{contexts}; others were used to choose arms", "note"
+COUNTS_VARY = Claim(
+    "inference.recommend.facts.facts_of",
+    "in simulations, the standard deviation is {variation:.1%} of the median",
+    "note",
+)
+NO_PART = Claim("inference.recommend.facts.contexts_told", "{contexts} (not used to choose arms)", "note")
+HAD_PART = Claim(
+    "inference.recommend.facts.contexts_told", "{contexts} (contexts affected the choice of arms)", "note"
 )
 NO_SEQUENCE_OF_RATIOS = Claim(
     "inference.recommend.recommendation.recommend",
-    "sequences are for means and their differences, not for ratios",
+    "confidence sequences are available for means and differences, not for ratios",
     "needs",
 )
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
-    "it needs a number of rounds fixed in advance, and the data chose it",
+    "the number of rounds must be fixed in advance, but it depended on the data",
     "needs",
 )

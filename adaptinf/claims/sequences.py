@@ -9,80 +9,84 @@ from adaptinf.claims.claim import Claim, Part
 
 BOUNDS_NEEDED = Claim(
     "inference.sequences.choice.settled",
-    "it needs bounded rewards, and the log states no finite reward_range",
+    "rewards must be bounded, but the log has no finite reward_range",
     "needs",
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "{outside} rewards lie outside the log's reward_range ({low:g}, {high:g})",
+    "{outside} rewards lie outside the reward_range of the log, ({low:g}, {high:g})",
     "needs",
 )
 NO_COUNTS = Claim(
     "inference.sequences.choice.settled",
-    "it counts an arm's successes, and {estimator} scores are not counts",
+    "the method requires success counts, but {estimator} scores are not counts",
     "needs",
 )
 NOT_AT_ENDS = Claim(
     "inference.sequences.choice.settled",
-    "it needs rewards that are all {low:g} or {high:g}, the ends of their range",
+    "every reward must be {low:g} or {high:g}, the ends of the reward range",
     "needs",
 )
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
-    "the scores need the design's own propensities, and those of the log are estimates",
+    "the scores require true propensities, not estimates",
     "needs",
 )
 IMPOSSIBLE = Claim(
     "inference.sequences.choice.settled",
-    "arm {arm!r} has weight but no chance to be chosen in {without} of {rounds} rounds",
+    "arm {arm!r} has nonzero weight but propensity 0 in {without} of {rounds} rounds",
     "needs",
 )
 KNOWN_TOO_LATE = Claim(
     "inference.sequences.choice.settled",
-    "the bounds of its scores must be known before the context, but propensities may depend on it",
+    "bounds on the scores must be known before the context is observed, but propensities may depend on "
+    "the context",
     "needs",
 )
 UNLOGGED_TOO_LATE = Claim(
     "inference.sequences.choice.settled",
-    "propensities may depend on unlogged contexts, and bounds made from them would come too late",
+    "propensities may depend on unlogged contexts, so bounds on the scores may not be known in advance",
     "needs",
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "a policy that changes between rounds needs a positive propensity of every arm",
+    "a policy that changes between rounds requires positive propensities for all arms",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
-    "inference.sequences.from_sums.check_sums", "sums do not include the bounds of scores", "needs"
+    "inference.sequences.from_sums.check_sums", "the sums do not include bounds on the scores", "needs"
 )
 
 # What would serve
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "AdaptiveLog(..., reward_range=) if rewards are bounded by nature",
+    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
     "inference.sequences.choice.settled",
-    "method='normal-mixture' on sample means with sigma=, if the scale of the noise is known",
+    "method='normal-mixture' with sample means and sigma=, if the noise scale is known",
     "advice",
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "floor=, the smallest propensity that the design guaranteed in advance",
+    "floor=, a lower bound on propensities that the design guaranteed in advance",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
-    "inference.sequences.choice.settled", "AdaptiveLog(..., context_free=True), provided that {so}", "advice"
+    "inference.sequences.choice.settled", "AdaptiveLog(..., context_free=True), if {so}", "advice"
 )
 
 # Why it is valid
 
-ANYTIME = Claim("is_anytime", "valid at every round and under any stopping rule", "reason")
-WIDER = Claim("is_anytime", "wider than an interval for a fixed number of rounds", "reason")
+ANYTIME = Claim("is_anytime", "intervals are valid at every round and under any stopping rule", "reason")
+WIDER = Claim("is_anytime", "intervals are wider than those for a fixed number of rounds", "reason")
 IN_THE_LIMIT = Claim(
-    "in_the_limit", "valid at all rounds simultaneously, in the limit of a late start", "reason"
+    "in_the_limit",
+    "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "
+    "late enough",
+    "reason",
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
 ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
@@ -92,26 +96,24 @@ ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
-    "given the past, an arm's expected reward never changes (no drift)",
+    "given the past, each arm's expected reward is constant (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
-    "given earlier rounds, the expected value never changes (no drift)",
+    "given earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 WITHIN_RANGE = Claim(
     "needs_range",
     "rewards lie within the stated range",
     "assumes",
-    check="inference.sequences.choice.settled",
+    check="range_found",
 )
 SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
 ASSUMES = (
-    Part("propensities_right", "assumes"),
+    Part("propensities_assumed", "assumes"),
     SAME_AT_EACH_PULL,
     SAME_IN_EVERY_ROUND,
     Part("contexts_without_part", "assumes"),
@@ -124,14 +126,14 @@ ASSUMES = (
 
 TOGETHER = Claim(
     "tuning",
-    "Intervals hold {when} simultaneously, whatever stopped the log; they were tuned for alpha = {alpha:g}. "
-    "Limits are running intersections: values once excluded stay excluded.",
+    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = {alpha:g}. "
+    "Each interval is intersected with all earlier ones, so excluded values stay excluded.",
     "note",
 )
-ALPHA_DIVIDED = Claim("is_difference_of_means", "Each of the two arms gets half of alpha.", "note")
+ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is split equally between the two arms.", "note")
 LATE_START = Claim(
     "late_start",
-    "The sequence starts at {start} rewards; its error rate approaches alpha as the start becomes later.",
+    "The sequence starts after {start} rewards; its error rate converges to alpha as this number increases.",
     "note",
 )
 FIT = (
@@ -141,7 +143,7 @@ FIT = (
     ALPHA_DIVIDED,
     LATE_START,
     Part("drift_cautions", "caution"),
-    Part("data_cautions", "caution"),
+    Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,
 )
@@ -151,12 +153,12 @@ FIT = (
 
 EXACT = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "Exact p-values and intervals, valid at any time: {law}.",
+    "P-values and confidence sequences are exact and anytime-valid ({law}).",
     "note",
 )
 APPROXIMATE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "Approximate p-values and intervals, for long logs, at any time: {law}.",
+    "Confidence sequences and p-values are approximately anytime-valid in long logs ({law}).",
     "note",
 )
 OUTSIDE = Claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes", check="inference.diagnostics.arms")
+MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes")
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "the arms' shares of the rounds moved: a drift common to all arms biases differences of plain means",

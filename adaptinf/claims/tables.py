@@ -7,7 +7,8 @@ from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
     "inference.results.footers.Footer.correction",
-    "Corrected columns, for adaptive collection under the reward-level guarantee: {correction}. {covers}",
+    "Corrected columns account for adaptive assignment, given the reward-level privacy guarantee: "
+    "{correction}. {covers}",
     "note",
 )
 CORRECTION_IMPOSSIBLE = Claim(
@@ -17,27 +18,31 @@ CORRECTION_IMPOSSIBLE = Claim(
 )
 FAR_OUT = Claim(
     "inference.results.footers.Footer.correction",
-    "The {law} approximation may fail so far out in the tail.",
+    "The {law} approximation may be inaccurate this far in the tail.",
     "note",
 )
-EXACT_LAW = Claim("exact_law", "P-values and intervals: {law}, exact for actions fixed in advance.", "note")
-LAW = Claim("approximate_law", "P-values and intervals: {law}, an approximation.", "note")
+EXACT_LAW = Claim(
+    "exact_law",
+    "Reference distribution: {law}; p-values and intervals are exact if actions are fixed in advance.",
+    "note",
+)
+LAW = Claim("approximate_law", "Reference distribution: {law}, an approximation.", "note")
 WITHOUT_STD_ERROR = Claim(
     "without_std_error",
-    "Standard errors and z are descriptive: p-values and intervals do not use them.",
+    "Standard errors and z are descriptive; p-values and intervals are not based on them.",
     "note",
 )
 CORRECTS_ROUNDS = Claim(
     "corrects_rounds",
-    "Corrected columns count rounds and need them to be independent, but units have several. For a p-value "
-    "that is valid under any dependence within units, correction_for(log, unit='person') counts persons.",
+    "Corrected columns assume independent rounds, but units have several. For a p-value that is valid "
+    "under dependence within units, use correction_for(log, unit='person').",
     "note",
 )
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 REPEATED_UNITS = Claim(
     "repeated_units",
-    "The {rounds} rounds of {units} units are treated as independent given the past, within units as between "
-    "them.",
+    "The {rounds} rounds of {units} units are treated as independent given the past, both within and "
+    "between units.",
     "note",
 )
 FOOTER = (
@@ -71,85 +76,87 @@ OF_ERROR = Claim("inference.results.estimand.meaningful", "the standard error", 
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
-    "Holm: {pvalues} of {count} terms, adjusted for their number under any dependence.",
+    "Holm: {pvalues} of {count} terms are adjusted by Holm's method, which controls the familywise error "
+    "rate under any dependence.",
     "note",
 )
 BH = Claim(
     "inference.results.multiplicity.adjustment_note",
-    "BH: {pvalues}, for {count} terms, adjusted by Benjamini and Hochberg's method, which bounds the share "
-    "of false discoveries if p-values are independent or positively dependent.",
+    "BH: the Benjamini-Hochberg method adjusts {pvalues} of {count} terms and controls the false "
+    "discovery rate if p-values are independent or positively dependent.",
     "note",
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
-    "At once: P is the chance that any of {count} p-values would be this small if all nulls were true, and "
-    "all intervals hold together at their level, by {method}.",
+    "At once: p-values are adjusted for {count} terms, and all intervals hold simultaneously, by {method}.",
     "note",
 )
 
 NOT_VALID = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Not valid under adaptivity: {estimates}.",
+    "This test is based on {estimates}, which are not valid under adaptivity.",
     "note",
 )
 SINGLES_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Not corrected, unlike pvalues_corrected and conf_int_corrected.",
+    "This test is not corrected for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
     "note",
 )
 CONTRASTS_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Not corrected: Contrast gives corrected columns.",
+    "No correction for adaptivity is applied here; Contrast gives corrected columns.",
     "note",
 )
 FEWEST_FREEDOM = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Degrees of freedom: the fewest of any term involved.",
+    "The smallest degrees of freedom among the terms involved are used.",
     "note",
 )
 NORMAL_FOR = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "Normal approximation; the law of single terms is {law}.",
+    "The test uses a normal approximation, although the reference distribution of single terms is {law}.",
     "note",
 )
 
 LATE_COUNTED = Claim(
     "inference.results.facts.LogFacts.released",
-    "An outcome that took longer than {window:,} further participants to arrive counted as {late:g}: this is "
-    "{what} within the window, not the eventual outcome.",
+    "Outcomes that arrived more than {window:,} participants later were recorded as {late:g}, so results "
+    "refer to {what} within this window, not to the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "Numbers from the user's own estimator, which the user labels {validity!r}: their validity for the log "
-    "was not checked.",
+    "Results come from a user-supplied estimator, which the user labels {validity!r}; validity for this "
+    "log was not checked.",
     "note",
 )
 
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals at alpha = {alpha:g}; p-values against {nulls}. Do not choose between methods by this table.",
+    "Intervals use alpha = {alpha:g}, and p-values test the null value {nulls}. This table should not be "
+    "used to choose between methods.",
     "note",
 )
 NULLS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "{nulls}, which are not comparable", "note"
+    "inference.results.comparison.Comparison.summary", "{nulls}, so p-values are not comparable", "note"
 )
 LOGS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "Results of different logs: {results}.", "note"
+    "inference.results.comparison.Comparison.summary",
+    "The results come from different logs: {results}.",
+    "note",
 )
 TARGETS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
-    "{term!r} is a different target in different results: {targets}.",
+    "The target of {term!r} differs between results: {targets}.",
     "note",
 )
 BASELINES = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Not valid under adaptivity, as baselines: {results}.",
+    "Naive baselines, not valid under adaptivity: {results}.",
     "note",
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "{results}: valid under adaptivity in the corrected columns alone, which are {label} by the log's "
-    "guarantee.",
+    "{results}: under adaptivity, only corrected columns are valid ({label}, given the privacy guarantee).",
     "note",
 )

@@ -7,128 +7,131 @@ from adaptinf.claims.claim import Claim
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
     "profile.repeated_units",
-    "a unit's reward depends on the arm of its round, not on those of earlier rounds (no carry-over)",
+    "a unit's reward depends only on its current arm, not on its earlier arms (no carry-over)",
     "assumes",
 )
-DRAWN_ONCE = Claim(
+NOT_DRAWN_BY_ROUND = Claim(
     "profile.one_draw_a_unit",
-    "each unit's arm was drawn once, and its scores need a draw in every round",
+    "each unit's arm was drawn only once, but these scores require a draw in every round",
     "needs",
 )
-BY_UNIT = Claim("profile.repeated_units", "errors by unit", "reason")
+BY_UNIT = Claim("profile.repeated_units", "standard errors are cluster-robust (by unit)", "reason")
 NOT_BY_UNIT = Claim(
     "profile.repeated_units",
-    "standard errors treat all rounds as independent, although units have several",
+    "rounds of the same unit are treated as independent, so standard errors may be too small",
     "caution",
 )
 """Of errors that ignore units with several rounds."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
-    "units have several rounds: the limits cover the mean expected reward of the logged rounds; for the "
-    "population of units they are far too narrow",
+    "intervals cover only the average expected reward of the logged rounds and are far too narrow for "
+    "the population of units, because rounds of a unit may be dependent",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
-    "the model of which rewards are observed needs independent rounds, and units have several",
+    "the model for missing rewards requires independent rounds, but some units have several",
     "needs",
 )
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: other units' mean earlier reward with the arm, or while there is none with any arm; "
-    "rounds before any of these have no weight.",
+    "Outcome model: mean earlier reward of other units with the same arm, or with any arm if there are "
+    "none. Rounds before any such reward have weight 0.",
     "note",
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: the average reward that other units were known to have had with the arm by then, else "
-    "with any arm; rounds with none known have no weight.",
+    "Outcome model: average over other units of rewards already observed with the arm, or with all arms "
+    "as long as the arm has none. If nothing is observed yet, the round has weight 0.",
     "note",
 )
 OWN_PAST = Claim(
     "inference.arms.circumstances.by_unit.fit_cautions",
-    "the outcome model uses the unit's own earlier rounds, which makes errors by unit slightly too small; "
-    "outcome='running-mean' leaves them out",
+    "the outcome model uses the unit's own earlier rounds, so clustered standard errors are slightly too "
+    "small (outcome='running-mean' excludes these rounds)",
     "caution",
 )
 
 OWN_PAST_TELLS = Claim(
     "inference.arms.circumstances.by_unit.unit_scores",
-    "one draw gave each unit its arm, and the unit's earlier rewards would reveal it to the model",
+    "arms are fixed within units, so an outcome model that uses a unit's earlier rewards would depend on "
+    "its arm",
     "needs",
 )
 """Why no regression on earlier rewards serves."""
 ONE_UNIT = Claim(
     "inference.arms.circumstances.by_unit.fit_notes",
-    "{arm}: only one unit had it, so it has no standard error.",
+    "Only one unit received arm {arm}, which therefore has no standard error.",
     "note",
 )
 
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
-    "{units} units have {rounds} rounds: those of one unit are dependent, and it needs independent ones",
+    "rounds must be independent, but {units} units have {rounds} rounds, and rounds of one unit may be "
+    "dependent",
     "needs",
 )
 """Why a method that takes rounds to be independent does not serve."""
 
 ERRORS = Claim(
     "counts",
-    "Errors by unit, of {units} units in {rounds} rounds: they allow for any dependence between the "
-    "rounds of a unit, not between units. Degrees of freedom: the effective number of units that had "
-    "the arm, minus 1, or fewer where few rounds carry the estimate.",
+    "Standard errors are clustered by unit ({units} units, {rounds} rounds) and allow for any dependence "
+    "within units. Degrees of freedom: the effective number of units with the arm minus 1, or fewer if "
+    "the weight is concentrated in few rounds.",
     "note",
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
-    "Each unit keeps its arm, with propensity 1 after its first round: the arm counts as drawn once per "
-    "unit, with the propensity of the first round.",
+    "Each unit keeps its arm and has propensity 1 after its first round, so assignment is treated as one "
+    "draw per unit with the propensity of the first round.",
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "{terms}: no interval, with events in fewer than {fewest} units (an event is an outcome other than the "
-    "usual one, or the rarer of two).",
+    "No interval is available for {terms}: fewer than {fewest} units (number in parentheses) have an "
+    "uncommon reward, such as the rarer of two outcomes.",
     "note",
 )
 
 FEW = Claim(
     "few",
-    "{units} units are few: below about {enough}, intervals by unit cover less than they promise",
+    "clustered intervals may undercover, because there are only {units} units (fewer than about {enough})",
     "caution",
 )
-EXACT_TEST = Claim("few_but_exact", "audit.randomization_test does not need many units", "caution")
+EXACT_TEST = Claim("few_but_exact", "audit.randomization_test is valid for any number of units", "caution")
 COUNT_CAUTIONS = (FEW, EXACT_TEST)
 """Of the number of all units."""
 FEW_WITH_ARM = Claim(
     "few_with_arm",
-    "few units count for {terms}, whose intervals may be short",
+    "few units contribute to {terms} (effective number in parentheses), so intervals may undercover",
     "caution",
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "fewer than {enough} units have an event for {terms}: the estimate and its standard error tend to be "
-    "too small at once",
+    "the estimates and standard errors for {terms} may both be too small: fewer than {enough} units have "
+    "an uncommon outcome (number in parentheses)",
     "caution",
 )
 SKEWED = Claim(
     "skewed",
-    "{terms}: few units count, and their mean rewards are skewed: intervals by unit may be too short",
+    "for {terms}, units are few and their mean rewards are skewed, so clustered intervals may undercover",
     "caution",
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "one draw gives each of {units} units its arm, and at their smallest propensities fewer than {fewest} "
-    "are expected to get {arms}: too few for intervals by unit",
+    "intervals may undercover: each of {units} units is randomised once, and at the smallest propensity "
+    "fewer than {fewest} units are expected in arm {arms} (expected number in parentheses)",
     "caution",
 )
 TIED = Claim(
     "tied",
-    "weights made from propensities make units depend on each other: where units differ, errors by unit are "
-    "too small (variances .65 to .85 of the true ones in simulations); uniform weights avoid this",
+    "weights based on propensities make units dependent, so standard errors by unit may be too small (in "
+    "simulations, estimated variances were .65 to .85 of the true ones); weights='uniform' avoids this "
+    "problem",
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)

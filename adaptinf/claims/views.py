@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adaptinf.claims.claim import Claim, Part, said
+from adaptinf.claims.claim import Claim, Part, Said, said
+
+_STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
 
 
 def sentence(clauses: Iterable[str]) -> str:
@@ -14,13 +16,48 @@ def sentence(clauses: Iterable[str]) -> str:
 
 
 def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note under a table that lists what it assumes; none where that is nothing."""
-    told = sentence(clauses)
-    return [f"Assumes: {told}."] if told else []
+    """The note under a table on what it assumes, and of what it is an average; none where that is nothing.
+
+    What the log was asked about stands first, with the answer.
+    """
+    asked, unasked, targets = [], [], []
+    for clause in clauses:
+        if isinstance(clause, Said) and clause.claim.kind == "target":
+            targets.append(clause)
+        elif status := _status(clause):
+            asked.append(f"{clause} ({_STATUS[status]})")
+        else:
+            unasked.append(clause)
+    parts = [f"Assumes: {sentence(asked)}."] if asked else []
+    if unasked:
+        start = "Not checkable from this log" if asked else "Assumes, not checkable from this log"
+        parts.append(f"{start}: {sentence(unasked)}.")
+    parts += [f"{target[:1].upper()}{target[1:]}." for target in targets]
+    return [" ".join(parts)] if parts else []
+
+
+def with_status(clauses: Iterable[str]) -> str:
+    """What is assumed in one line, with what the log was asked about marked."""
+    return sentence(f"{one} ({status})" if (status := _status(one)) else one for one in clauses)
+
+
+def contradictions(clauses: Iterable[str]) -> list[str]:
+    """What speaks against the assumptions among clauses, each caution once."""
+    told = (one.found.cautions for one in clauses if isinstance(one, Said) and one.found is not None)
+    return list(dict.fromkeys(caution for cautions in told for caution in cautions))
 
 
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
-    """What a list says under a table: what is assumed in one note, then notes and advice; and cautions."""
+    """What a list says under a table: what is assumed in one note, then notes and advice; and cautions.
+
+    What speaks against an assumption is the first of the cautions.
+    """
     listed = tuple(claims)
-    notes = assumptions(said(listed, facts, "assumes", "target")) + said(listed, facts, "note", "advice")
-    return notes, said(listed, facts, "caution")
+    assumed = said(listed, facts, "assumes", "target")
+    notes = assumptions(assumed) + said(listed, facts, "note", "advice")
+    cautions = dict.fromkeys([*contradictions(assumed), *said(listed, facts, "caution")])
+    return notes, list(cautions)
+
+
+def _status(clause: str) -> str:
+    return clause.status if isinstance(clause, Said) else ""

@@ -50,7 +50,7 @@ def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]
         rows = _whole(rows, arrays)
         lags = _lags_of_windows(rows)
     if _doubled(rows):
-        lags = np.append(1, lags)
+        lags = np.append(np.ones(len(lags) + 1, dtype=np.int64), lags)  # the first to be looked at
     if not len(lags):
         return {}
     return _confirmed(rows, lags, arrays, units)

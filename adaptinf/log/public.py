@@ -65,9 +65,9 @@ class PublicLog:
     >>> public.rounds.columns.tolist()
     ['t', 'action', 'propensity', 'propensity_0', 'propensity_1', 'propensity_2']
     >>> public.covered["action"]
-    'actions are outputs, protected jointly with the releases'
+    'the guarantee covers actions jointly with the releases'
     >>> public.left_out["reward"]
-    'rewards are what is protected'
+    'rewards are the protected data'
     """
 
     guarantee: PrivacyGuarantee
@@ -91,7 +91,7 @@ class PublicLog:
         """What is in it and why, and what is left out, in words."""
         lines = [
             *said(claims.OPENING, _StatementFacts(self)),
-            "In it:",
+            "Included:",
             *(f"  {name}: {reason}" for name, reason in self.covered.items()),
             "Left out:",
             *(f"  {name}: {reason}" for name, reason in self.left_out.items()),

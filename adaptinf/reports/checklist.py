@@ -74,17 +74,21 @@ def adaptation(known: Known) -> str:
 def _rule(known: Known) -> str:
     if not adaptation(known):
         return ""
-    looks = _updates(known).partition(";")[0]
-    return f"the rule of item 3b{f', updated in {looks}' if looks else ''}"
+    batches = _batches(known)
+    return f"the rule of item 3b{f', updated in {batches:,} batches' if batches else ''}"
+
+
+def _batches(known: Known) -> int:
+    """Batches of the log; 0 where there are none."""
+    log = known.log
+    if not isinstance(log, AdaptiveLog):
+        return 0 if log is None else log.n_batches
+    return 0 if log.arrays.batch is None else int(log.arrays.batch[-1]) + 1
 
 
 def _updates(known: Known) -> str:
-    log = known.log
-    if not isinstance(log, AdaptiveLog):
-        return "" if log is None else f"sums in {log.n_batches:,} batches"
-    if log.arrays.batch is None:
-        return ""
-    return claims.UPDATES(batches=int(log.arrays.batch[-1]) + 1, yours=FOR_YOU)
+    batches = _batches(known)
+    return claims.UPDATES(batches=batches, yours=FOR_YOU) if batches else ""
 
 
 def _allocation(known: Known) -> str:
@@ -93,7 +97,7 @@ def _allocation(known: Known) -> str:
     profile = profile_of(known.log)
     if not profile.knows_propensities:
         return ""
-    moved = "moved over the rounds" if profile.moves else "stayed the same"
+    moved = "changed over the rounds" if profile.moves else "were constant"
     return claims.ALLOCATION(status=known.log.propensity_status, moved=moved)
 
 
@@ -108,7 +112,7 @@ def _missing(known: Known) -> str:
         return ""
     if log.arrays.observed is None:
         return claims.NONE_MISSING()
-    return f"{int((~log.arrays.observed).sum()):,} rewards missing, taken as {log.missing!r}"
+    return f"{int((~log.arrays.observed).sum()):,} rewards are missing (missing={log.missing!r})"
 
 
 def _estimates(known: Known) -> str:

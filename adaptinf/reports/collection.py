@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.facts import LogFacts
 
 _CONTEXTS = {
-    "groups": "a group",
+    "groups": "the group",
     "vectors": "each arm's context vector",
-    "position": "the context's position",
+    "position": "the position of the context",
     "yes": "the context",
 }
 

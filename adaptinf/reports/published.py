@@ -42,7 +42,9 @@ def published_page(public: PublicLog, alpha: float, title: str, call: str | None
     results, why = answer_of(public)
     facts = LogFacts.released(public)
     lead = claims.PUBLISHED(
-        rounds=public.n_rounds, design=facts.design or "not named", version=versions().partition(" (")[0]
+        rounds=public.n_rounds,
+        design=facts.design or "an unnamed design",
+        version=versions().partition(" (")[0],
     )
     answer = paragraph(why) if results is None else summary_parts(results.summary(alpha), "term")
     sections = [

@@ -7,16 +7,16 @@ from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
     "self_normalised",
-    "in simulations with equal arms, nominal 95% intervals cover 93% under Thompson sampling and 94% "
-    "under UCB with two arms at 1,000 rounds, but 87% under UCB with five arms and 89% under a greedy "
-    "design",
+    "self-normalised intervals may undercover: in simulations with equal arms, nominal 95% intervals "
+    "covered 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, but 87% for UCB with "
+    "five arms and 89% for a greedy design",
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "Welch's interval is valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.moving_means", "Welch intervals are valid and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "t intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.moving_means", "t intervals are shorter and also valid", "advice"
 )
 """What to do where nothing adapted."""
 
@@ -24,52 +24,52 @@ NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", 
 REASONS = (
     Claim(
         "always",
-        "needs no propensities, and is valid however earlier rewards affected the choice of arms",
+        "propensities are not needed, and intervals are valid for any dependence of arm choices on earlier "
+        "rewards",
         "reason",
     ),
-    Claim("conservative", "conservative standard errors", "reason"),
-    Claim("self_normalised", "shorter intervals", "reason"),
+    Claim("conservative", "standard errors are conservative", "reason"),
+    Claim("self_normalised", "intervals are shorter than with conservative standard errors", "reason"),
 )
 NO_DRIFT = Claim(
     "always",
-    "each arm has a constant mean and variance (no drift)",
+    "the mean and variance of each arm's rewards are constant (no drift)",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 ASSUMES = (
     NO_DRIFT,
     contexts.NO_PART,
 )
 ROW_CAUTIONS = (UNDERCOVERS,)
-"""Of a row of `recommend`."""
+"""Of a row of `recommend`; a fit has them, too."""
 
 FIT = (
     *ASSUMES,
     Claim(
         "always",
-        "ALEE needs no propensities: the weight of each pull is fixed in advance by its number and the "
-        "horizon.",
+        "ALEE does not use propensities: the weight of an arm's i-th reward is a fixed function of i and the "
+        "number of rounds.",
         "note",
     ),
     Claim(
         "conservative",
-        "Standard errors are sigma / sum w, which is conservative because the squared weights sum to less "
-        "than 1.",
+        "Standard errors are the residual standard deviation divided by the sum of the weights, which is "
+        "conservative because the squared weights sum to less than 1.",
         "note",
     ),
     Claim(
         "self_normalised",
-        "Standard errors are sigma sqrt(sum w^2) / sum w, smaller than the conservative ones; their "
-        "intervals undercover at moderate horizons.",
+        "Standard errors are sigma sqrt(sum(w^2)) / sum(w), with weights w and residual standard deviation "
+        "sigma.",
         "note",
     ),
     Claim(
         "propensities_unused",
-        "The log's propensities change but are not used: this is valid only if earlier rewards changed "
-        "them, not unlogged contexts.",
+        "The logged propensities vary but are not used. The estimates are valid if earlier rewards caused "
+        "this variation, but not if unlogged contexts did.",
         "note",
     ),
     Part("moving_means", "caution"),
-    Claim("undercovers", "self-normalised standard errors: {simulated}", "caution"),
+    UNDERCOVERS,
 )
 """Of a fit, in the order in which its table has them."""

@@ -6,61 +6,73 @@ from adaptinf.claims import contexts
 from adaptinf.claims.claim import Claim, Part
 
 NO_BATCHES = Claim(
-    "inference.arms.batched.usable_batches", "it requires batches, but none are logged (give batch=)", "needs"
+    "inference.arms.batched.usable_batches",
+    "the method requires batches, which are not logged (set batch=)",
+    "needs",
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities must be constant within batches, but change in {n} of them ({which})",
+    "propensities must be constant within batches, but {n} batches have changing propensities (numbers "
+    "from 0: {which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "{n} of {batches} batches ({which}) lack one of the arms or have fewer than three rewards",
+    "{n} of {batches} batches (numbered from 0: {which}) lack rewards of an arm or have fewer than three "
+    "rewards",
     "needs",
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; earlier rewards may affect which batches do, and omitting them would distort the "
-    "distribution of the statistic",
+    "{lacking}; under adaptive assignment, dropping these batches would invalidate the test because "
+    "their number depends on earlier rewards",
     "needs",
 )
-DRIFTS = Claim("inference.arms.batched.drifting_test", "Arm means may change between batches.", "note")
+DRIFTS = Claim(
+    "inference.arms.batched.drifting_test", "The test allows arm means to differ between batches.", "note"
+)
 """Of the test of a difference that may drift, too."""
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
-    "nothing adapts within a batch, so each batch gives a t statistic; exact for normal rewards",
+    "assignment does not adapt within batches, so each batch gives a valid t statistic (exact for normal "
+    "rewards)",
     "reason",
 )
 ASSUMES = (
-    Claim("always", "assignment probabilities are constant within batches", "assumes"),
     Claim(
         "always",
-        "the difference between the arms is constant (their means may drift in parallel)",
+        "assignment probabilities are constant within batches",
         "assumes",
-        check="inference.arms.contrast.Contrast.batch_test",
+        check="profile.shares_found",
     ),
-    Claim("always", "both arms have the same variance within a batch", "assumes"),
+    Claim(
+        "always",
+        "the difference between the arm means is constant over time (parallel drift is allowed)",
+        "assumes",
+    ),
+    Claim("always", "both arms have the same reward variance within each batch", "assumes"),
     contexts.NO_PART,
 )
 """Of a row of `recommend`, and of a fit."""
 
-UNVARYING = Claim("unvarying", "rewards are constant within a batch, so there is no estimate", "caution")
+UNVARYING = Claim(
+    "unvarying",
+    "rewards do not vary within some batch, so its variance estimate is 0 and no result is available",
+    "caution",
+)
 MOVED_INSIDE = Claim(
-    "moved_inside",
-    "the arms' shares change within batches, although constant probabilities are assumed there: any "
-    "drift, even a shared one, biases the difference (batches with constant shares, such as hours, "
-    "avoid this)",
+    "inference.validity.profile.LogProfile.shares_found",
+    "assignment proportions seem to vary within batches, so drift would bias the difference even if both "
+    "arms share the drift; batches with constant probabilities, such as hours, avoid this bias",
     "caution",
 )
 FIT = (
     *ASSUMES,
-    Claim("left_out", "{lacking}; leaving them out is valid because {why}.", "note"),
-    Claim("is_exact", "The statistic's distribution is exact if rewards are normal.", "note"),
+    Claim("left_out", "{lacking}; these batches are dropped, which is valid because {why}.", "note"),
+    Claim("is_exact", "Inference is exact if rewards are normally distributed.", "note"),
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
-    Part("profile.share_cautions", "caution"),
-    MOVED_INSIDE,
     UNVARYING,
 )
 """Of a fit, in the order in which its table has them."""

@@ -6,12 +6,13 @@ from adaptinf.claims.claim import Claim
 
 TOGETHER = Claim(
     "inference.contrasts.methods.told_at_once",
-    "simultaneous, from the distribution of the largest t statistic",
+    "intervals are simultaneous by the max-t method",
     "reason",
 )
 APART = Claim(
     "inference.contrasts.methods.told_at_once",
-    "simultaneous by Bonferroni's method, because the covariance is unknown",
+    "intervals are simultaneous by Bonferroni's method, because the correlations of the contrasts are "
+    "unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
@@ -22,25 +23,31 @@ NO_COVARIANCE = Claim(
 
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
-    "Lifts: an arm's mean divided by the control's, minus 1, both over the same rounds with the same "
-    "weights. Intervals: t for the log ratio if both means are positive, otherwise Fieller's. "
-    "Simultaneous intervals use the correlations at the estimated ratios.",
+    "A lift is an arm's mean divided by the control mean, minus 1; both means use the same rounds and "
+    "weights. Intervals use the t distribution of the log ratio if both means are positive, and "
+    "Fieller's method otherwise. Correlations for simultaneous intervals are evaluated at the estimated "
+    "ratios.",
     "note",
 )
-NO_MEANS = Claim("inference.contrasts.methods.of_lift", "it does not give valid means of both arms", "needs")
-NO_ERROR = Claim("inference.contrasts.lifts.lift_of", "an arm has no standard error", "needs")
+NO_MEANS = Claim(
+    "inference.contrasts.methods.of_lift",
+    "a lift requires valid estimates of both arm means, which this method does not give",
+    "needs",
+)
+NO_ERROR = Claim("inference.contrasts.lifts.lift_of", "the mean of an arm has no standard error", "needs")
 FEW_OUTCOMES = Claim(
     "inference.contrasts.lifts.lift_of",
-    "only {n:d} outcomes of an arm are not its commonest (at least {fewest} are needed)",
+    "an arm has too few rewards other than its most frequent value for a ratio ({n:d}; at least {fewest} "
+    "are needed)",
     "needs",
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "the control's {what} is too close to 0 for a ratio ({errors:.1f} standard errors away; at least "
+    "the control {what} is too close to 0 for a ratio (at {errors:.1f} standard errors; at least "
     "{fewest:g} are needed)",
     "needs",
 )
-NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "{term}: no lift, because {reason}.", "note")
+NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
 NEGATIVE_CONTROL = Claim(
     "inference.contrasts.lifts.negative_control",
     "the {what} of the control {control} is negative ({mean:.3g}), which reverses the sign of relative "
@@ -49,6 +56,6 @@ NEGATIVE_CONTROL = Claim(
 )
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
-    "no lift if an arm has fewer than {fewest} outcomes other than the commonest",
+    "a lift requires at least {fewest} rewards per arm that differ from the arm's most common value",
     "caution",
 )

@@ -15,17 +15,23 @@ NEEDS = (
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
-    "propensities depend on contexts, so these weights would change the mix of contexts that the "
-    "estimate is for",
+    "propensities depend on contexts, so these weights would change the context distribution to which "
+    "the estimate refers",
     "needs",
 )
 WEIGHTS_NEED = (
-    Claim("lacks_decay", "two-point weights need decay=, which the design does not state", "needs"),
+    Claim(
+        "lacks_decay",
+        "two-point weights require the decay rate of the propensity floor, which the design does not state "
+        "(set decay=)",
+        "needs",
+    ),
     propensities.EVERY_ONE_NEEDED,
     Part("sums_refusal", "needs"),
     Claim(
         "ties_units",
-        "joint weights, one per round, would make units with several rounds dependent",
+        "joint weights depend on earlier rounds of all units, so units with several rounds would no longer "
+        "be independent",
         "needs",
     ),
     Part("no_shared_weights", "needs"),
@@ -35,35 +41,37 @@ WEIGHTS_NEED = (
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "propensities are known, with uniform weights because {contexts} may affect them",
+    "propensities are known; uniform weights are used because {contexts} may affect propensities",
     "reason",
 )
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; weights shared by both arms stabilise the variance and cancel common drift",
+        "propensities are known; weights common to both arms stabilise variance, and common drift cancels",
         "reason",
     ),
     Claim(
         "is_joint",
-        "propensities are known; all arms share their weights, which cancels common drift",
+        "propensities are known; all arms have the same weights, so common drift cancels",
         "reason",
     ),
     Claim(
         "is_two_point",
-        "propensities are known, and the fixed decay of their floor gives weights that stabilise the "
+        "propensities are known, and weights based on the decay of the propensity floor stabilise the "
         "variance",
         "reason",
     ),
     Claim(
         "is_sqrt",
-        "every arm's propensity is known, and sqrt weights stabilise the variance when propensities change",
+        "all propensities are known, and square-root weights stabilise the variance when propensities change",
         "reason",
     ),
-    Claim("uniform_without_adaptation", "propensities are known and do not react to the data", "reason"),
+    Claim(
+        "uniform_without_adaptation", "propensities are known and not affected by earlier rewards", "reason"
+    ),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
-    Claim("unaugmented", "no outcome model, hence longer intervals than aipw", "reason"),
+    Claim("unaugmented", "no outcome model is used, so intervals are longer than with aipw", "reason"),
     units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
@@ -72,8 +80,9 @@ ROW_CAUTIONS = (
     units.TIED,
     Claim(
         "small_propensities",
-        "small propensities: in the high-signal setting of Hadad et al., normal 95% intervals cover about "
-        "90% at 1,000 rounds and 92% at 10,000",
+        "intervals may undercover because some propensities are small: in simulations of the high-signal "
+        "setting of Hadad et al., nominal 95% normal intervals covered about 90% at 1,000 rounds and 92% at "
+        "10,000",
         "caution",
     ),
     propensities.UNSETTLED,
@@ -81,19 +90,16 @@ ROW_CAUTIONS = (
 """Of a row of `recommend`, where no estimate is known yet."""
 
 ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     stationarity.MEANS_STAY,
     stationarity.PAIR_SHARES_DRIFT,
-    Claim("table_shares_drift", "any drift moves all arms alike", "assumes"),
+    Claim("table_shares_drift", "any drift in mean rewards is the same for all arms", "assumes"),
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "arm means are constant, or the target is each arm's mean over the rounds in which it could be "
-        "chosen",
+        "each arm's mean is constant, or the target is its average over rounds when the arm was available",
         "assumes",
-        check="inference.diagnostics.arms",
     ),
     contexts.UNUSED,
     contexts.UNTOLD,
@@ -103,43 +109,47 @@ ASSUMES = (
 
 CHOSEN_ALONE = Claim(
     "chosen_alone",
-    "Only the chosen arm's propensity is logged: each arm is assumed to be possible in every round.",
+    "Only the chosen arm's propensity is logged, so every arm is assumed to be available in every round.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Uniform weights: if {contexts} affect the propensities, other weights count contexts unequally. "
-    "Estimates are {unsettled}.",
+    "Weights are uniform, because other weights would distort the context distribution if {contexts} "
+    "affect propensities. With uniform weights, {unsettled}.",
     "note",
 )
 UNIFORM_OF_ADAPTIVE = Claim(
     "uniform_of_adaptive",
-    "Uniform weights: {unsettled}. Other weights avoid this but need every arm's propensity.",
+    "Weights are uniform, and {unsettled}. Other weights avoid this problem but require every arm's "
+    "propensity.",
     "note",
 )
 TWO_POINT_DECAY = Claim(
-    "two_point_decay", "Two-point weights, for a propensity floor with decay {decay:g}.", "note"
+    "two_point_decay", "Two-point weights assume a propensity floor that decays as t^-{decay:g}.", "note"
 )
 CHOSEN_ALONE_IN_BATCHES = Claim(
     "chosen_alone_in_batches",
-    "Propensities are logged for chosen arms only: an arm counts as impossible in a batch where it "
-    "has no rounds and the other propensities sum to 1, and as possible elsewhere.",
+    "Propensities are logged for chosen arms only. An arm is treated as unavailable in a batch if it has "
+    "no rounds there and the propensities of the other arms sum to 1, and as available otherwise.",
     "note",
 )
 OWN_WEIGHTS = Claim(
     "own_weights_unstated",
-    "{weights} weights differ between arms, which is safe only for constant means: under a shared "
-    "drift equal arms appear different (stationary=True states that means are constant)",
+    "{weights} weights differ between arms, so comparisons require constant arm means; under a common "
+    "drift, equal arms may appear different (set stationary=True if means are constant)",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference changes over time (linear trend, p = {p:.2g}): the estimate is its mean with "
-    "unequal weights; weights='uniform' estimates the plain mean over the period",
+    "the difference between the arms appears to change over time (linear trend, p = {p:.2g}); the "
+    "estimate is an average with unequal weights, whereas weights='uniform' targets the plain average "
+    "over the period",
     "caution",
 )
 AGAINST_ONE = Claim(
-    "inference.arms.facts.weighted.WeightedFacts.joint_by", "each arm with the most-pulled one", "note"
+    "inference.arms.facts.weighted.WeightedFacts.joint_by",
+    "each arm with the most frequently chosen arm",
+    "note",
 )
 """Which arms are compared where there are too many for every pair."""
 FIT = (
@@ -155,35 +165,35 @@ FIT = (
     CHOSEN_ALONE_IN_BATCHES,
     Claim(
         "joint_by",
-        "Joint weights: differences come from comparisons of {pairs}, with one weight per round based on "
-        "{by}; a common drift cancels. If arms move in parallel, the target is the mean over the period.",
+        "Joint weights: differences are estimated from comparisons of {pairs}, so drift shared by all arms "
+        "cancels. Under parallel drift, the target is the average over all rounds. The weight of a round is "
+        "computed from {by}.",
         "note",
     ),
     Claim(
         "combined_by",
-        "Combined weights, common to both arms, based on {by}: a shared drift cancels. If the "
-        "effect changes over time, the target is its mean with these weights; uniform weights estimate "
-        "its mean over the period.",
+        "Combined weights are shared by both arms, and common drift cancels. If the effect changes over "
+        "time, the target is its weighted average (with uniform weights, its plain average). Weights are "
+        "computed from {by}.",
         "note",
     ),
     UNIFORM_FOR_CONTEXTS,
     UNIFORM_OF_ADAPTIVE,
     Claim(
         "lagged",
-        "Sqrt weights, separate for each arm, based on {by}.",
+        "Square-root weights differ between arms and are based on {by}.",
         "note",
     ),
     Claim(
         "two_point_by_context",
-        "Valid only if {contexts} had no effect on the propensities: otherwise two-point weights count "
-        "contexts unequally and bias the means.",
+        "Estimates are valid only if propensities did not depend on {contexts}; otherwise two-point weights "
+        "distort the distribution of contexts and bias the means.",
         "note",
     ),
     TWO_POINT_DECAY,
     OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
     DIFFERENCE_MOVES,
-    Part("profile.propensity_cautions", "caution"),
     Part("sums_cautions", "caution"),
     Part("availability_cautions", "caution"),
     Part("outcome_cautions", "caution"),
@@ -195,8 +205,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "differences between arms change over the rounds (trend, p = {p:.2g}), so weights are uniform; each "
-    "mean is over the rounds available to its arm",
+    "differences between arms show a trend over time (p = {p:.2g}), so weights are uniform, and each "
+    "mean averages the rounds in which its arm was available",
     "caution",
 )
 """Why the weights are not those that were asked for."""

@@ -10,23 +10,25 @@ NORMAL = Claim(
     "assumes",
 )
 
-NO_ERROR = Claim("without_error", "there is no standard error for {arms}", "needs")
+NO_ERROR = Claim("without_error", "no standard error is available for {arms}", "needs")
 NEEDS = (
     Claim(
         "two_ends",
-        "rewards are missing: each mean is known only up to bounds, so no arm is known to be best",
+        "rewards are missing, so arm means are only known within bounds and the best arm is not identified",
         "needs",
     ),
     NO_ERROR,
 )
 """Whatever the method for means of arms."""
 NO_COVARIANCE = Claim(
-    "inference.winners.model.Winner.fit", "{estimator} gives no joint covariance of the arms", "needs"
+    "inference.winners.model.Winner.fit",
+    "{estimator} does not give the joint covariance matrix of the arm means",
+    "needs",
 )
-TOO_RARE = Claim("too_rare", "an arm's outcomes are too rare for a normal approximation", "needs")
+TOO_RARE = Claim("too_rare", "outcomes of an arm are too rare for a normal approximation", "needs")
 CORRECTED = Claim(
     "corrected",
-    "its correction applies to arms named in advance, not to the best of them",
+    "the correction for adaptivity applies to arms named in advance, not to the arm that is found to be best",
     "needs",
 )
 MEANS_NEED = (
@@ -38,33 +40,42 @@ MEANS_NEED = (
 HELD_OUT_NEEDS = (
     Part("needs_rows", "needs"),
     Claim("no_batches", "holding out the last batch requires at least two batches", "needs"),
-    Claim("not_chosen_before", "some arm was never chosen before the last batch", "needs"),
+    Claim("not_chosen_before", "at least one arm was never chosen before the last batch", "needs"),
 )
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "simultaneous intervals from counts, as outcomes are rare; valid under any selection rule",
+    "simultaneous intervals use counts because outcomes are rare, and are valid for any selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "conditional on which arm won, within the projection at a tenth of alpha",
+    "the interval is conditional on which arm won and lies within the projection interval at level alpha "
+    "/ 10",
     "reason",
 )
-GIVEN_WINNER = Claim("inference.winners.methods.CONDITIONAL", "nominal coverage given the winner", "reason")
-VERY_LONG = Claim("inference.winners.methods.CONDITIONAL", "very long if another arm is close", "caution")
+GIVEN_WINNER = Claim(
+    "inference.winners.methods.CONDITIONAL", "coverage is nominal given the winner", "reason"
+)
+VERY_LONG = Claim(
+    "inference.winners.methods.CONDITIONAL",
+    "the interval is very long if another arm has a similar estimate",
+    "caution",
+)
 SIMULTANEOUS = Claim(
     "inference.winners.methods.PROJECTION",
-    "simultaneous for all arms, whatever rule selects the winner",
+    "intervals hold simultaneously for all arms, so any selection rule is allowed",
     "reason",
 )
 HAS_NO_PART = Claim(
     "inference.winners.methods.HELD_OUT",
-    "the winner is chosen without the last batch and estimated from it alone",
+    "the winner is selected from the earlier batches and estimated from the last batch only",
     "reason",
 )
 HARDLY_CHOSEN = Claim(
-    "hardly_chosen", "no interval if the last batch has fewer than two rounds of the winner", "caution"
+    "hardly_chosen",
+    "there is no interval if the winner has fewer than two rounds in the last batch",
+    "caution",
 )
 
 HIGHEST = Claim(
@@ -72,44 +83,45 @@ HIGHEST = Claim(
     "Arm {arm!r} has the highest of {n} estimates{beside}.",
     "note",
 )
-BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", ", the control's excluded", "note")
+BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "note")
 BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "note")
 USUAL = Claim(
     "inference.winners.model.Winner.fit",
-    "The usual {what}, {own:.4g} ({low:.4g} to {high:.4g}), ignores that this arm was chosen; the estimate "
-    "shown is median-unbiased.",
+    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores the "
+    "selection of this arm; the estimate shown is median-unbiased.",
     "note",
 )
 HELD_OUT = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} is the winner of the first {first:,} rounds; the numbers are from the last {last:,}, "
-    "which had no influence on the choice, so no adjustment is needed.",
+    "Arm {arm!r} was selected as the best in the first {first:,} rounds. Results use only the last "
+    "{last:,} rounds, which did not affect this selection, so no adjustment is needed.",
     "note",
 )
 HYBRID = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Hybrid interval: {reason}.",
+    "The hybrid method is used: {reason}.",
     "note",
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Conditional interval: {reason}, but it may be very long.",
+    "The conditional method is used: {reason}, but the interval may be very long.",
     "note",
 )
 PROJECTION = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Projection: the winner's part of a simultaneous interval for all arms.",
+    "The projection method is used: the interval shown is one of simultaneous intervals for all arms.",
     "note",
 )
 TIED = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "Tied with another arm: the estimates alone did not decide the choice; the interval is the projection.",
+    "The winner is tied with another arm, so the estimates alone did not determine the selection; the "
+    "projection interval is shown.",
     "note",
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "Fewer than {fewest} outcomes of an arm differ from the commonest, so normal approximations fail: the "
-    "interval is the winner's among intervals from counts that hold for all arms at once by Bonferroni's "
-    "inequality. The estimate shown is not adjusted for the choice.",
+    "Normal approximations fail because outcomes of some arm are too rare (fewer than {fewest}). The "
+    "interval comes from simultaneous (Bonferroni) intervals based on counts, and the estimate is not "
+    "adjusted for the selection.",
     "note",
 )

@@ -6,18 +6,20 @@ from adaptinf.claims.claim import Claim
 
 NEVER_DRAWN = Claim(
     "never_drawn",
-    "arm {arm!r} was never drawn at random (propensities 0 or 1 throughout), so there is nothing to weight",
+    "arm {arm!r} was never randomised (every propensity is 0 or 1), so its mean cannot be "
+    "estimated by inverse weighting",
     "needs",
 )
 NEVER_TOGETHER = Claim(
     "never_together",
-    "in no round could {arms} have been chosen: {n} of {rounds} rounds have propensity 0 for arm {arm!r}",
+    "{arms} were never available in the same round (the propensity of arm {arm!r} is 0 in {n} of "
+    "{rounds} rounds)",
     "needs",
 )
 TAKEN_AWAY = Claim(
     "taken_away",
-    "arm {arm!r} was impossible in {n} of {rounds} rounds (propensity 0): {design} removes arms based "
-    "on earlier rewards, so the other rounds are a selected sample",
+    "{design} removes arms based on earlier rewards: arm {arm!r} was unavailable (propensity 0) in "
+    "{n} of {rounds} rounds, and its remaining rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
@@ -25,37 +27,34 @@ NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
 
 DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
-    "arms differ by the same amounts outside the rounds in which they are compared",
+    "differences between arms are the same in rounds that the comparison leaves out",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
-    "{same} the same in the rounds used as in the rounds of interest",
+    "{same} the same in the rounds left out as in the rounds used",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Left out of {rounds} rounds: {left}, where {arm} could not be chosen (propensity 0).",
+    "Rounds in which {arm} could not be chosen (propensity 0) are left out: {left} (of {rounds} rounds).",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
     "different_rounds",
-    "arms could be chosen in different rounds, and each mean is over its own rounds: a shared drift "
-    "makes equal arms look different (Contrast compares two arms in common rounds)",
+    "arms were available in different rounds, so under a common drift equal arms may appear to "
+    "have different means (Contrast compares two arms in their common rounds)",
     "caution",
 )
 BY_TURNS = Claim(
     "by_turns",
-    "the arms that could be chosen changed often, as where contexts decide which are on offer: "
-    "comparisons use common rounds and assume the same differences elsewhere",
+    "the set of available arms changed often, possibly depending on contexts: comparisons use "
+    "rounds common to the arms and assume that the differences are the same in other rounds",
     "caution",
 )
 GONE = Claim(
     "gone",
-    "{arms}: an arm was unavailable after having been available; if that depended on its rewards, the "
-    "estimate is biased",
+    "estimates for {arms} are biased if an arm became unavailable because of its rewards",
     "caution",
 )
 FIT = (DIFFERS_AS_MUCH, SAME_ELSEWHERE, LEFT_OUT, DIFFERENT_ROUNDS, BY_TURNS, GONE)

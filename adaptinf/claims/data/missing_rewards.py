@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-SHARES = Claim("shares", "Rewards missing: {shares}.", "note")
+SHARES = Claim("shares", "Missing rewards by arm: {shares}.", "note")
 AS_STATED = Claim(
-    "as_stated", "rewards are observed with the logged probabilities, whatever their values", "assumes"
+    "as_stated",
+    "rewards are observed with the logged probabilities, independently of their values",
+    "assumes",
 )
 AT_RANDOM = Claim("at_random", "rewards are missing at random given {given}", "assumes")
 STEADY = Claim(
-    "estimates_shares", "either observation probabilities or means are constant over time", "assumes"
+    "estimates_shares",
+    "either the probability of observing a reward or the arm means are constant over time",
+    "assumes",
 )
-TOO_MANY_VALUES = Claim("left_out", "The observed shares ignore {names} (too many values).", "note")
+TOO_MANY_VALUES = Claim(
+    "left_out", "Observation probabilities are estimated without {names} (too many distinct values).", "note"
+)
 WEIGHTED = Claim(
-    "weighted", "Scores are weighted by the inverse of the share observed so far{within}.", "note"
+    "weighted",
+    "Scores are divided by the arm's proportion of observed rewards in earlier rounds{within}.",
+    "note",
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
     "Rounds before an arm's first observed reward have no weight (at most {n} per arm).",
     "note",
 )
-BEFORE_KNOWN = Claim("before_known", "Rounds before the first known reward have no weight.", "note")
+BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward became known have no weight.", "note")
 SHARES_DIFFER = Claim(
     "shares_differ",
-    "the share of missing rewards differs between arms (chi-squared {statistic:.1f}, {df} df, p = "
-    "{p:.2g}): if missingness depends on the rewards, estimates are biased; missing='worst' bounds the "
-    "bias",
+    "the proportion of missing rewards appears to differ between arms (chi-squared "
+    "{statistic:.1f}, {df} df, p = {p:.2g}): estimates are biased if missingness depends on the "
+    "rewards; missing='worst' bounds the bias",
     "caution",
 )
 FIT = (
@@ -44,13 +52,14 @@ FIT = (
 
 MEAN = Claim(
     "inference.arms.circumstances.deviations.past_outcome",
-    "Outcome model: running mean of the arm's rewards{known}{within}.",
+    "The outcome model predicts rewards by the running mean of the arm's rewards{known}{within}.",
     "note",
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Lowest and highest estimates that the missing rewards allow: {ends}. The table shows "
-    "the {lead} case. Intervals hold whatever the missing rewards are; p-values are for the end nearer "
-    "to the null value (1 if it lies between the ends).",
+    "{missing} For all possible values of the missing rewards, estimates lie in these ranges: "
+    "{ends}. The table shows the {lead} case. Intervals are valid whatever the missing rewards "
+    "are. P-values refer to the bound nearer to the null value and equal 1 if the null value lies "
+    "between the bounds.",
     "note",
 )

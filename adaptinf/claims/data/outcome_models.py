@@ -6,38 +6,38 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: the mean of the arm's earlier rounds, or of all arms before its first; round 1 "
-    "has no weight.",
+    "The outcome model is the arm's mean reward in earlier rounds (before its first round, the "
+    "pooled mean of all arms); round 1 has no weight.",
     "note",
 )
 BATCH_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: each arm's mean over earlier batches, before its first reward that of all arms; in the "
-    "first batch, leave-one-out means.",
+    "The outcome model predicts the arm's mean over earlier batches, or the overall mean until the "
+    "arm has a reward; in the first batch, it predicts the leave-one-out mean of all rewards.",
     "note",
 )
 RIDGE = Claim(
     "inference.scores.outcome_models.running_regression",
-    "Outcome model: ridge regression of the arm's earlier rewards{known} on {names}{scaled}, penalty "
-    "{penalty:g} (fixed in advance){start}.",
+    "The outcome model is a ridge regression of the arm's earlier rewards{known} on "
+    "{names}{scaled}, with penalty {penalty:g}, fixed in advance{start}.",
     "note",
 )
 STANDARDISED = Claim(
     "inference.scores.outcome_models.running_regression",
-    " (standardised over the rounds so far)",
+    " (standardised over the rounds up to each prediction)",
     "note",
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: ridge regression on {names} (standardised), fitted to the arm's rewards in "
-    "earlier batches, with penalty {penalty:g} on slopes, fixed in advance; that of all arms until "
-    "the arm has a reward. The first batch has leave-one-out means, without covariates.",
+    "The outcome model is ridge regression on {names} (standardised), fitted to the arm's rewards "
+    "in earlier batches, with slope penalty {penalty:g} (fixed beforehand). Until an arm has a "
+    "reward, all arms are pooled. Predictions in the first batch are leave-one-out means without "
+    "covariates.",
     "note",
 )
 OWN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: your own predictions. That row t was made without the rewards of round t and "
-    "later is an assumption that a log cannot show.",
+    "The outcome model consists of your own predictions, assumed to use no reward from their own "
+    "round or later rounds. The log cannot confirm this assumption.",
     "assumes",
-    check="inference.scores.outcome_models.foresight_problems",
 )

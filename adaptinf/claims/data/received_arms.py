@@ -6,39 +6,40 @@ from adaptinf.claims.claim import Claim
 
 EFFECT = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "Effect of receiving {treatment} rather than {control}, among those who receive what they are "
-    "assigned: the effect of assignment on rewards, {effect:.4g} (standard error {effect_error:.2g}), "
-    "divided by its effect on the share that received {treatment}, {share:.4g} ({share_error:.2g}).",
+    "The estimate is the effect of receiving {treatment} rather than {control} among compliers: "
+    "the effect of assignment on rewards, {effect:.4g} (standard error {effect_error:.2g}), "
+    "divided by the effect of assignment on receipt of {treatment}, {share:.4g} (standard error "
+    "{share_error:.2g}).",
     "note",
 )
 EXCLUSION = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "assignment affects rewards only through what is received (exclusion)",
+    "assignment affects rewards only through the arm received (exclusion restriction)",
     "assumes",
 )
 MONOTONE = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "nobody receives the opposite of what they are assigned (monotonicity)",
+    "there are no defiers (monotonicity)",
     "assumes",
 )
 STEADY = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "this effect and compliance are constant over time",
+    "the complier effect and the compliance rate are constant over time",
     "assumes",
 )
 ANDERSON_RUBIN = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "The interval inverts the Anderson-Rubin test, which is valid however few comply.",
+    "The interval inverts the Anderson-Rubin test, which is valid even if compliance is low.",
     "note",
 )
 TWO_RAYS = Claim(
     "inference.arms.circumstances.deviations.set_cautions",
-    "the 95% confidence set is two rays, up to {low:.4g} and from {high:.4g}: too few comply for an "
-    "interval with two ends",
+    "compliance is too low for a bounded interval: the 95% confidence set contains all values "
+    "below {low:.4g} and all values above {high:.4g}",
     "caution",
 )
 NO_END = Claim(
     "inference.arms.circumstances.deviations.set_cautions",
-    "too few comply for a bounded 95% confidence set",
+    "the 95% confidence set is unbounded, because compliance is too low",
     "caution",
 )

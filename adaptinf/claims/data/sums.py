@@ -7,41 +7,43 @@ from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 
 EQUAL_WEIGHTS = Claim(
     "totals_by_unit",
-    "with several rounds per unit, totals weight all rounds equally",
+    "units have several rounds, and the sums contain only unit totals, in which all rounds have "
+    "equal weights",
     "needs",
 )
 BY_ROUND = Claim(
     "weights_by_round",
-    "they change from round to round, and sums by batch do not",
+    "two-point weights change from round to round, but only sums by batch are available",
     "needs",
 )
 OF_SHARES = Claim(
     "profile.sums.shares",
-    "propensities are the shares in each batch: weights based on them would depend on which arms the "
-    "rounds happened to get",
+    "propensities were estimated by the arms' proportions in each batch, so weights based on these "
+    "propensities would depend on the realised assignments",
     "needs",
 )
 MOVING = Claim(
     "moves_within_batches",
-    "propensities move within batches (or may, where batches are single rounds), and sums have one "
-    "weight per batch",
+    "propensities vary or may vary within batches, but sums allow only one weight per batch",
     "needs",
 )
 WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
 """Of weights other than uniform ones."""
 
-READ = Claim("read", "Computed from sums by {by}: {rounds:,} rounds, {batches:,} batches.", "note")
+READ = Claim(
+    "read", "Estimates are computed from sums by {by} ({rounds:,} rounds in {batches:,} batches).", "note"
+)
 SHARES_STAND_IN = Claim(
     "sums.shares",
-    "The sums have no propensities: the arms' shares of each batch are used instead, as if all rounds "
-    "of a batch had the same probabilities. Standard errors are conditional on these shares, with one "
-    "variance per arm and batch.",
+    "The sums contain no propensities. Each arm's proportion of the rounds in a batch is used "
+    "instead, which assumes equal assignment probabilities within batches. Standard errors are "
+    "conditional on these proportions and allow a separate variance for each arm and batch.",
     "note",
 )
 FEW_IN_A_BATCH = Claim(
     "few_in_a_batch",
-    "a batch has only {n} rounds of an arm (fewer than {enough}): its share is a poor propensity, "
-    "which can make intervals short",
+    "an arm has only {n} rounds in some batch (fewer than {enough}): the propensity estimated "
+    "there is imprecise, and confidence intervals may undercover",
     "caution",
 )
 FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
@@ -49,7 +51,7 @@ FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
 
 CENTRE = Claim(
     "inference.arms.circumstances.from_sums.outcome_of",
-    "Outcome model: {centre:.6g}, the centre of the sums, for all arms and rounds.",
+    "The outcome model is constant: it predicts {centre:.6g}, the centre of the sums, for every reward.",
     "note",
 )
 """Where units have several rounds, and earlier ones would tell of them."""

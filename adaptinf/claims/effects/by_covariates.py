@@ -10,18 +10,20 @@ from adaptinf.claims.effects import rounds_and_weights as effects
 
 GROUPS_INSTEAD = Claim(
     "inference.effects.projections.projected_scores.ProjectionQuestion.rounds",
-    "CATE(log, by=..., rounds=...).fit() on randomised rounds",
+    "CATE(log, by=..., rounds=...).fit(), if some rounds were randomised",
     "advice",
 )
 NEVER_CHOSEN = Claim(
     "inference.effects.projections.projected_scores.ProjectionQuestion.chosen",
-    "there is no reward of {arms} in the rounds used",
+    "no reward was observed for {arms} in the rounds used",
     "needs",
 )
-LACKS_DECAY = Claim("lacks_decay", "its weights need decay=, fixed in advance", "needs")
+LACKS_DECAY = Claim(
+    "lacks_decay", "two-point weights require a decay rate (decay=) fixed in advance", "needs"
+)
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "units have several rounds, so only HC0 errors, added up by unit, are available",
+    "some units have several rounds, and clustering by unit is implemented for HC0 only",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -29,7 +31,7 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 # A row of `recommend`
 
 REASONS = (
-    Claim("is_projection", "inverse propensities, projected on the terms of the formula", "reason"),
+    Claim("is_projection", "AIPW scores are regressed on the terms of the formula", "reason"),
     Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
@@ -39,66 +41,68 @@ ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",
-    "the formula holds exactly, or contexts do not affect propensities (else {weights} favour some contexts)",
+    "the formula specifies the effect correctly, or contexts do not affect propensities (otherwise "
+    "{weights} over-represent some contexts)",
     "assumes",
 )
 ASSUMES = (
     contexts.NOT_BY_PAST,
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     Part("unit_assumptions", "assumes"),
     WEIGHED_CONTEXTS,
     stationarity.PAIR_SHARES_DRIFT,
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
 )
-FORMULA = Claim("formula", "Projection on {formula}. Covariance {covariance}.", "note")
+FORMULA = Claim("formula", "The effect is projected on {formula}, with {covariance} standard errors.", "note")
 SATURATED = Claim(
     "is_saturated",
-    "The formula gives every combination of contexts its own effect, which the weights do not change.",
+    "The model is saturated (each combination of contexts has its own effect), so the weights do not "
+    "change the estimand.",
     "note",
 )
 BEST_APPROXIMATION = Claim(
     "is_best_approximation",
-    "Estimand: the best linear approximation of the effect over the log's contexts.",
+    "The estimand is the best linear approximation of the effect over the contexts in the log.",
     "note",
 )
 T_LAW_NEEDS = Claim(
     "rests_on_t_law",
-    "Student's t needs propensities that settle or stay away from 0.",
+    "The t approximation requires propensities that converge or are bounded away from 0.",
     "note",
 )
 DEGREES = Claim(
     "is_projection",
-    "Student's t, with degrees of freedom by term from the effective number of the smaller arm's rewards.",
+    "Student's t is used, with degrees of freedom for each term based on the effective sample size of "
+    "the smaller arm.",
     "note",
 )
 LOW_PROPENSITIES = Claim(
     "low_propensities",
-    "Propensities are as low as {least:.2g}: a few rounds carry much of the estimate, and intervals may "
-    "undercover. A good outcome model (outcome=) reduces their influence.",
+    "Propensities are as low as {least:.2g}, so that a few rounds carry much of the weight and "
+    "intervals may undercover. A good outcome model (outcome=) reduces the influence of these rounds.",
     "note",
 )
 BARE_COLUMN = Claim(
     "bare_columns",
-    "{name}: one arm was never observed where it is 1, so the coefficient rests on the outcome model and "
-    "its standard error is too small.",
+    "{name}: one arm was never observed in rounds where this indicator is 1, so the coefficient relies on "
+    "the outcome model and its standard error is too small.",
     "note",
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No HC2 or HC3 standard errors: round {rounds} (counted from 0) determines a coefficient by itself "
-    "and has no residual; HC0 and HC1 are available.",
+    "HC2 and HC3 require leverages below 1, but some rounds have leverage 1 (counted from 0: {rounds}). "
+    "HC0 and HC1 are available.",
     "note",
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No standard errors, as {columns} columns take up all {n} rounds.",
+    "Standard errors cannot be computed from {n} rounds with {columns} columns.",
     "note",
 )
 NO_SPREAD = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "No standard errors: the scores do not vary around the fit.",
+    "Standard errors cannot be given, because the scores have no residual variation.",
     "note",
 )
 FIT = (
@@ -116,7 +120,6 @@ FIT = (
     BARE_COLUMN,
     Part("error_gaps", "note"),
     Part("law_notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     Part("unit_cautions", "caution"),
     effects.FEW_EFFECTIVE,
     Part("law_cautions", "caution"),

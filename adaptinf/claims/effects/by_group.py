@@ -11,45 +11,47 @@ from adaptinf.claims.privacy import releases
 
 NEITHER_ARM = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no estimate, as neither arm has rewards in these rounds.",
+    "The effect cannot be estimated for {terms}: neither arm was observed in the rounds used.",
     "note",
 )
 ONE_ARM_MISSING = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no estimate, as one arm has no rewards in these rounds.",
+    "One of the arms was not observed for {terms}, so no effect is estimated there.",
     "note",
 )
 SINGLE_REWARD = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no standard error, as an arm has a single reward.",
+    "The standard error for {terms} is undefined: one arm has only a single reward.",
     "note",
 )
 NO_VARIATION = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "{terms}: no standard error; rewards do not vary in either arm.",
+    "No standard error can be computed for {terms}: rewards do not vary in either arm.",
     "note",
 )
 SMALL_GROUPS = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "Groups this small say little: use fewer groups, or CATE.from_formula, which takes numbers such as "
-    "ages as they are.",
+    "Groups this small give imprecise estimates. Use fewer groups, or CATE.from_formula, which accepts "
+    "numeric covariates such as age.",
     "advice",
 )
 ADJUSTED = Claim(
     "adjusted",
-    "Agresti-Caffo intervals for {terms}, where an arm had fewer than {enough} successes or failures. "
-    "The estimate is the raw difference; p-value, interval and standard error are for the difference "
-    "after adding a success and a failure to each arm.",
+    "Agresti-Caffo intervals are used for {terms}, where successes or failures of an arm number fewer "
+    "than {enough}. The estimate is the raw difference; the p-value, interval and standard error are "
+    "computed after adding one success and one failure to each arm.",
     "note",
 )
 EMPTY_INTERVAL = Claim(
     "empty_interval",
-    "{terms}: no interval at alpha = 0.05, as noise pushed the estimate beyond any possible effect.",
+    "The 95% interval is empty for {terms}, because privacy noise pushed the estimate outside the range "
+    "of possible effects.",
     "note",
 )
 CHOSEN = Claim(
     "inference.effects.methods.default_method",
-    "The first valid method of recommend(log, 'cate', ...): {name} is not valid for this log, as {reason}.",
+    "The default method is the first valid one listed by recommend(log, 'cate', ...); {name} is not "
+    "valid for this log, because {reason}.",
     "note",
 )
 
@@ -57,16 +59,16 @@ CHOSEN = Claim(
 
 FIXED_PROBABILITIES = Claim(
     "is_randomised",
-    "arms were drawn with fixed probabilities in these rounds, so plain means are unbiased",
+    "arms were assigned with fixed probabilities in the rounds used, so sample means are unbiased",
     "reason",
 )
 CONSTANT_PROPENSITIES = Claim(
     "is_pooled",
-    "propensities are constant within each group, so every round of the phase counts",
+    "propensities are constant within each group, so its rounds can be pooled",
     "reason",
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
-DRIFT_ALLOWED = Claim("drift_allowed", "drift is allowed", "target")
+DRIFT_ALLOWED = Claim("drift_allowed", "rewards may drift over time", "target")
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
@@ -83,8 +85,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "within a group {contexts} may affect propensities, and without batches no weight is known before "
-    "the round's context is seen; if contexts played no part, say context_free=True in the log",
+    "the propensities of a group may vary with {contexts}, and combined weights then require batches "
+    "(or context_free=True, if assignment ignored contexts)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -94,17 +96,17 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "inverse propensities, weighted alike in both arms so that the variance stays even",
+    "AIPW scores have the same weight in both arms, which stabilises the variance of the difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "inverse propensities, with weights that even out the variance arm by arm",
+    "AIPW scores are weighted separately in each arm to stabilise the variance",
     "reason",
 )
 EVERY_ROUND = Claim(
     "every_round",
-    "inverse propensities, over every round in which both arms were possible",
+    "AIPW scores use all rounds in which neither arm had propensity 0",
     "reason",
 )
 WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
@@ -113,13 +115,11 @@ WEIGHTED_CAUTIONS = (propensities.UNSETTLED, Part("tied_units", "caution"))
 """Of a row of `recommend`, where no estimate is known yet."""
 NO_DRIFT = Claim(
     "is_sqrt",
-    "no drift: each arm's mean within a group stays the same",
+    "each arm's mean reward within a group is constant over time",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 WEIGHTED_ASSUMES = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     Part("unit_assumptions", "assumes"),
     NO_DRIFT,
     stationarity.PAIR_SHARES_DRIFT,
@@ -128,35 +128,35 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Outcome model: an arm's mean over its earlier rounds in the group and, until it has one, the overall "
-    "mean so far; the log's first round counts for nothing. Degrees of freedom of Student's t: the smaller "
-    "arm's effective number of rewards, less 1.",
+    "The outcome model is the arm's mean reward in earlier rounds of the group or, failing that, the "
+    "mean of all earlier rewards. The first round of the log has weight 0. Student's t has one degree "
+    "of freedom fewer than the effective number of rewards of the smaller arm.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Outcome model: within a group, the arm's mean reward from other units so far, or else the mean of "
-    "everything that other units earned; earlier rounds get no weight.",
+    "Rewards are predicted by the mean earlier reward of other units with the arm in the group or, if "
+    "there is none, of other units with any arm. Rounds without such rewards have weight 0.",
     "note",
 )
 COMBINED = Claim(
     "is_combined",
-    "Combined weights, the same for both arms: (1/e1 + 1/e0)^(-1/2). For the plain average of the effect "
-    "over time, use weights='uniform'.",
+    "Both arms have the combined weight (1/e1 + 1/e0)^(-1/2) in each round, where e1 and e0 are their "
+    "propensities. Set weights='uniform' to estimate the unweighted average of the effect over time.",
     "note",
 )
 SQRT = Claim(
     "is_sqrt",
-    "Sqrt weights: each arm has its own, the root of its propensity. Under drift the two weighted means "
-    "refer to different times, so their difference is no longer an effect.",
+    "Each arm is weighted by the square root of its propensity. If rewards drift, the two weighted means "
+    "average over different times, and their difference is then not an average effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Uniform weights, as {contexts} may affect propensities within a group: {unsettled}.",
+    "Weights are uniform, because {contexts} may affect propensities within a group: {unsettled}.",
     "note",
 )
-UNIFORM = Claim("uniform_weights", "Uniform weights: {unsettled}.", "note")
+UNIFORM = Claim("uniform_weights", "Weights are uniform: {unsettled}.", "note")
 WEIGHTED = (
     *WEIGHTED_ASSUMES,
     Part("rounds_notes", "note"),
@@ -171,7 +171,6 @@ WEIGHTED = (
     Part("skewness_notes", "note"),
     Part("gap_notes", "note"),
     Part("rare_notes", "note"),
-    Part("profile.propensity_cautions", "caution"),
     stationarity.OWN_WEIGHTS,
     Part("unit_cautions", "caution"),
     effects.FEW_EFFECTIVE,
@@ -185,7 +184,7 @@ WEIGHTED = (
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
     "inference.effects.from_releases.matching_effects",
-    "its releases are for the groups {groups}, which are not the labels of by= {by}",
+    "the releases cover the groups {groups}, which differ from the labels of {by}",
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
@@ -195,23 +194,23 @@ RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTE
 
 NO_COMMON_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "no batch of any group allowed both {treatment!r} and {control!r}",
+    "no group has a batch in which both {treatment!r} and {control!r} could be assigned",
     "needs",
 )
 MOVING_PROPENSITIES = Claim(
     "inference.effects.from_sums.SumsQuestion.settled",
-    "propensities change within some group, or are estimates",
+    "propensities are estimated or change over time within a group, which can bias sample means",
     "needs",
 )
 GROUPS_ALONE = Claim(
     "inference.effects.from_sums.SumsQuestion.parts",
-    "Groups: each effect comes from the group's own sums, with weights and predictions from that group "
-    "alone.",
+    "Each effect is estimated from the sums of its own group. Weights and outcome predictions also use "
+    "that group only.",
     "note",
 )
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "{terms}: no batch allowed both arms.",
+    "No effect is estimated for {terms}, because no single batch offered both arms.",
     "note",
 )
 
@@ -219,54 +218,56 @@ GROUPS_WITHOUT_BATCH = Claim(
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences of effects: the interval combines two at alpha/2 each (Bonferroni), whatever the law of "
-    "the noise.",
+    "An interval for a difference between two effects combines the intervals of both effects, each with "
+    "alpha/2 (Bonferroni), which is valid for any noise distribution.",
     "note",
 )
 SATTERTHWAITE = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences of effects: Student's t, degrees of freedom by Satterthwaite.",
+    "Differences between effects are tested with Student's t and Satterthwaite degrees of freedom.",
     "note",
 )
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Groups share units, so their errors covary: differences use Student's t with the smaller of the two "
-    "degrees of freedom.",
+    "Some units appear in several groups, so the estimates are correlated. Differences use Student's t "
+    "with the smaller of the two degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "No test for {terms}: one of the two groups has no standard error.",
+    "{terms}: the effects cannot be compared, because one of the two groups has no standard error.",
     "note",
 )
 TOO_FEW_GROUPS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "only {n} of {all} groups has a standard error, and the test compares at least two",
+    "a test needs at least two groups with a standard error (available: {n} of {all})",
     "needs",
 )
 GROUPS_LEFT_OUT = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Left out, as they have no standard error: {terms}.",
+    "The test excludes groups without a standard error: {terms}.",
     "note",
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Rejects where the intervals of all groups, at alpha/G each, have no effect in common.",
+    "The test rejects if the intervals of the G groups at level 1 - alpha/G have no value in common.",
     "note",
 )
 HOTELLING = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Groups share units: Hotelling's test, with the covariance by unit.",
+    "Some groups share units, so the test is based on Hotelling's statistic with a covariance clustered "
+    "by unit.",
     "note",
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Groups with the Agresti-Caffo adjustment enter with their adjusted difference.",
+    "The test uses the adjusted difference for groups with the Agresti-Caffo adjustment.",
     "note",
 )
 NOT_NORMAL = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "errors of private releases are normal plus Laplace, so no chi-squared or normal law applies",
+    "errors of private releases are the sum of normal and Laplace terms, so normal and chi-squared tests "
+    "do not apply",
     "needs",
 )
 TOO_FEW_UNITS = Claim(
@@ -276,6 +277,6 @@ TOO_FEW_UNITS = Claim(
 )
 TOO_LITTLE_FREEDOM = Claim(
     "inference.effects.comparisons.equal_dependent_effects",
-    "{freedom:.1f} degrees of freedom by unit are too few to compare {groups} groups",
+    "the clustered covariance has {freedom:.1f} degrees of freedom, too few to compare {groups} groups",
     "needs",
 )

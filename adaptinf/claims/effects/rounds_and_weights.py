@@ -4,72 +4,82 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-EFFECT = Claim("inference.effects.record.effect", "Effect of {treatment!r} over {control!r}.", "target")
+EFFECT = Claim(
+    "inference.effects.record.effect",
+    "The effect is the mean reward of {treatment!r} minus that of {control!r}.",
+    "target",
+)
 
 # Which rounds serve
 
 NEVER_BOTH = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "both arms were possible in none of the {n} rounds of {where}",
+    "the two arms were never available together in the {n} rounds of {where}",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "they need the propensities of both arms, and the log records only that of the chosen arm",
+    "these weights require the propensities of both arms, but the log has only that of the chosen arm",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "nothing says which rounds were randomised, or with what propensities",
+    "the log records neither propensities nor which rounds were randomised",
     "needs",
 )
 ESTIMATES_SHOW_NOTHING = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "estimated propensities cannot show that assignment probabilities were fixed",
+    "estimated propensities cannot show that assignment probabilities were constant",
     "needs",
 )
 PROPENSITIES_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "propensities vary within {groups}, and whatever changed them biases plain means",
+    "propensities vary within {groups}, so the difference in sample means may be biased",
     "needs",
 )
 MARK_THE_ROUNDS = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "rounds= with a column that marks the randomised rounds",
+    "rounds= set to a column that marks the randomised rounds",
     "advice",
 )
 KNOW_PROPENSITIES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "aipw with errors by unit, if propensities are known",
+    "aipw with standard errors clustered by unit, if propensities are known",
     "advice",
 )
-ALL_ROUNDS = Claim("inference.effects.rounds.weightable_rounds", "Rounds: all {n} of {where}.", "note")
+ALL_ROUNDS = Claim(
+    "inference.effects.rounds.weightable_rounds", "All {n} rounds of {where} are used.", "note"
+)
 CONSTANT_IN_GROUPS = Claim(
-    "inference.effects.rounds.randomised_rounds", "Propensities do not vary within groups.", "note"
+    "inference.effects.rounds.randomised_rounds", "Propensities are constant within groups.", "note"
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Propensities are estimates, so it is not certain that they are constant within groups.",
+    "Propensities are estimated, so it is uncertain whether the true ones are constant within groups.",
     "note",
 )
-MARKED = Claim("inference.effects.rounds.randomised_rounds", "Rounds: {where}, {n} of {all}.", "note")
+MARKED = Claim(
+    "inference.effects.rounds.randomised_rounds", "The estimate uses {where} ({n} of {all} rounds).", "note"
+)
 MARKED_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "In these rounds the logged propensities vary within {groups}: the difference in means is valid only "
-    "if every marked round drew its arm with fixed probabilities.",
+    "The logged propensities of these rounds vary within {groups}; the difference in means is valid only "
+    "if assignment probabilities were in fact fixed in every marked round.",
     "note",
 )
 CHOSEN_ALONE = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Propensities of arms that were not chosen are unknown: the estimate assumes that neither arm ever had "
+    "The propensities of unchosen arms are not logged; the estimate assumes that neither arm ever had "
     "propensity 0.",
     "note",
 )
-WEIGHTABLE = Claim("inference.effects.rounds.weightable_rounds", "Rounds: {n} of {where}.", "note")
+WEIGHTABLE = Claim(
+    "inference.effects.rounds.weightable_rounds", "The estimate uses {n} rounds of {where}.", "note"
+)
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Left out: {n} rounds of {where} where one of the two arms had propensity 0, such as the rounds "
-    "after randomisation stopped. They cannot be weighted.",
+    "Rounds of {where} in which either arm had propensity 0, such as those after randomisation stopped, "
+    "cannot be weighted and are left out ({n}).",
     "note",
 )
 
@@ -77,7 +87,7 @@ LEFT_OUT = Claim(
 
 LAGGED = Claim(
     "lagged_by",
-    "Weights are made from {by}.",
+    "Weights are computed from {by}.",
     "note",
 )
 
@@ -85,13 +95,13 @@ LAGGED = Claim(
 
 FEW_EFFECTIVE = Claim(
     "few_effective",
-    "{terms}: intervals may be short, as an arm has the precision of {least:.1f} equally weighted "
-    "rewards, fewer than {enough:g}",
+    "{terms}: confidence intervals may undercover, because one arm's effective sample size is only "
+    "{least:.1f} (below {enough:g})",
     "caution",
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: with a propensity of {least:.2g} the estimate rests on a few rewards (effective number "
-    "{size:.1f}), and intervals may be much too short",
+    "{term}: propensities fall to {least:.2g}, so a few rewards dominate the estimate (equivalent to "
+    "{size:.1f} equally weighted rewards), and intervals may severely undercover",
     "caution",
 )

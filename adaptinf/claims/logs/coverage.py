@@ -8,81 +8,88 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-DECLARED = Claim("always", "declared beforehand", "reason")
+DECLARED = Claim("always", "the value was declared before the trial", "reason")
 OWN_ACTION = Claim(
     "anticipating",
-    "the guarantee does not cover a participant's own action, which can reveal their context",
+    "the guarantee excludes a participant's own action, which can reveal the participant's context",
     "needs",
 )
 
-ACTIONS_ARE_OUTPUTS = Claim("always", "actions are outputs, protected jointly with the releases", "reason")
+ACTIONS_ARE_OUTPUTS = Claim("always", "the guarantee covers actions jointly with the releases", "reason")
 ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
 """Actions, and what is counted from them."""
 
-ESTIMATED = Claim("has_estimates", "they are estimated from the data, not set by the design", "needs")
+ESTIMATED = Claim(
+    "has_estimates", "propensities are estimates from the data and were not set by the design", "needs"
+)
 BY_CONTEXT = Claim(
     "outputs_by_context",
-    "the propensity of a round can reveal its context; those of each context follow from the releases",
+    "the propensity of a round can reveal its context (propensities given each context can be "
+    "computed from the releases)",
     "needs",
 )
-COMPUTED = Claim("always", "computed from actions, proposals and releases, which are outputs", "reason")
+COMPUTED = Claim(
+    "always",
+    "propensities are computed only from covered outputs (actions, proposals and releases)",
+    "reason",
+)
 PROPENSITY = (
     ESTIMATED,
     BY_CONTEXT,
     Claim(
         "outputs_without_propensities",
-        "the design may compute them from more than actions and releases",
+        "propensities may depend on data other than actions and releases",
         "needs",
     ),
     OWN_ACTION,
     COMPUTED,
 )
 
-COUNTS_ROUNDS = Claim("counts_rounds", "it counts the rounds", "reason")
+COUNTS_ROUNDS = Claim("counts_rounds", "the column only numbers the rounds", "reason")
 ROUND = (
     COUNTS_ROUNDS,
-    Claim("always", "times and round numbers supplied by the user are not outputs", "needs"),
+    Claim("always", "times and round numbers supplied by the user are not covered", "needs"),
 )
 
-PHASE_BY_CALENDAR = Claim("phase_by_calendar", "it follows from the calendar", "reason")
-PHASE_BY_OUTPUTS = Claim("phase_by_outputs", "it follows from actions and releases", "reason")
+PHASE_BY_CALENDAR = Claim("phase_by_calendar", "phases follow a calendar fixed in advance", "reason")
+PHASE_BY_OUTPUTS = Claim("phase_by_outputs", "phases are determined by actions and releases", "reason")
 PHASE = (
     PHASE_BY_CALENDAR,
     PHASE_BY_OUTPUTS,
-    Claim("always", "it is not stated to follow from outputs alone", "needs"),
+    Claim("always", "phases are not stated to depend only on covered outputs", "needs"),
 )
 
-CONTEXT_IS_PUBLIC = Claim("context_is_public", "declared public", "reason")
-CONTEXT_IS_PRIVATE = Claim("always", "it was not declared public", "needs")
+CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public", "reason")
+CONTEXT_IS_PRIVATE = Claim("always", "the context was not declared public", "needs")
 CONTEXT = (
-    Claim("protects_contexts", "the guarantee is per {unit} and protects contexts", "needs"),
+    Claim("protects_contexts", "the guarantee is per {unit} and therefore protects contexts", "needs"),
     CONTEXT_IS_PUBLIC,
     CONTEXT_IS_PRIVATE,
 )
 
-OUTCOME = Claim("always", "outcomes are protected, like rewards", "needs")
-REWARD = Claim("always", "rewards are what is protected", "needs")
-UNIT = Claim("always", "who took part is not an output", "needs")
+OUTCOME = Claim("always", "further outcomes are protected in the same way as rewards", "needs")
+REWARD = Claim("always", "rewards are the protected data", "needs")
+UNIT = Claim("always", "the identities of participants are not covered", "needs")
 COLUMNS = {
     "t": ROUND,
     "action": ACTION,
     "phase": PHASE,
     "unit_id": (UNIT,),
     "reward": (REWARD,),
-    "received": (Claim("always", "what a participant received is not an output", "needs"),),
-    "observation": (Claim("always", "which rewards were observed is not an output", "needs"),),
-    "outcome_round": (Claim("always", "times are not outputs", "needs"),),
-    "batch": (Claim("always", "batches may depend on more than the calendar and the outputs", "needs"),),
-    "randomised": (Claim("always", "it shows the design's coin flips", "needs"),),
+    "received": (Claim("always", "the arms actually received are not covered", "needs"),),
+    "observation": (Claim("always", "the pattern of observed rewards is not covered", "needs"),),
+    "outcome_round": (Claim("always", "the arrival times of outcomes are not covered", "needs"),),
+    "batch": (Claim("always", "batches may depend on more than the calendar and covered outputs", "needs"),),
+    "randomised": (Claim("always", "the design's coin flips are not covered", "needs"),),
 }
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
-RELEASES = Claim("always", "outputs; the scales of their noise are declared", "reason")
-DESIGN = Claim("always", "its name and parameters are declared beforehand", "reason")
-RECOMMENDED = Claim("recommends_by_releases", "computed from releases", "reason")
+RELEASES = Claim("always", "releases are covered outputs, and their noise scales were declared", "reason")
+DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
+RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed from releases", "reason")
 SO_FAR = Claim(
     "ended_early",
-    "the rounds so far when the log was made, at a time chosen without regard to outcomes",
+    "the number of rounds reflects when the log was made, which was decided without regard to outcomes",
     "reason",
 )
 FIELDS = {
@@ -92,22 +99,26 @@ FIELDS = {
     "guarantee": (DECLARED,),
     "noise": (DECLARED,),
     "n_rounds": (
-        Claim("length_by_releases", "decided by releases", "reason"),
+        Claim("length_by_releases", "the number of rounds is determined by the releases", "reason"),
         SO_FAR,
         DECLARED,
     ),
     "pulls": ACTION,
     "recommended": (
         RECOMMENDED,
-        Claim("always", "the design may compute it from more than the releases", "needs"),
+        Claim("always", "the recommendation may use data other than the releases", "needs"),
     ),
-    "reward_range": (Claim("always", "it may have been taken from the data", "needs"),),
-    "adaptive_rounds": (Claim("always", "it may count coin flips that are not outputs", "needs"),),
-    "seeds, timestamps, delays": (Claim("always", "they are not outputs", "needs"),),
-    "counts of missing or clipped outcomes": (Claim("always", "they are computed from rewards", "needs"),),
-    "digests of the log": (Claim("always", "a guess at the log could be checked against them", "needs"),),
+    "reward_range": (Claim("always", "the range may have been taken from the data", "needs"),),
+    "adaptive_rounds": (
+        Claim("always", "this number may depend on coin flips, which are not covered", "needs"),
+    ),
+    "seeds, timestamps, delays": (Claim("always", "seeds, timestamps and delays are not covered", "needs"),),
+    "counts of missing or clipped outcomes": (
+        Claim("always", "these counts are computed from rewards", "needs"),
+    ),
+    "digests of the log": (Claim("always", "a digest could be used to verify guesses of the log", "needs"),),
 }
 """What is no column, in the order in which it is shown."""
 
-UNPROMISED = Claim("log.coverage.not_covered", "nothing is promised: {reasons}", "needs")
-INFINITE = Claim("log.coverage.not_covered", "the guarantee is infinite", "needs")
+UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
+INFINITE = Claim("log.coverage.not_covered", "the guarantee has infinite epsilon and covers nothing", "needs")

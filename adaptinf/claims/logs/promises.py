@@ -6,11 +6,15 @@ from adaptinf.claims.claim import Claim
 
 MOST_ROUNDS = Claim(
     "log.promises.Promises.person_guarantee",
-    "{most} is the largest number of rounds of a unit in this log, which the data determine; "
-    "rounds_per_unit= declares a cap fixed in advance",
+    "the largest number of rounds of a unit ({most}) was taken from the data; set rounds_per_unit= "
+    "to a limit fixed in advance",
     "caution",
 )
-PERSON = Claim("log.promises.Promises.promises", "for a unit with all its rounds: {guarantee}", "note")
+PERSON = Claim(
+    "log.promises.Promises.promises", "guarantee for a unit with several rounds: {guarantee}", "note"
+)
 ADAPTIVE = Claim(
-    "log.promises.Promises.adaptive_told", "assignment {reacted} to outcomes, as stated", "assumes"
+    "log.promises.Promises.adaptive_told",
+    "as stated by the user, assignment {reacted} to outcomes",
+    "assumes",
 )

@@ -6,34 +6,36 @@ from adaptinf.claims.claim import Claim, Part
 
 SIMULATED_NOISE = Claim(
     "simulated_noise",
-    "Noise: simulation. It is NOT PRIVATE against anyone who sees all digits of a release: the "
-    "guarantee holds for the mechanism, not for these numbers.",
+    "The noise is simulated and NOT PRIVATE: the low-order digits of a release can reveal the "
+    "data. The guarantee holds for the mechanism, not for these numbers.",
     "caution",
 )
 PRICE = Claim(
     "price",
-    "It is per {unit}: for someone with m times as many rounds epsilon is m times as large{delta}.",
+    "The guarantee is per {unit}. For a person with m times as many rounds, epsilon is m times as "
+    "large{delta}.",
     "note",
 )
 MORE_DELTA = Claim("price", ", and delta is more than m times as large", "note")
 FIXED = Claim(
     "always",
-    "It assumes that the number of rounds, the arms, the groups of contexts and the design's "
-    "parameters were fixed before the first round.",
+    "The guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
+    "design parameters were fixed before the first round.",
     "assumes",
 )
 OPENING = (
     Claim(
         "always",
-        "The part of an adaptive experiment's log that its privacy guarantee covers, and nothing else.",
+        "This public part of an adaptive experiment's log contains only data that the privacy "
+        "guarantee covers.",
         "note",
     ),
-    Claim("guarantee", "Guarantee: {guarantee}{source}.", "note"),
+    Claim("guarantee", "Privacy guarantee: {guarantee}{source}.", "note"),
     Part("notion", "note"),
     Part("guarantee_reasons", "note"),
     SIMULATED_NOISE,
-    Claim("exact_noise", "Noise: release, exact noise that is never seeded.", "note"),
-    Claim("unknown_noise", "Noise: not stated.", "note"),
+    Claim("exact_noise", "The noise is exact and was never seeded (noise='release').", "note"),
+    Claim("unknown_noise", "The source of the noise is not stated.", "note"),
     PRICE,
     FIXED,
 )
@@ -41,12 +43,14 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "It protects everything jointly except the participant's own action.",
+    "All outputs except the participant's own action are protected jointly.",
     "note",
 )
-RECORD = Claim("protects_records", "A record is a participant's context and potential rewards.", "note")
+RECORD = Claim(
+    "protects_records", "A record consists of one participant's context and potential rewards.", "note"
+)
 NOTION = (
-    Claim("standard", "It protects everything in here jointly.", "note"),
+    Claim("standard", "Everything included here is protected jointly.", "note"),
     ALL_BUT_OWN_ACTION,
     Claim("protects_rewards", "Contexts are assumed to be public.", "assumes"),
     RECORD,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-NEEDS_ROWS = Claim("sums.Sums", "it needs rows, and these are sums by batch and arm", "needs")
+NEEDS_ROWS = Claim(
+    "sums.Sums", "row-level data are required, but the log contains only sums by batch and arm", "needs"
+)
 """Why a method that reads rounds one by one refuses sums."""
 NO_ROUNDS = Claim(
     "inference.inputs.published.refuse_rounds",
-    "the public part of a log has only releases, and no outcomes by round",
+    "the public part of a log contains releases, not the outcomes of individual rounds",
     "needs",
 )
 MARKED = Claim(
     "inference.inputs.rounds.marked_log",
-    "Rounds: {kept} of {rounds}, marked by rounds=. Results are for these rounds, and assume that no "
-    "reward decided which they are.",
+    "Results use {kept} of {rounds} rounds (rounds=), assumed to have been selected without regard "
+    "to any reward.",
     "assumes",
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")

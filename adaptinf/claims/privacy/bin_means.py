@@ -6,54 +6,62 @@ from adaptinf.claims.claim import Claim, Part
 
 NO_BIN_SUMS = Claim(
     "inference.released.bin_sums.read_reports",
-    "the log releases no sums by bin",
+    "the log contains no released sums by context bin",
     "needs",
 )
 NO_STAGES = Claim(
     "inference.released.bin_sums.read_reports",
-    "the log has sums of reports by bin, but no weighted sums by stage (spent, weighted_count_...)",
+    "the released sums by bin lack weighted sums for each stage (spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
     "inference.released.bin_sums.read_reports",
-    "two of its arms print alike, so releases named after one could be the other's",
+    "two arms have the same printed label, so their releases cannot be distinguished",
     "needs",
 )
 SUMS_MISSING = Claim(
     "inference.released.bin_sums.read_reports",
-    "its releases lack some of the sums of a bin and arm",
+    "some released sums are missing for a combination of bin and arm",
     "needs",
 )
-NORMAL_WITH_COIN = Claim("inference.released.bin_tests.BudgetTest", "normal, budget filled by a coin", "note")
+NORMAL_WITH_COIN = Claim(
+    "inference.released.bin_tests.BudgetTest",
+    "normal, with randomised completion of the variance budget",
+    "note",
+)
 """The name of a law."""
 REPORTS_ALONE = Claim(
     "of_reports",
-    "From released sums of noisy reports alone. Means are over the law of the contexts within each bin.",
+    "Estimates are based only on released sums of noisy reports. Each mean averages over the "
+    "distribution of contexts within its bin.",
     "note",
 )
 COIN = Claim(
     "coin",
-    "Reports on an arm end when their own sums say so. What remains of each term's variance budget "
-    "(median {median:.0%}, largest {largest:.0%}) is filled by a normal draw, seeded by rng={rng} and "
-    "the releases.",
+    "Reporting on an arm stops at a time determined by its own sums. The unused part of each "
+    "term's variance budget (median {median:.0%}, largest {largest:.0%}) is replaced by a normal "
+    "draw, seeded by rng={rng} and the releases.",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are conservative, and valid in finite samples no matter when an arm's reports end.",
+    "Tests are conservative and valid in finite samples under any rule for stopping the reports.",
     "note",
 )
 NO_ESTIMATE = Claim(
     "no_estimate",
-    "{terms}: no estimate, as noise may swamp the counts in the bin; the interval stands.",
+    "There is no estimate for {terms}, because noise may dominate the counts in the bin; the "
+    "confidence interval remains valid.",
     "note",
 )
 WHOLE_RANGE = Claim(
-    "whole_range", "{terms}: the 95% interval is all of [0, 1]: the reports say nothing.", "note"
+    "whole_range",
+    "The reports are uninformative for {terms}: the 95% interval is the whole range [0, 1].",
+    "note",
 )
 SINGLE_POINT = Claim(
     "single_point",
-    "{terms}: no mean in [0, 1] is accepted at 5%, so the interval is the single mean that fits best.",
+    "For {terms}, the 5% test rejects every mean in [0, 1], so the interval is the single best-fitting mean.",
     "note",
 )
 _ENDS = (NO_ESTIMATE, WHOLE_RANGE, SINGLE_POINT)

@@ -7,37 +7,48 @@ from adaptinf.claims.claim import Claim
 PROMISED = Claim("inference.results.footers.Footer.privacy", "Privacy: {guarantee}.", "note")
 AS_STATED = Claim(
     "inference.results.footers.Footer.privacy",
-    "Privacy: {guarantee}, stated rather than derived by the library.",
+    "Privacy: {guarantee} (stated by the user, not derived by the library).",
     "note",
 )
 COVERS_NOTHING = Claim(
-    "inference.results.footers.Footer.privacy", "It covers nothing, neither actions nor releases.", "note"
+    "inference.results.footers.Footer.privacy",
+    "Because epsilon is infinite, neither actions nor releases are protected.",
+    "note",
 )
 COVERS_RELEASES = Claim(
     "inference.results.footers.Footer.privacy",
-    "It covers these numbers, because they use private releases only.",
+    "The guarantee covers this table, which uses private releases only.",
     "note",
 )
 COVERS_ACTIONS = Claim(
-    "inference.results.footers.Footer.privacy", "It covers the actions and the named releases.", "note"
+    "inference.results.footers.Footer.privacy",
+    "The guarantee covers the actions and the named releases.",
+    "note",
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
     "inference.results.footers.Footer.privacy",
-    "It covers other participants' actions, not one's own, and the named releases.",
+    "The guarantee covers the named releases and the actions of other participants, but not a "
+    "participant's own action.",
     "note",
 )
 NOT_COVERED = Claim(
     "inference.results.footers.Footer.privacy",
-    "It excludes the raw log, its propensity columns, and estimates from it such as these.",
+    "The raw log, its propensities and estimates from the raw log, such as those in this table, "
+    "are not covered.",
     "note",
 )
-ALL_ROUNDS_OF_A_UNIT = Claim("all_rounds_of_a_unit", "A unit with all of its rounds: {guarantee}.", "note")
+ALL_ROUNDS_OF_A_UNIT = Claim(
+    "all_rounds_of_a_unit", "Privacy over all rounds of a unit: {guarantee}.", "note"
+)
 AUXILIARY = Claim(
     "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"
 )
-WITHDRAWN = Claim("withdrawn", "Privacy: none, although the design promises it: {why}.", "note")
+WITHDRAWN = Claim(
+    "withdrawn", "There is no privacy guarantee, although the design is private: {why}.", "note"
+)
 SIMULATION_NOISE = Claim(
     "simulation_noise",
-    "Simulation noise is not private: its low-order bits leak, which those of release noise do not.",
+    "Simulated noise does not protect privacy, because its low-order bits can leak data; "
+    "noise='release' avoids this.",
     "note",
 )

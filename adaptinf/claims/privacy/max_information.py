@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
-    "no reward-level privacy guarantee is stated (an anticipating record-level one implies none); pass "
-    "reward_guarantee= if the design has one",
+    "the log states no reward-level privacy guarantee, and an anticipating record-level guarantee "
+    "does not imply one; set reward_guarantee= if the design has one",
     "needs",
 )
 ANTICIPATING = Claim(
@@ -17,12 +17,12 @@ ANTICIPATING = Claim(
 )
 INFINITE = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "epsilon is infinite, so that the guarantee does not bound the information",
+    "epsilon is infinite, so the max-information is not bounded",
     "needs",
 )
 APPROXIMATE = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "the bound needs pure differential privacy, and delta = {delta:g} is positive",
+    "the bound requires pure differential privacy, but delta = {delta:g} is positive",
     "needs",
 )
 
@@ -43,17 +43,17 @@ IMPOSSIBLE = Claim(
 )
 REQUIRED = Claim(
     "inference.corrections.information.Correction.level",
-    "{bound}: a p-value must be at most {level}",
+    "{bound}: significance requires a p-value of at most {level}",
     "note",
 )
 COVERS_RELEASES = Claim(
     "inference.corrections.information.Correction.coverage",
-    "Tests may be chosen from actions, contexts and releases, but not from the rewards.",
+    "The correction is valid for tests selected using actions, contexts and releases, but not rewards.",
     "note",
 )
 COVERS_ACTIONS = Claim(
     "inference.corrections.information.Correction.coverage",
-    "It covers tests chosen from actions and contexts, but not those whose terms, null or centre were chosen "
-    "from the releases: chosen_from='releases' does.",
+    "The correction is valid if tests were selected using actions and contexts only; if the terms, "
+    "null value or centre were selected using releases, set chosen_from='releases'.",
     "note",
 )

@@ -7,16 +7,17 @@ from adaptinf.claims.regression import regressions
 
 # Batched
 
-LACKS_BATCHES = Claim("lacks_batches", "it needs batches (give batch=)", "needs")
+LACKS_BATCHES = Claim("lacks_batches", "batches are required (set batch= in the log)", "needs")
 UNUSABLE = Claim(
     "inference.regression.facts.batched.BatchedFacts.unusable",
-    "in {missing} of {batches} batches ({which}, counted from 0) columns are collinear or leave no residual",
+    "columns are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
+    "({which}, counted from 0)",
     "needs",
 )
 UNUSABLE_BY_REWARDS = Claim(
     "unusable_by_rewards",
-    "{what}; which ones may depend on earlier rewards, so that leaving them out would change the law of the "
-    "statistic",
+    "{what}; the set of such batches may depend on earlier rewards, so omitting these batches would "
+    "change the null distribution",
     "needs",
 )
 BATCHED_NEEDS = (
@@ -27,55 +28,73 @@ BATCHED_NEEDS = (
 BATCHED_REASONS = (
     Claim(
         "told_apart_in_each",
-        "every batch identifies all coefficients, so that a drift between batches cancels in comparisons of "
-        "arms",
+        "every batch identifies all coefficients, so drift between batches cancels in comparisons of arms",
         "reason",
     ),
 )
-LEFT_OUT = Claim("left_out", "Left out, as rewards did not influence the choice of arms: {what}.", "note")
-CONSTANT_IN_A_BATCH = Claim("constant_in_a_batch", "No estimate: in some batch the fit is perfect.", "note")
+LEFT_OUT = Claim(
+    "left_out",
+    "Some batches are left out, which is valid because rewards did not influence assignment: {what}.",
+    "note",
+)
+CONSTANT_IN_A_BATCH = Claim(
+    "constant_in_a_batch",
+    "No estimates are available, because the fit is exact in at least one batch.",
+    "note",
+)
 BATCHED = (
     regressions.CONSTANT,
     Claim(
-        "always", "within a batch, noise has one variance and does not depend on earlier rounds", "assumes"
+        "always",
+        "within each batch, errors have equal variance and are independent of earlier rounds",
+        "assumes",
     ),
     *regressions.HEAD,
-    Claim("over_batches", "Batched least squares over {batches} batches.", "note"),
+    Claim("over_batches", "Estimates combine separate least-squares fits of {batches} batches.", "note"),
     LEFT_OUT,
-    Claim("by_student", "The law of the statistics is exact for normal noise.", "note"),
-    Claim("by_normal", "Normal approximation: it needs large batches, or many of moderate size.", "note"),
-    Claim("drifts", "wald_test tests the restrictions in every batch, even if coefficients drift.", "note"),
+    Claim("by_student", "Tests are exact for normal errors.", "note"),
+    Claim(
+        "by_normal",
+        "The normal approximation requires large batches, or many batches of moderate size.",
+        "note",
+    ),
+    Claim(
+        "drifts",
+        "wald_test tests the restrictions in every batch and remains valid if coefficients drift.",
+        "note",
+    ),
     CONSTANT_IN_A_BATCH,
     *regressions.RARE,
     *regressions.UNITS,
 )
 DRIFTING_TEST = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
-    "Sum over batches of F statistics, each mapped to chi-squared: coefficients may drift.",
+    "The statistic sums the F statistics of the batches, each transformed to chi-squared, so coefficients "
+    "may differ between batches.",
     "note",
 )
 STUDENT_SUM = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
-    "sum of multivariate Student vectors by batch",
+    "sum of multivariate t vectors over batches",
     "note",
 )
 
 # W-decorrelation
 
-UNEVEN = Claim("uneven", "columns of very different size or a large ridge", "needs")
-RARELY_SEEN = Claim("rarely_seen", "a rare arm or level ({name}, in {rounds} of {n} rounds)", "needs")
-SHORT = Claim("always", "few rounds or a large ridge", "needs")
+UNEVEN = Claim("uneven", "columns on very different scales, or a large ridge", "needs")
+RARELY_SEEN = Claim("rarely_seen", "a rare arm or level ({name}, present in {rounds} of {n} rounds)", "needs")
+SHORT = Claim("always", "too few rounds, or a large ridge", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
-    "because of {cause}, its estimates would keep up to {left:.0%} of the least-squares error, bias "
-    "included, which its standard errors would not reflect",
+    "estimates would retain up to {left:.0%} of the error and bias of least squares, which standard "
+    "errors would not reflect; the cause is {cause}",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
 """Of a fit with its ridge."""
-ONE_SCALE = Claim("uneven", "covariates on one scale, such as scale(age) in the formula", "advice")
+ONE_SCALE = Claim("uneven", "covariates on a common scale, such as scale(age) in the formula", "advice")
 SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge=", "advice")
 LEFT_ADVICE = (
     ONE_SCALE,
@@ -84,7 +103,7 @@ LEFT_ADVICE = (
     SMALLER_RIDGE,
 )
 DECORRELATION_REASONS = (
-    Claim("needs_little", "it needs no propensities, batches or privacy guarantee", "reason"),
+    Claim("needs_little", "neither propensities nor batches nor a privacy guarantee are required", "reason"),
 )
 DECORRELATION = (
     regressions.LINEAR,
@@ -93,15 +112,19 @@ DECORRELATION = (
     *regressions.HEAD,
     Claim(
         "default_ridge",
-        "W-decorrelation with the default ridge {ridge:.4g}, which is computed from the whole design matrix "
-        "and hence, strictly, not known before the first round.",
+        "The W-decorrelation ridge is {ridge:.4g}. This default is computed from the whole design matrix, "
+        "whereas the theory requires a ridge fixed in advance.",
         "note",
     ),
-    Claim("given_ridge", "W-decorrelation with ridge {ridge:.4g}, assumed to be set in advance.", "note"),
+    Claim(
+        "given_ridge",
+        "The W-decorrelation ridge {ridge:.4g} is assumed to have been fixed in advance.",
+        "note",
+    ),
     Claim(
         "left_in",
-        "Estimates keep up to {left:.1%} of the error and bias of least squares, which standard errors do "
-        "not reflect.",
+        "Estimates retain up to {left:.1%} of the least-squares error, including bias, but standard errors "
+        "ignore this part.",
         "note",
     ),
     regressions.PERFECT,
@@ -117,28 +140,30 @@ HALF_RANGE = Claim(
     "half the range of the rewards",
     "note",
 )
-SUB_GAUSSIAN = Claim("sub_gaussian", "noise is sub-Gaussian of scale {scale:g} ({source})", "assumes")
+SUB_GAUSSIAN = Claim("sub_gaussian", "errors are sub-Gaussian with scale {scale:g} ({source})", "assumes")
 ELLIPSOID = (
     regressions.LINEAR,
     regressions.CONSTANT,
     SUB_GAUSSIAN,
-    Claim("norm_bound", "the coefficients have a norm of at most {bound:g}", "assumes"),
+    Claim("norm_bound", "the coefficient vector has Euclidean norm at most {bound:g}", "assumes"),
     *regressions.HEAD,
     Claim(
         "ridge",
-        "Self-normalised ellipsoid with ridge {ridge:g}: holds at all rounds and for all combinations of "
-        "coefficients at once, whatever the design.",
+        "The self-normalised confidence ellipsoid (ridge {ridge:g}) is valid at all rounds and for all "
+        "linear combinations simultaneously, for any design.",
         "note",
     ),
     Claim(
         "always",
-        "Standard errors are descriptive only: the noise scale times the half-width of the unit ellipsoid.",
+        "Standard errors are descriptive only and equal the noise scale times the half-width of the "
+        "ellipsoid of radius 1.",
         "note",
     ),
     Claim(
         "beyond_bound",
-        "The least-squares coefficients have norm {norm:.3g}, above the bound: if the bound is wrong, so are "
-        "the intervals. With covariates on a common scale, as by scale(age), a bound is easier to know.",
+        "The least-squares coefficients have norm {norm:.3g}, which exceeds the bound; intervals are invalid "
+        "if the bound is wrong. Standardising covariates, for example with scale(age), makes a bound easier "
+        "to justify.",
         "note",
     ),
     regressions.MOVES,
@@ -147,7 +172,7 @@ ELLIPSOID = (
 )
 ELLIPSOID_LAW = Claim(
     "inference.regression.ellipsoid.EllipsoidTests.wald_test",
-    "self-normalised ellipsoid, valid at any time",
+    "self-normalised ellipsoid (anytime-valid)",
     "note",
 )
 
@@ -155,7 +180,7 @@ ELLIPSOID_LAW = Claim(
 
 NEEDS_A_FIXED_DESIGN = Claim(
     "data.adaptive",
-    "its Bayes factors need a design fixed in advance, and here rewards may have changed later actions",
+    "the Bayes factors require a design fixed in advance, but rewards may have affected later actions",
     "needs",
 )
 ANYTIME_NEEDS = (NEEDS_A_FIXED_DESIGN,)
@@ -165,11 +190,15 @@ ANYTIME = (
     regressions.CONSTANT,
     regressions.NORMAL,
     *regressions.HEAD,
-    Claim("always", "Anytime-valid t and F tests, which may be read at every round.", "note"),
+    Claim(
+        "always",
+        "Results of the anytime-valid t and F tests may be inspected after every round.",
+        "note",
+    ),
     Claim(
         "mixture",
-        "Mixture of precision {precision:g}, set in advance: most powerful for coefficients of about "
-        "{size:.3g} times the noise's standard deviation.",
+        "The mixture precision is {precision:g} and must be fixed in advance; power is highest for "
+        "coefficients of about {size:.3g} error standard deviations.",
         "note",
     ),
     regressions.PERFECT,
@@ -177,5 +206,5 @@ ANYTIME = (
     *regressions.UNITS,
 )
 ANYTIME_LAW = Claim(
-    "inference.regression.anytime.AnytimeTests.wald_test", "anytime-valid F, by its Bayes factor", "note"
+    "inference.regression.anytime.AnytimeTests.wald_test", "anytime-valid F (Bayes factor)", "note"
 )

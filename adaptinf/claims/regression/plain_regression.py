@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts
-from adaptinf.claims.arms.sample_means import UNCORRECTED
+from adaptinf.claims.arms.sample_means import NOTHING_TO_CORRECT, UNCORRECTED
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
@@ -13,19 +13,19 @@ NONE_REASONS = (Part("nothing_adapted", "reason"),)
 CORRECTED_REASONS = (
     Claim(
         "affordable",
-        "the log's guarantee allows it, and its intervals are {ratio:.2g} times as long as uncorrected ones",
+        "the log's privacy guarantee permits a correction, and corrected intervals are {ratio:.2g} times as "
+        "long as uncorrected intervals",
         "reason",
     ),
 )
-NOTHING_TO_CORRECT = Claim("nothing_to_correct", "none is due: {why}", "needs")
 CORRECTED_NEEDS = (
     NOTHING_TO_CORRECT,
     Part("no_correction", "needs"),
 )
 ONLY_CLASSICAL = Claim(
     "inference.regression.models._check_for",
-    "the correction needs p-values that are accurate far out in the tails for every fixed sequence of "
-    "actions, and with normal errors of one variance only classical ones are",
+    "the correction requires p-values that are accurate in the extreme tails for every fixed sequence of "
+    "actions, and with homoskedastic normal errors only the classical covariance provides them",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
@@ -34,33 +34,45 @@ PLAIN_IS_VALID = Claim(
 
 # What its table says
 
-NAIVE_BASELINE = Claim("naive", "Least squares: a naive baseline, not valid under adaptivity.", "note")
+NAIVE_BASELINE = Claim(
+    "naive",
+    "Plain least squares is a naive baseline that ignores adaptive collection and is not valid.",
+    "note",
+)
 NONE_SAYS = (
     Part("contexts_fixed", "assumes"),
     Part("contexts_without_part", "assumes"),
     Part("constant_coefficients", "assumes"),
-    Claim("nothing_due", "Least squares: {why}; no correction is due.", "note"),
+    Claim("nothing_due", "Least squares needs no correction, because {why}.", "note"),
     Claim(
         "stable",
-        "Least squares: {design} adapts but is known to be stable ({condition}; {source}), so that estimates "
-        "are asymptotically normal.",
+        "{design} is adaptive but stable ({condition}; {source}), so least-squares estimates are "
+        "asymptotically normal.",
         "note",
     ),
     NAIVE_BASELINE,
-    Claim("selected_naively", "Its rounds are those of an arm that rewards helped to select.", "note"),
-    Claim("unnamed_design", "The log names no design, and is therefore treated as adaptive.", "note"),
+    Claim(
+        "selected_naively",
+        "The arm was selected using rewards, and this regression ignores the selection.",
+        "note",
+    ),
+    Claim("unnamed_design", "The log names no design, so assignment is treated as adaptive.", "note"),
     UNCORRECTED,
-    Claim("correction_available", "adjustment='max-information' would add corrected columns.", "note"),
+    Claim(
+        "correction_available",
+        "Set adjustment='max-information' for corrected p-values and intervals.",
+        "note",
+    ),
 )
 BINARY = Claim(
     "binary",
-    "The rewards are all 0 or 1: not normal, and of unequal variances unless the coefficients are 0, so that "
-    "t and F are approximations.",
+    "Rewards are binary, so errors are neither normal nor homoskedastic, and t and F are only approximate.",
     "note",
 )
 BOUNDED = Claim(
     "bounded",
-    "Rewards between {low:g} and {high:g} are not normal, which makes t and F approximations.",
+    "Rewards are bounded between {low:g} and {high:g} and so are not normal; t and F are therefore "
+    "approximations.",
     "note",
 )
 CORRECTED_SAYS = (
@@ -68,49 +80,61 @@ CORRECTED_SAYS = (
     regressions.NORMAL,
     Claim(
         "corrected",
-        "Least squares: the uncorrected numbers ignore adaptivity. The corrected ones account for it, and "
-        "for a choice of arm, formula and test from {read}, but not from rewards.",
+        "Uncorrected results ignore adaptive collection. Corrected results account for adaptive collection "
+        "and for a choice of arm, formula or test based on {read}, but not for a choice based on rewards.",
         "note",
     ),
-    Claim("always", "With normal errors t and F are exact where actions are fixed.", "note"),
+    Claim("always", "With normal errors and fixed actions, t and F are exact.", "note"),
     Claim(
         "recommended",
-        "The correction counts all rounds, as the recommended arm may depend on every reward.",
+        "The correction is based on all rounds, because the recommended arm may depend on every reward.",
         "note",
     ),
     BINARY,
     BOUNDED,
 )
 COVARIANCE = (
-    Claim("classical", "Classical covariance: equal error variances; t and F tests.", "note"),
+    Claim(
+        "classical",
+        "The covariance is classical, which assumes equal error variances; tests use t and F.",
+        "note",
+    ),
     Claim(
         "by_cluster",
-        "Covariance by unit ({units} units): errors may be dependent within units; t and F tests with G - 1 "
-        "degrees of freedom, an approximation for many units.",
+        "The covariance is clustered by unit ({units} units). Tests have G - 1 degrees of freedom for G "
+        "units and are accurate if there are many units.",
         "note",
     ),
     Claim(
         "bias_reduced",
-        "Covariance CR2 by unit ({units} units), which allows for dependence within units; t tests by "
-        "Satterthwaite's degrees of freedom, fewer for few or uneven units, and Hotelling's F.",
+        "CR2 standard errors allow for correlation within units ({units} units). The t tests use "
+        "Satterthwaite degrees of freedom, and joint tests use Hotelling's F.",
         "note",
     ),
-    Claim("robust", "{kind} covariance: error variances may differ; t and F tests are approximate.", "note"),
+    Claim(
+        "robust",
+        "The {kind} covariance allows for unequal error variances; t and F tests are approximate.",
+        "note",
+    ),
 )
-NO_RESIDUAL = Claim("no_residual", "No standard errors: {p} columns need more than {n} rounds.", "note")
-EQUAL_REWARDS = Claim("constant", "No standard errors: all rewards used are equal.", "note")
-EXACT_FIT = Claim("exact_fit", "No standard errors: the fit is perfect.", "note")
-ONE_UNIT = Claim("one_unit", "No standard errors: all rounds are of one unit.", "note")
+NO_RESIDUAL = Claim(
+    "no_residual", "Standard errors require more rounds than columns ({n} rounds, {p} columns).", "note"
+)
+EQUAL_REWARDS = Claim("constant", "Standard errors are undefined: all rewards used are equal.", "note")
+EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefined.", "note")
+ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "No standard errors: {kind} divides by 0, as {rounds} rounds have leverage 1 (each determines a "
-    "coefficient on its own); HC0, HC1 and classical are defined.",
+    "{kind} is undefined, because {rounds} of the rounds have leverage 1. HC0, HC1 and classical "
+    "covariances are defined.",
     "note",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
-    "decided_by_a_unit", "No standard error of {terms}: the rounds of a single unit determine it.", "note"
+    "decided_by_a_unit",
+    "A single unit determines the coefficient of {terms}, so no standard error is given.",
+    "note",
 )
 _ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)
 

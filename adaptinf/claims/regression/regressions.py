@@ -6,12 +6,11 @@ from adaptinf.claims.claim import Claim, Part
 
 # What regressions assume
 
-LINEAR = Claim("always", "the mean reward is linear in the columns", "assumes")
+LINEAR = Claim("always", "the mean reward is linear in the regressors", "assumes")
 CONSTANT = Claim(
     "always",
     "the coefficients do not change over time",
     "assumes",
-    check="inference.diagnostics.arms",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
 NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")
@@ -21,33 +20,38 @@ SAME_CONTEXTS = Claim("always", "contexts have the same distribution in all roun
 
 OMITTED = Claim(
     "omitted",
-    "contexts left out of the regression may have influenced the choice of arms ({contexts}): if they also "
-    "affect rewards, arm coefficients are biased",
+    "contexts that are not in the regression may have influenced assignment ({contexts}); arm "
+    "coefficients are biased if these contexts also affect rewards",
     "caution",
 )
 UNNAMED_CONTEXTS = Claim(
     "inference.regression.facts.common.RegressionFacts.omitted", "contexts missing from the log", "caution"
 )
-ROUNDS_OF_ARM = Claim("rounds_of_arm", "{formula}; the {n} rounds (of {rounds}) of arm {arm!r}{how}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Arms without a coefficient, as they were never chosen: {arms}.", "note")
+ROUNDS_OF_ARM = Claim(
+    "rounds_of_arm",
+    "The regression {formula} uses {n} of {rounds} rounds, those of arm {arm!r}{how}.",
+    "note",
+)
+NEVER_CHOSEN = Claim("never_chosen", "Never-chosen arms have no coefficient: {arms}.", "note")
 HEAD = (
-    Claim("all_rounds", "{formula}; all {n} rounds.", "note"),
+    Claim("all_rounds", "The model {formula} is fitted to all {n} rounds.", "note"),
     ROUNDS_OF_ARM,
     NEVER_CHOSEN,
     OMITTED,
     Part("options.chosen", "note"),
 )
 """Of every fit, before what its adjustment says."""
-CHOSEN = Claim("inference.regression.models._chosen", "Default adjustment: {name}, as {reason}.", "note")
+CHOSEN = Claim(
+    "inference.regression.models._chosen", "The default adjustment is {name}, because {reason}.", "note"
+)
 CLUSTERED = Claim(
     "inference.regression.models._chosen",
-    "Default covariance: by unit, because units have several rounds.",
+    "The default covariance is cluster-robust, because units have several rounds.",
     "note",
 )
 CLASSICAL = Claim(
     "inference.regression.models._covariance",
-    "Default covariance: classical, because a single round determines a coefficient, for which robust "
-    "standard errors are undefined.",
+    "The default covariance is classical, because HC2 and HC3 are undefined for rounds with leverage 1.",
     "note",
 )
 
@@ -55,66 +59,69 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "coefficients that change over time can bias intervals badly (stationary=True rules such changes out)",
+    "confidence intervals may undercover if coefficients change over time (set stationary=True if "
+    "coefficients are constant)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
 NO_SANDWICH = Claim(
     "no_sandwich",
-    "no covariance here allows for repeated units under adaptive collection (the adaptive sandwich is not "
-    "implemented)",
+    "no covariance estimator here handles repeated units under adaptive collection (the adaptive "
+    "sandwich is not implemented)",
     "caution",
 )
 UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
-PERFECT = Claim("perfect", "The fit is perfect: without residuals there are no tests or intervals.", "note")
+PERFECT = Claim("perfect", "All residuals are zero, so tests and intervals are undefined.", "note")
 
 # Why there is no default, and what to do
 
 SELECTED = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the arm was selected as {selector!r} from random actions or rewards, and no useful correction covers "
-    "that choice",
+    "the arm was selected from the data (arm={selector!r}), and no informative correction for this "
+    "selection is available",
     "needs",
 )
 SELECTION_UNCOVERED = Claim(
     "inference.regression.adjustments.check_selection",
-    "{name} does not allow for an arm selected as {selector!r}, on the basis of random actions or rewards",
+    "{name} does not cover the data-driven selection of the arm (arm={selector!r})",
     "needs",
 )
 DEPENDENT_UNITS = Claim(
     "inference.regression.facts.common.RegressionFacts.repeated_units",
-    "units have several rounds, whose errors may be dependent, and no adjustment for adaptive collection "
-    "allows for that",
+    "errors may be correlated within units, and no adjustment for adaptive collection accounts for this "
+    "correlation",
     "needs",
 )
 DECORRELATION_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "only w-decorrelation is left, and {reason}",
+    "the only remaining adjustment is w-decorrelation, but {reason}",
     "needs",
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "no other adjustment is possible, although {reason}",
+    "no other adjustment is available, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
     "inference.regression.models._chosen",
-    "the default adjustment here, {name!r}, has no {covariance} covariance",
+    "the default adjustment for this log, {name!r}, has no {covariance} covariance",
     "needs",
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm by its label, if that was settled in advance; or all arms, with arm dummies",
+    "the arm by its label, if the arm was chosen in advance; or all arms, with arm dummies",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an arm fixed in advance or dummies for all arms, assuming independent rounds",
+    "an arm fixed in advance, or dummies for all arms, if rounds are independent",
     "advice",
 )
 INDEPENDENT_ANYHOW = Claim(
-    "inference.regression.adjustments.default_adjustment", "{way}, assuming independent rounds", "advice"
+    "inference.regression.adjustments.default_adjustment",
+    "{way}, if rounds can be assumed independent",
+    "advice",
 )
 BASELINE = Claim(
     "inference.regression.adjustments.default_adjustment",
@@ -127,30 +134,36 @@ GUARANTEED = Claim(
     "advice",
 )
 NAME_CONTEXTS = Claim(
-    "inference.regression.adjustments.default_adjustment", "a regression with these contexts", "advice"
+    "inference.regression.adjustments.default_adjustment",
+    "a regression that includes these contexts",
+    "advice",
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "context_free=True for the log, if it assigned arms without contexts",
+    "context_free=True for the log, if arms were chosen without contexts",
     "advice",
 )
 BY_PROPENSITIES = Claim(
-    "inference.regression.adjustments.default_adjustment", "Contrast or ArmMeans, by propensities", "advice"
+    "inference.regression.adjustments.default_adjustment",
+    "Contrast or ArmMeans with propensity weighting",
+    "advice",
 )
 OWN_CHOICE = Claim(
-    "inference.regression.adjustments.default_adjustment", "an adjustment= of your choice", "advice"
+    "inference.regression.adjustments.default_adjustment",
+    "an adjustment named explicitly (adjustment=)",
+    "advice",
 )
 
 # Of the log
 
 NO_ARM_NAMED = Claim(
     "inference.regression.design.select_arm",
-    "the design recommended no arm (recommended= of the log)",
+    "the log has no recommended arm (recommended=)",
     "needs",
 )
 NO_UNITS = Claim(
     "inference.regression.design.unit_codes",
-    "the log has no column of units (give unit= when making the log)",
+    "the log has no unit column (set unit= when creating the log)",
     "needs",
 )
 
@@ -158,33 +171,34 @@ NO_UNITS = Claim(
 
 TEST_CORRECTED = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Only the corrected numbers account for adaptivity.",
+    "Only the corrected p-values and intervals account for adaptive collection.",
     "caution",
 )
 TEST_NAIVE = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Not valid under adaptivity: plain least squares.",
+    "Plain least-squares tests ignore adaptive collection and are not valid here.",
     "caution",
 )
 NO_CORRECTION = Claim(
     "inference.regression.results.CoefficientTest.pvalue_corrected",
-    "none is due for this estimator, or the log's guarantee does not allow one",
+    "the estimator needs no correction, or the privacy guarantee of the log does not allow one",
     "needs",
 )
 NO_JOINT_LAW = Claim(
     "inference.regression.results.CoefficientTest",
-    "the numbers must be corrected for adaptive collection, and corrected ones have no known joint law",
+    "results must be corrected for adaptive collection, and the joint distribution of corrected "
+    "statistics is unknown",
     "needs",
 )
 NO_JOINT_TEST = Claim(
     "inference.regression.results.RegressionResults.wald_test",
-    "a coefficient involved has no estimate or no standard error, or the covariance has too few degrees of "
-    "freedom for that many restrictions: see the notes",
+    "a tested coefficient has no estimate or standard error, or there are too few degrees of freedom for "
+    "this number of restrictions (see the notes)",
     "needs",
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "too few uncommon outcomes to test {terms}: see the notes",
+    "there are too few rare outcomes to test {terms} (see the notes)",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(

@@ -9,120 +9,126 @@ from adaptinf.claims.regression import regressions
 
 # Why it serves, or does not
 
-IMPOSSIBLE = Claim("impossible", "{gaps}, and no weight makes up for that", "needs")
+IMPOSSIBLE = Claim("impossible", "{gaps}, which weighting cannot correct", "needs")
 NEEDS = (
     propensities.NEEDED,
-    Claim("has_zero", "a chosen arm has propensity 0", "needs"),
+    Claim("has_zero", "an arm was chosen although its propensity was 0", "needs"),
     IMPOSSIBLE,
 )
 OWN_IMPOSSIBLE = Claim(
     "inference.regression.weighted.own.fit_own",
-    "{gaps}, for which an arm's own weights cannot make up",
+    "{gaps}, but sqrt weights require positive propensities in every round",
     "needs",
 )
 NEVER_TOGETHER = Claim(
     "inference.regression.weighted.shared._shared",
-    "there is no round in which all of its arms could be chosen",
+    "the arms in the regression were never all available in the same round",
     "needs",
 )
 NOT_TOLD_APART = Claim(
     "inference.regression.weighted.shared._shared",
-    "the rounds in which both of two arms could be chosen do not identify all coefficients",
+    "the rounds in which pairs of arms were available together do not identify all coefficients",
     "needs",
 )
 SMALL_BUT_ENOUGH = Claim(
     "small_but_enough",
-    "{whose} propensity is known: the smallest, {least:.2g}, is below the recommended floor of {floor:g}, "
-    "but every arm is worth at least {enough:g} rewards of equal weight",
+    "{whose} propensity is known; the smallest ({least:.2g}) is below the recommended floor of "
+    "{floor:g}, but every arm has at least {enough:g} effective rewards",
     "reason",
 )
 REASONS = (
-    Claim("never_small", "{whose} propensity is known and never small", "reason"),
+    Claim("never_small", "{whose} propensity is known and bounded away from 0", "reason"),
     SMALL_BUT_ENOUGH,
 )
 TOO_SMALL = Claim(
     "too_small",
-    "weighted needs propensities of at least {floor:g}, or {enough:g} equally weighted rewards of each arm: "
-    "the smallest is {least:.2g}, and one arm is worth {size:.1f} rewards",
+    "weighted requires propensities of at least {floor:g} or {enough:g} effective rewards per arm, but "
+    "the lowest propensity is {least:.2g} and one arm has {size:.1f} effective rewards",
     "reason",
 )
 PASSED_OVER = (
-    Claim("estimated", "weighted would use estimated propensities", "reason"),
+    Claim("estimated", "weighted would rely on estimated propensities", "reason"),
     Claim("refused", "weighted is not possible: {reason}", "reason"),
-    Claim("chosen_alone_in_batches", "weighted would know the chosen arm's propensity only", "reason"),
+    Claim("chosen_alone_in_batches", "weighted would have the propensity of the chosen arm only", "reason"),
     TOO_SMALL,
 )
 """Why a log's propensities do not make it the default; the first that is so is said."""
 
 # What its table says
 
-SHARED_WEIGHTS = Claim("shared", "{kind} weights, one per round{all}{by}.", "note")
+SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, one per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients: pairwise projections of AIPW score differences from arm {arm!r}, with outcomes "
-    "predicted by the formula from earlier rounds; others: least squares on what is left, weighted by weight "
-    "/ propensity.",
+    "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes "
+    "predicted by the formula from earlier rounds. The other coefficients are fitted to the remainder "
+    "by least squares, with the weight of each round divided by the propensity of its arm.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
     "compared_where_possible",
-    "Impossible arms ({gaps}): arms are compared with the reference in rounds where both were possible.",
+    "Each arm is compared with the reference in the rounds where both were available ({gaps}).",
     "note",
 )
 SHARED = (
     SHARED_WEIGHTS,
     Claim(
         "several_arms",
-        "A trend common to all arms cancels from arm coefficients; other coefficients, and changing effects, "
-        "are weighted averages over rounds.",
+        "Trends common to all arms cancel in the arm coefficients; the other coefficients, and effects that "
+        "change over time, are weighted averages over rounds.",
         "note",
     ),
     PROJECTED,
-    Claim("unprojected", "All coefficients: least squares weighted by weight / propensity.", "note"),
+    Claim(
+        "unprojected",
+        "All coefficients are estimated by least squares, weighted by each round's weight over the chosen "
+        "arm's propensity.",
+        "note",
+    ),
     Claim(
         "shared_errors",
-        "Standard errors from each round's contribution to a coefficient, which allows for noise that varies "
-        "with arm, context and round; t with Satterthwaite's freedom from the weights.",
+        "Standard errors are robust to noise that varies with arm, context and round. Student's t has "
+        "Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
-    Claim(
-        "left_out", "Impossible arms ({gaps}): rounds in which any arm was impossible are left out.", "note"
-    ),
+    Claim("left_out", "Rounds in which any arm had propensity 0 are left out ({gaps}).", "note"),
 )
 UNIFORM_TARGET = Claim(
     "inference.regression.facts.weighted.WeightedFacts.own", "uniform over the arms in the fit", "note"
 )
 GIVEN_TARGET = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.own", "as given, fixed in advance", "note"
+    "inference.regression.facts.weighted.WeightedFacts.own", "fixed in advance by the user", "note"
 )
 OWN = (
-    Claim("own", "Weights sqrt(target / propensity), target {target}.", "note"),
+    Claim("own", "Weights are sqrt(target / propensity), with a target policy that is {target}.", "note"),
     Claim(
         "own_errors",
-        "Sandwich covariance: noise may vary with arm and context, but not over rounds. For small samples "
-        "residuals are divided by 1 - leverage; t with rounds minus columns degrees of freedom.",
+        "The sandwich covariance allows noise to vary with arm and context, but not over time. Residuals "
+        "are divided by 1 - leverage, and degrees of freedom are the number of rounds minus the number of "
+        "columns.",
         "note",
     ),
 )
 DECIDED_ALONE = Claim(
-    "decided_alone", "No standard errors: each of {rounds} rounds alone determines a coefficient.", "note"
+    "decided_alone",
+    "Standard errors are undefined when single rounds determine a coefficient (number of such rounds: "
+    "{rounds}).",
+    "note",
 )
 FEW_WITH_WEIGHT = Claim(
-    "few_with_weight", "No standard errors for arms with fewer than two weighted rewards.", "note"
+    "few_with_weight", "Arms with fewer than two weighted rewards have no standard error.", "note"
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""
 BELOW_FLOOR = Claim(
     "below_floor",
-    "smallest propensity {least:.2g}: under adaptive designs weighted least squares needs a floor of "
-    "{floor:g} (in simulations of Thompson sampling without a floor, tests at 5% rejected 6.3%)",
+    "the smallest propensity ({least:.2g}) is less than {floor:g}, so tests may over-reject (6.3% at a "
+    "nominal 5% in simulations of Thompson sampling without a floor)",
     "caution",
 )
 
 WEIGHTED = (
-    propensities.RIGHT,
-    propensities.ESTIMATED,
+    *propensities.ASSUMES,
     regressions.SAME_CONTEXTS,
     regressions.LINEAR,
     Part("constant_coefficients", "assumes"),
@@ -134,7 +140,6 @@ WEIGHTED = (
     GONE,
     stationarity.OWN_WEIGHTS,
     *regressions.RARE,
-    Part("profile.propensity_cautions", "caution"),
     propensities.TINY,
     BELOW_FLOOR,
     *regressions.UNITS,

@@ -5,35 +5,48 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 _CONSORT, _ICH = "reports.checklist.checklist", "reports.regulatory.regulatory"
-UPDATES = Claim(_CONSORT, "{batches:,} batches; whether criteria were binding is {yours}", "note")
-ALLOCATION = Claim(_CONSORT, "assignment probabilities are logged ({status}) and {moved}", "note")
-NONE_MISSING = Claim(_CONSORT, "no reward of the log is missing", "note")
-NO_INTERVALS = Claim(_CONSORT, "no valid intervals; effect sizes and precision are {yours}", "caution")
-METHODS = Claim(_CONSORT, "the paragraph on methods above", "note")
-INTERIM = Claim(_CONSORT, "allocation over the rounds is drawn above; the rest is {yours}", "note")
+UPDATES = Claim(
+    _CONSORT, "there were {batches:,} batches; whether the decision criteria were binding is {yours}", "note"
+)
+ALLOCATION = Claim(_CONSORT, "the log contains assignment probabilities ({status}), which {moved}", "note")
+NONE_MISSING = Claim(_CONSORT, "no rewards are missing", "note")
+NO_INTERVALS = Claim(
+    _CONSORT,
+    "the result has no valid confidence intervals; effect sizes and their precision are {yours}",
+    "caution",
+)
+METHODS = Claim(_CONSORT, "see the methods paragraph above", "note")
+INTERIM = Claim(
+    _CONSORT, "the figure above shows the allocation over the rounds; other details are {yours}", "note"
+)
 PLANNED = Claim(
     _CONSORT,
-    "operating characteristics by simulation, in the appendix below; the sample size is {yours}",
+    "simulated operating characteristics are in the appendix; how the sample size was determined is {yours}",
     "note",
 )
 
 LARGEST_BIAS = Claim(
     _ICH,
-    "largest {bias:.3g} (standard error of the simulation {error:.2g}; {term}; {scenario}, {rounds:,} "
-    "rounds)",
+    "the largest simulated bias is {bias:.3g} (Monte Carlo standard error {error:.2g}), for {term} "
+    "in scenario {scenario} with {rounds:,} rounds",
     "note",
 )
-UNIFORM = Claim(_ICH, "uniform weights: the estimates of all arms refer to the same period", "note")
+UNIFORM = Claim(_ICH, "with uniform weights, the estimates of all arms refer to the same period", "note")
 WEIGHTED = Claim(
     _ICH,
-    "weights {weights!r}: if means drift, they estimate a differently weighted average; an added "
-    "analysis with uniform weights is {yours}",
+    "if means drift, estimates with {weights!r} weights target a weighted average over time; a "
+    "sensitivity analysis with uniform weights is {yours}",
     "caution",
 )
 SIMULATED = Claim(
     _ICH,
-    "the table of the plan: {scenarios} scenarios, {sizes} sizes, {trials:,} trials each, with Monte-Carlo "
-    "errors; the seed and why these scenarios are {yours}",
+    "the table of the plan covers {scenarios} scenarios and {sizes} sample sizes, with {trials:,} "
+    "simulated trials each and Monte Carlo errors; the seed and the choice of scenarios are {yours}",
     "note",
 )
-ESTIMATED = Claim(_ICH, "{estimator}, intervals {validity}; the paragraph on methods has more", "note")
+ESTIMATED = Claim(
+    _ICH,
+    "the estimator is {estimator}, and its confidence intervals are {validity} (details are in the "
+    "methods paragraph)",
+    "note",
+)

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.collection.design_told", "not named in the log", "note")
-DEPENDS = Claim("reports.collection.traits_told", "the choice depends on {contexts}", "note")
-INDEPENDENT = Claim("reports.collection.traits_told", "contexts do not move the choice", "assumes")
-POSSIBLY = Claim("reports.collection.traits_told", "contexts may move the choice", "note")
-ADAPTS = Claim("reports.collection.traits_told", "rewards move later choices", "note")
-DOES_NOT_ADAPT = Claim("reports.collection.traits_told", "rewards do not move later choices", "note")
+UNNAMED_DESIGN = Claim("reports.collection.design_told", "the design is not named", "note")
+DEPENDS = Claim("reports.collection.traits_told", "the choice of arm depends on {contexts}", "note")
+INDEPENDENT = Claim("reports.collection.traits_told", "assignment does not depend on contexts", "assumes")
+POSSIBLY = Claim("reports.collection.traits_told", "assignment may depend on contexts", "note")
+ADAPTS = Claim("reports.collection.traits_told", "earlier rewards affect later assignments", "note")
+DOES_NOT_ADAPT = Claim(
+    "reports.collection.traits_told", "earlier rewards do not affect later assignments", "note"
+)
 CONTEXTS_UNSTATED = Claim(
-    "reports.collection.traits_told", "contexts are assumed to move the choice", "assumes"
+    "reports.collection.traits_told", "contexts are assumed to affect assignment", "assumes"
 )
 UNSTATED = Claim(
     "reports.collection.traits_told",
-    "not stated: rewards and contexts may both have moved the choice",
+    "it is unknown whether rewards or contexts affected assignment, so both are assumed possible",
     "assumes",
 )
-SUMS = Claim("reports.collection.log_facts", "sums of {batches:,} batches by arm", "note")
+SUMS = Claim("reports.collection.log_facts", "sums by arm in {batches:,} batches", "note")
 
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
-    "Not covered: this report shows raw numbers of a private trial, and {promise}. It is only for "
-    "those who may see the data. To publish, use report(log.public(), path).",
+    "Not covered: this report shows unprotected data of a private trial, and {promise}. Share the "
+    "report only with people who may see the data; for publication, use report(log.public(), path).",
     "caution",
 )
-UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers it", "caution")
+UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")
 BEYOND_GUARANTEE = Claim(
-    "reports.collection.not_covered_told", "the guarantee ({guarantee}) does not cover it", "caution"
+    "reports.collection.not_covered_told", "the guarantee ({guarantee}) does not cover this report", "caution"
 )
-NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design promises no privacy", "note")
+NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design is not private", "note")
 SHOWS_RELEASES = Claim(
-    "reports.collection.guarantee_facts", "covered: it shows only the private releases", "reason"
+    "reports.collection.guarantee_facts", "covered, because the report shows only private releases", "reason"
 )
 SHOWS_RAW = Claim(
     "reports.collection.guarantee_facts",
-    "not covered: it shows figures of the raw log; only log.public() may be published",
+    "not covered: the report shows figures of the raw log, so publish only log.public()",
     "caution",
 )

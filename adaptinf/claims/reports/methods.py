@@ -6,28 +6,30 @@ from adaptinf.claims.claim import Claim
 
 _AT = "reports.methods.methods_told"
 TARGETS = {
-    "arm-mean": Claim(_AT, "Mean outcomes of arms", "target"),
-    "contrast": Claim(_AT, "Differences of mean outcomes between arms", "target"),
-    "lift": Claim(_AT, "Relative lifts of mean outcomes over the control", "target"),
-    "ratio": Claim(_AT, "Ratios of mean outcomes of arms", "target"),
-    "ratio-contrast": Claim(_AT, "Differences between arms in ratios of means", "target"),
-    "ratio-lift": Claim(_AT, "Relative lifts of ratios of means over the control", "target"),
-    "cate": Claim(_AT, "Effects within groups", "target"),
-    "interaction": Claim(_AT, "Differences of effects between groups", "target"),
-    "projection": Claim(_AT, "Projections of the effect on covariates", "target"),
+    "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
+    "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
+    "lift": Claim(_AT, "Relative lifts in mean outcomes over the control", "target"),
+    "ratio": Claim(_AT, "Ratios of the arms' mean outcomes", "target"),
+    "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
+    "ratio-lift": Claim(_AT, "Relative lifts over the control in ratios of means", "target"),
+    "cate": Claim(_AT, "Treatment effects within groups", "target"),
+    "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
+    "projection": Claim(_AT, "Linear projections of the treatment effect on covariates", "target"),
     "policy-value": Claim(_AT, "Policy values", "target"),
-    "policy-contrast": Claim(_AT, "Differences of policy values", "target"),
-    "bin-mean": Claim(_AT, "Mean outcomes by bin of the context", "target"),
-    "coefficient": Claim(_AT, "Coefficients of the regression", "target"),
+    "policy-contrast": Claim(_AT, "Differences in policy values", "target"),
+    "bin-mean": Claim(_AT, "Mean outcomes by context bin", "target"),
+    "coefficient": Claim(_AT, "Regression coefficients", "target"),
 }
 """By the kind of an estimand."""
 
-COLLECTED = Claim("collected", "Outcomes of {rounds:,} rounds were collected by {rule}.", "note")
-SELECTED = Claim("selected", "They allow for choosing the arm by its estimate.", "reason")
+COLLECTED = Claim("collected", "Outcomes of {rounds:,} rounds were collected under {rule}.", "note")
+SELECTED = Claim(
+    "selected", "P-values and intervals account for selection of the arm by its estimate.", "reason"
+)
 CORRECTED = Claim(
     "corrected",
-    "P-values and intervals of the corrected columns allow for adaptive collection through the "
-    "max-information of the guarantee{cited}: {correction}.",
+    "A max-information correction based on the privacy guarantee{cited} accounts for adaptive "
+    "collection in the corrected columns: {correction}.",
     "reason",
 )
 PARAGRAPH = (
@@ -35,29 +37,32 @@ PARAGRAPH = (
     Claim("allocated", "{rounds:,} rounds were allocated among {arms} arms ({labels}) by {rule}.", "note"),
     Claim(
         "exact_propensities",
-        "Assignment probabilities are those of the design, logged in every round.",
+        "Assignment probabilities were known from the design and logged in every round.",
         "assumes",
-        check="inference.diagnostics.propensities",
     ),
     Claim("estimated_propensities", "Assignment probabilities were estimated.", "note"),
     Claim("estimated", "{target} were estimated by {estimator}{weights}{cited}.", "target"),
     Claim(
         "law",
-        "Two-sided p-values against {null:g} and {level} {intervals} use one reference distribution: "
-        "{name}{cited}.",
+        "Two-sided p-values (null value {null:g}) and {level} {intervals} are based on the same "
+        "reference distribution: {name}{cited}.",
         "note",
     ),
     SELECTED,
-    Claim("exact", "They are exact for data collected in this way.", "reason"),
+    Claim("exact", "Inference is exact for data collected in this way.", "reason"),
     Claim(
         "anytime",
-        "They hold at all rounds simultaneously, and so are valid whenever the log was stopped.",
+        "Inference is simultaneous over all rounds and so remains valid whenever the log was stopped.",
         "reason",
     ),
-    Claim("asymptotic", "They are asymptotically valid under this adaptive collection.", "reason"),
-    Claim("not_valid", "Without a correction they are not valid under adaptive collection.", "caution"),
+    Claim("asymptotic", "Inference is asymptotically valid under this adaptive collection.", "reason"),
+    Claim(
+        "not_valid",
+        "Without a correction, inference is not valid under adaptive collection.",
+        "caution",
+    ),
     CORRECTED,
-    Claim("several_terms", "P-values and intervals are unadjusted for multiple terms.", "caution"),
+    Claim("several_terms", "P-values and intervals are not adjusted for multiplicity.", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""

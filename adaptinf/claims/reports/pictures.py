@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-TIED = Claim("plots.winner", "tied: only the projection is valid", "caution")
-NEVER_PULLED = Claim("plots.bias", "never pulled in any run", "caution")
+TIED = Claim("plots.winner", "estimates are tied; only the projection method is valid", "caution")
+NEVER_PULLED = Claim("plots.bias", "no run pulled the arm", "caution")
 UNPULLED = Claim("plots.bias", "{name} (an arm was never pulled in {share:.1%} of runs)", "caution")
 NO_INTERVALS = Claim("plots.coverage", "no run has an interval", "caution")
-SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of runs have no interval", "caution")
+SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs have no interval", "caution")

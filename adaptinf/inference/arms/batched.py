@@ -147,7 +147,7 @@ def _contrasts_of(question: Question) -> BatchContrasts:
 
 
 def _shown(batches: IntArray) -> str:
-    return ", ".join(map(str, batches[:10])) + ", ..." * (len(batches) > 10) + ", counted from 0"
+    return ", ".join(map(str, batches[:10])) + ", ..." * (len(batches) > 10)
 
 
 def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, BatchedReference]:

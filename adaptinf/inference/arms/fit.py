@@ -12,6 +12,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,7 @@ ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ArmFit:
     """Estimates of k arm means with everything that tests and tables need.
 
@@ -95,10 +96,10 @@ class ArmFit:
         """What the squared skewness of rewards is multiplied by in that of an estimate, shape (k,)."""
         return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
 
-    @property
+    @cached_property
     def std_error(self) -> FloatArray:
         """Standard errors, shape (k,)."""
-        return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+        return np.asarray(np.sqrt(self.covariance.diagonal()), dtype=np.float64)
 
     def bound(self, method: ArmMethod) -> str:
         """What its least possible variance rests on; empty where errors are by unit, of which it is none."""

@@ -47,7 +47,7 @@ def _plain(question: Question) -> Verdict:
     reason = first(claims.REASONS, facts)
     told = tuple(said(claims.ASSUMES, facts)), sentence(said(claims.CAUTIONS, facts))
     # Why it serves takes the place of what its fit says of it at large.
-    opening = claims.OPENING(worth=reason)
+    opening = claims.OPENING(worth=claims.NOT_DUE(why=reason))
     return Verdict(name, "asymptotic", ORDER[case], _CALL, reason, *told, opening=opening)
 
 

@@ -104,7 +104,7 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
     >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
     >>> found = ai.diagnose(ai.designs.UCB().run(arms, horizon=200, rng=1))
     >>> found.check("propensity calibration")[0].advice
-    'every known propensity is 0 or 1: there is no random choice to check'
+    'all known propensities are 0 or 1, so there is no randomisation to check'
     """
     if not isinstance(log, Sums):
         require_log("diagnose", log)

@@ -104,7 +104,7 @@ def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: Float
         raise InvalidForLog("aipw", profile.contradicted_draws, ())
     candidates, where = _phase_rounds(log)
     if marked is not None:
-        candidates, where = marked, "the marked rounds"
+        candidates, where = marked, "the selection (rounds=)"
     if both is None:
         used = claims.ALL_ROUNDS(n=int(candidates.sum()), where=where)
         return Rounds(candidates, (used, claims.CHOSEN_ALONE()))

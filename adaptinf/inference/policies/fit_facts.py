@@ -69,11 +69,12 @@ class FitFacts(WeightFacts):
 
     @property
     def is_of_values(self) -> bool:
-        return not self.question.contrast
+        """By round; the notes on units tell their degrees of freedom."""
+        return not self.question.contrast and self.fit.units is None
 
     @property
     def is_of_differences(self) -> bool:
-        return self.question.contrast
+        return self.question.contrast and self.fit.units is None
 
     @property
     def uniform_of_adaptive(self) -> bool:

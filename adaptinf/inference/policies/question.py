@@ -60,7 +60,7 @@ class PolicyQuestion:
     def check_logging(self, method: str) -> LoggingPolicies:
         """What the design would have done with other rounds' contexts, where that is known."""
         if self.profile.one_draw_a_unit:
-            raise InvalidForLog(method, units.DRAWN_ONCE(), ["weights='uniform'"])
+            raise InvalidForLog(method, units.NOT_DRAWN_BY_ROUND(), ["weights='uniform'"])
         try:
             return self._logging
         except InvalidForLog as error:

@@ -69,4 +69,4 @@ def contexts_told(log: AdaptiveLog) -> str:
     known = ", ".join(log.context[:5]) + (", ..." if len(log.context) > 5 else "") or "none"
     if log.context_free is None:
         return known
-    return (claims.NO_PART if log.context_free else claims.PART_OF_OTHERS)(contexts=known)
+    return (claims.NO_PART if log.context_free else claims.HAD_PART)(contexts=known)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adaptinf.claims import assumptions, sentence
+from adaptinf.claims import assumptions, contradictions, sentence, with_status
 from adaptinf.claims.recommendations import LENGTHS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.rows import Method
@@ -69,8 +69,8 @@ class Recommendation:
                 "length": self._lengths(),
                 "call": [one.call for one in self.methods],
                 "reason": [one.verdict.reason for one in self.methods],
-                "assumes": [sentence(one.verdict.assumes) for one in self.methods],
-                "warning": [one.verdict.warning for one in self.methods],
+                "assumes": [with_status(one.verdict.assumes) for one in self.methods],
+                "warning": [_warning(one) for one in self.methods],
             }
         )
 
@@ -151,5 +151,10 @@ def _note(method: Method) -> str:
     verdict = method.verdict
     parts = [f"{verdict.reason[:1].upper()}{verdict.reason[1:]}."]
     parts += assumptions(verdict.assumes)
-    parts += [f"Caution: {verdict.warning}."] if verdict.warning else []
+    parts += [f"Caution: {warning}."] if (warning := _warning(method)) else []
     return " ".join(parts)
+
+
+def _warning(method: Method) -> str:
+    """What speaks against a method: of its assumptions what the log contradicts, then the rest."""
+    return sentence([*contradictions(method.verdict.assumes), method.verdict.warning])

@@ -132,5 +132,8 @@ def _from_one_group(log: AdaptiveLog | PublicLog, treatment: int) -> PairEffect:
         effect=replace(found.effect, center=sign * found.effect.center),
         share=1.0,
         details={name: float(values[0]) for name, values in found.details.items()},
-        notes=(*found.notes, *(claim(terms="effect", **values) for claim, values in found.reasons.values())),
+        notes=(
+            *found.notes,
+            *(claim(terms="the effect", **values) for claim, values in found.reasons.values()),
+        ),
     )

@@ -142,7 +142,7 @@ class Comparison:
         if len(found) < 2:
             return []
         parts = [
-            f"{_listed(names)} of {rounds} rounds (design {design})"
+            f"{_listed(names)} ({rounds} rounds, design {design})"
             for (rounds, design), names in found.items()
         ]
         return [tables.LOGS_DIFFER(results="; ".join(parts))]

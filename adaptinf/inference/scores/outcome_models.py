@@ -162,7 +162,7 @@ def running_regression(
         arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
     )
     scaled = "" if covariates is None else claims.STANDARDISED()
-    by_then = "" if arrays.known is None else " known by then"
+    by_then = "" if arrays.known is None else " known at the time"
     start = "; round 1 has no weight" if stratum is None else ""
     regressors = {"names": ", ".join(names), "scaled": scaled, "penalty": penalty}
     note = claims.RIDGE(known=by_then, **regressors, start=start)

@@ -181,7 +181,7 @@ def _estimator(
     if estimator in ("ipw", "aipw"):
         return estimator
     if profile.context_refusal:
-        if estimator is None and profile.knows_propensities:
+        if estimator is None and profile.knows_propensities and not profile.deciding_context:
             return "ipw"
         raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
     if profile.repeated_units:
@@ -254,7 +254,7 @@ def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject
     if profile.estimated:
         raise InvalidForLog(subject, claims.ESTIMATES(), [])
     if profile.one_draw_a_unit:
-        raise InvalidForLog(subject, units.DRAWN_ONCE(), [])
+        raise InvalidForLog(subject, units.NOT_DRAWN_BY_ROUND(), [])
     for quantity in quantities:
         # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
         if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):

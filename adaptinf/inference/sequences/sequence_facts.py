@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptinf.claims import contexts, propensities
+from adaptinf.claims import Finding, contexts, propensities, said
 from adaptinf.inference.arms.circumstances.from_sums import read_from
 from adaptinf.inference.sequences.choice import Quantity, Settings
 from adaptinf.inference.sequences.methods import SequenceMethod
@@ -40,12 +40,16 @@ class SequenceFacts:
         return not self.is_by_pull
 
     @property
-    def propensities_right(self) -> str:
-        return propensities.RIGHT() if self.is_by_round else ""
+    def propensities_assumed(self) -> list[str]:
+        return said(propensities.ASSUMES, self) if self.is_by_round else []
 
     @property
-    def contexts_without_part(self) -> str:
-        return contexts.NO_PART() if self.contexts_may_spoil else ""
+    def contexts_found(self) -> Finding | None:
+        return self.profile.contexts_found
+
+    @property
+    def contexts_without_part(self) -> list[str]:
+        return [contexts.NO_PART.of(self, {})] if self.contexts_may_spoil else []
 
     @property
     def contexts_may_spoil(self) -> bool:
@@ -55,6 +59,11 @@ class SequenceFacts:
     @property
     def needs_range(self) -> bool:
         return self.is_anytime
+
+    @property
+    def range_found(self) -> Finding:
+        """Rewards outside the range are refused."""
+        return Finding()
 
 
 class FitFacts(SequenceFacts):
@@ -104,9 +113,9 @@ class FitFacts(SequenceFacts):
         return moving_mean_cautions(stationary=self.stationary, by_pull=self.is_by_pull)
 
     @property
-    def data_cautions(self) -> tuple[str, ...]:
-        """What speaks against the propensities, or the shares that stand in for them."""
-        return self.profile.share_cautions if self.is_by_pull else self.profile.propensity_cautions
+    def share_cautions(self) -> tuple[str, ...]:
+        """What speaks against plain means of sums."""
+        return self.profile.share_cautions if self.is_by_pull else ()
 
     @property
     def shape_cautions(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Where e are the probabilities of the arms given the past and the context, the sums of 1{A = a} - e(a) over any
 rounds that are picked by the past and the context are martingales with predictable variance the sum of
-e (1 - e), whatever the design. Rounds are picked by the propensity itself, by time and by contexts.
+e (1 - e), whatever the design. Rounds are picked by the propensity itself, by time and by contexts, and all
+are taken together, also with weights 1 / e(a), whose variance is the sum of 1 / e - 1.
 
 Where the chosen arms' propensities p are known alone, so is the sum of 1{A = k} / p - 1 over the rounds in
 which arm k was possible, whose variance the sum of 1{A = k} (1 - p) / p^2 estimates without bias. An arm that
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import context_levels
 from adaptinf.inference.validity.unit_facts import UnitFacts
@@ -38,6 +40,9 @@ ALARM = 1e-4
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
 _LEAST_VARIANCE = 25.0
+"""Neighbouring groups of rounds are joined until the variance of their count is as large."""
+_LARGEST_STEP = 0.2
+"""Of one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
@@ -45,14 +50,15 @@ _PIECES, _STRETCHES, _CONTEXTS = 20, 8, 10
 _BLOCK, _MOST = 4096, 2_000_000
 
 
-def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str:
+def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | None:
     """In what arms were not chosen as often as their propensities say; empty where nothing shows.
 
-    Shapes: draws (n,), the rounds whose arm was drawn, all by default.
+    Shapes: draws (n,), the rounds whose arm was drawn, all by default. None where nothing could show: not
+    every arm's propensity is known, or no arm's choice was open often enough.
 
     Of a long log, blocks of rounds at equal distances are looked at, 2,000,000 propensities in all.
     """
-    rows = _rows(log.n_rounds if draws is None else len(draws), log.n_arms)
+    rows = some_rounds(log.n_rounds if draws is None else len(draws), log.n_arms)
     rows = rows if draws is None else draws[rows]
     arrays = log.arrays
     assert arrays.propensity is not None
@@ -63,9 +69,14 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str:
         own = arrays.propensity[rows]
         every = np.where(action[:, None] == np.arange(2), own[:, None], 1.0 - own[:, None])
     else:
-        return ""
+        return None
+    variance = every.sum(axis=0) - np.einsum("tk,tk->k", every, every)
+    if not np.any(variance >= _LEAST_VARIANCE):
+        return None
     names = list(arrays.context)[:_CONTEXTS]
-    ways = 2 + len(names)
+    ways = 3 + len(names)
+    if _overall_pvalue(action, every, variance) * ways < ALARM:
+        return "overall"
     time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
     pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
     if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
@@ -79,7 +90,7 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str:
     return ""
 
 
-def _rows(rounds: int, n_arms: int) -> slice | IntArray:
+def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
     """Rounds to look at: all of a short log, else blocks at equal distances."""
     most = max(_BLOCK, _MOST // n_arms)
     if rounds <= most:
@@ -90,9 +101,32 @@ def _rows(rounds: int, n_arms: int) -> slice | IntArray:
     return rows[np.diff(np.maximum.accumulate(rows), prepend=-1) > 0]
 
 
-def miscalibrated_sums(cells: Cells) -> str:
+def _overall_pvalue(action: IntArray, every: FloatArray, variance: FloatArray) -> float:
+    """Smallest p-value of the arms, times their number, of all rounds, plain and with inverse propensities.
+
+    Shapes: action (T,), every (T, K), variance of the plain sums (K,).
+    """
+    n_arms = every.shape[1]
+    own = every[np.arange(len(action)), action]
+    gap = np.bincount(action, minlength=n_arms) - every.sum(axis=0)
+    plain = np.where(variance >= _LEAST_VARIANCE, gap / np.sqrt(np.maximum(variance, 1.0)), 0.0)
+    possible = every > 0.0
+    inverse = np.divide(1.0, every, out=np.zeros_like(every), where=possible)
+    spread = inverse.sum(axis=0) - possible.sum(axis=0)
+    usable = (variance >= _LEAST_VARIANCE) & (inverse.max(axis=0) <= _LARGEST_STEP * np.sqrt(spread))
+    excess = np.bincount(action, weights=1.0 / own, minlength=n_arms) - possible.sum(axis=0)
+    weighted = np.where(usable, excess / np.sqrt(np.maximum(spread, 1.0)), 0.0)
+    return float(2.0 * special.ndtr(-np.abs([plain, weighted]).max()) * 2 * n_arms)
+
+
+def miscalibrated_sums(cells: Cells) -> str | None:
     """The same of sums by batch and arm, whose batches are picked by their mean propensities and by time."""
-    rounds, ways = cells.rounds[:, None], 2
+    if not np.any(cells.spread.sum(axis=0) >= _LEAST_VARIANCE):
+        return None
+    rounds, ways = cells.rounds[:, None], 3
+    total = np.zeros_like(cells.pulls, dtype=np.int64)
+    if _pvalue_of_groups(cells, total, 1) * ways < ALARM:
+        return "overall"
     pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
     if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
         return "by their size"
@@ -131,12 +165,28 @@ def _smallest_pvalue(action: IntArray, every: FloatArray, group: IntArray, group
 
 
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
-    """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K)."""
-    usable = variance >= _LEAST_VARIANCE
-    squares = np.where(usable, (observed - expected) ** 2 / np.where(usable, variance, 1.0), 0.0)
-    df = usable.sum(axis=0)
-    found = np.where(df > 0, special.chdtrc(np.maximum(df, 1), squares.sum(axis=0)), 1.0)
-    return float(found.min(initial=1.0) * observed.shape[1])
+    """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K).
+
+    Neighbouring groups are joined until each has some variance; what is left over joins the last.
+    """
+    n_arms = observed.shape[1]
+    squares, df = np.zeros(n_arms), np.zeros(n_arms)
+    last, open_group = np.zeros((2, n_arms)), np.zeros((2, n_arms))  # gaps and variances
+    for gap, spread in zip(observed - expected, variance, strict=True):
+        open_group = open_group + np.array([gap, spread])
+        full = open_group[1] >= _LEAST_VARIANCE
+        squares += np.where(full, _square(last), 0.0)
+        df += full
+        last, open_group = np.where(full, open_group, last), np.where(full, 0.0, open_group)
+    squares += _square(last + open_group)
+    found = np.where(df > 0, special.chdtrc(np.maximum(df, 1.0), squares), 1.0)
+    return float(found.min(initial=1.0) * n_arms)
+
+
+def _square(group: FloatArray) -> FloatArray:
+    """Squared standardised gaps, 0 without variance; group (2, K)."""
+    gap, variance = group
+    return np.where(variance > 0.0, gap**2 / np.where(variance > 0.0, variance, 1.0), 0.0)
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
@@ -160,16 +210,22 @@ def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
 
 
 def frequency_statistics(
-    pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: IntArray
+    pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: IntArray, least: FloatArray
 ) -> FloatArray:
     """Standardised sums of 1{A = k} / p - 1, NaN of arms of fewer than 20 rounds or always sure.
 
-    Shapes: (K,), of rounds that chose each arm, the sums of 1 / p and 1 / p^2 over them, and the rounds in
-    which it may have been chosen; returns (K,).
+    Shapes: (K,), of rounds that chose each arm, the sums of 1 / p and 1 / p^2 over them, the rounds in which
+    it may have been chosen until it last was, and the smallest p; returns (K,).
+
+    Rounds that chose an arm too seldom show too little of the variance: it is taken as if they were as many
+    as expected, and no less than that of the rounds that are missing, at the smallest propensity.
     """
     variance = squares - inverse
     usable = (pulls >= _LEAST_ROUNDS) & (variance > _SAME * squares)
-    return np.where(usable, (inverse - possible) / np.sqrt(np.where(usable, variance, 1.0)), np.nan)
+    gap = inverse - possible
+    scale = np.maximum(possible / np.where(usable, inverse, 1.0), 1.0)
+    spread = np.maximum(variance * scale, -gap / np.where(usable, least, 1.0))
+    return np.where(usable, gap / np.sqrt(np.where(usable, spread, 1.0)), np.nan)
 
 
 class PropensityFacts(UnitFacts):
@@ -264,22 +320,54 @@ class PropensityFacts(UnitFacts):
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 
+    @property
+    def logs_propensities(self) -> bool:
+        """Whether the log has propensities, of the chosen arms at least, that are not estimates."""
+        return self.log.arrays.propensity is not None and not self.estimated
+
     @cached_property
-    def propensity_cautions(self) -> tuple[str, ...]:
-        """What speaks against dividing by the log's propensities: that arms were not chosen by them."""
-        if self.propensity is None or self.estimated:
-            return ()
+    def propensities_found(self) -> Finding | None:
+        """What speaks against the log's propensities; None where nothing could, as arms are sure or few."""
+        if not self.logs_propensities:
+            return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
-        found = calibration_caution(miscalibration(self.log, draws))
+        where = miscalibration(self.log, draws)
+        told, asked = calibration_caution(where or ""), where is not None
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
-            found += chosen_alone_caution(self._frequencies, self.log.arms)
-        return (*found, claims.CONTRADICTED()) if self.log.adaptive and self._never_move else found
+            z = self._frequencies
+            told, asked = chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any())
+        return self._found(told, asked)
+
+    def _found(self, told: tuple[str, ...], asked: bool) -> Finding | None:
+        """What is told against the propensities, and what the log itself states against them."""
+        if self.log.adaptive and self._never_move:
+            told = (*told, claims.CONTRADICTED())
+        return Finding(told) if told or asked else None
 
     @property
     def _frequencies(self) -> FloatArray:
         """How far the arms were chosen by their own propensities; shape (K,)."""
+        action, own = self.log.arrays.action, self.log.arrays.propensity
+        assert own is not None
         sums = self._inverse_powers(1), self._inverse_powers(2)
-        return frequency_statistics(self.pulls, *sums, self.log.n_rounds - self.impossible)
+        last, least = np.zeros(self.log.n_arms, dtype=np.int64), np.ones(self.log.n_arms)
+        last[action] = np.arange(len(action))
+        np.minimum.at(least, action, own)
+        return frequency_statistics(self.pulls, *sums, self._possible_until(last), least)
+
+    def _possible_until(self, last: IntArray) -> IntArray:
+        """Rounds in which each arm may have been chosen, up to a last one; last (K,), returns (K,).
+
+        Later ones tell nothing, as its propensity may have fallen to next to none.
+        """
+        table = self.partial_propensities
+        if table is not None:
+            return np.array([np.count_nonzero(table[: end + 1, k] > 0.0) for k, end in enumerate(last)])
+        own = self.log.arrays.propensity
+        assert own is not None
+        sure = np.cumsum(own >= 1.0)
+        mine = np.bincount(self.log.arrays.action[own >= 1.0], minlength=self.log.n_arms)
+        return np.asarray(last + 1 - (sure[last] - mine), dtype=np.int64)
 
     @property
     def rules_out(self) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import adaptivity, contexts
+from adaptinf.claims import Finding, adaptivity, contexts
+from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
@@ -19,7 +20,7 @@ from adaptinf.inference.validity.assignment import (
     runs_pvalue,
     shares_pvalue,
 )
-from adaptinf.inference.validity.calibration import PropensityFacts
+from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
@@ -117,6 +118,18 @@ class LogProfile(PropensityFacts, RewardFacts):
     def shares_move_in_batches(self) -> bool:
         """Whether that is so within batches, where batched least squares takes them to stay."""
         return self.batched and self.shares_move and self._runs_pvalue < MOVED / 2.0
+
+    @cached_property
+    def shares_found(self) -> Finding | None:
+        """Whether the arms' shares move within batches; None where propensities or the order cannot tell.
+
+        Batches within which propensities are known to move serve no method that takes them to stay.
+        """
+        if not self.batched or (self.repeated_units and not self.logs_propensities):
+            return None
+        if self.logs_propensities or self._runs_pvalue >= MOVED / 2.0:
+            return Finding()
+        return Finding((MOVED_INSIDE(),))
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -226,14 +239,31 @@ class LogProfile(PropensityFacts, RewardFacts):
     def deciding_context(self) -> str:
         """Name of a context that visibly decides arms, of a log that says neither how nor with what chance.
 
-        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer.
+        Empty where none does, and where it need not be asked: contexts had no part, or propensities answer,
+        which are not 1 in all rounds.
         """
-        log = self.log
-        open_question = log.context and log.context_free is None and log.arrays.propensity is None
+        log, arrays = self.log, self.log.arrays
+        unanswered = arrays.propensity is None or arrays.propensity.min(initial=1.0) >= 1.0
+        open_question = log.context and log.context_free is None and unanswered
         if not open_question or self.context_free or self.decides_by_context:
             return ""
-        arrays = log.arrays
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
+    def contexts_found(self) -> Finding | None:
+        """Whether a context visibly decides arms, whatever the log says of it; None without contexts.
+
+        A design that decides by contexts is refused where they must have no part.
+        """
+        arrays = self.log.arrays
+        if not arrays.context or self.decides_by_context:
+            return None
+        rows = some_rounds(self.log.n_rounds, 1)
+        context = {name: np.asarray(values)[rows] for name, values in arrays.context.items()}
+        batch = None if arrays.batch is None else arrays.batch[rows]
+        found = deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
+        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
+        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
 
     @cached_property
     def context_refusal(self) -> str:
@@ -241,12 +271,14 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.decides_by_context:
             title = self.design_title
             why = contexts.BY_DESIGN(design=title) if title else contexts.AS_STATED()
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.deciding_context:
             why = contexts.VISIBLY(context=self.deciding_context, visible=VISIBLE)
-            return contexts.MIXED(why=why, are="are")
+            return contexts.MIXED(why=why, differ="differ")
         if self.undeclared_context:
-            return contexts.MIXED(why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), are="may be")
+            return contexts.MIXED(
+                why=contexts.PERHAPS_BY_DESIGN(design=self.design_title), differ="may differ"
+            )
         return ""
 
     @cached_property
@@ -292,9 +324,15 @@ class LogProfile(PropensityFacts, RewardFacts):
         return self.sums is None and self.knows_every_propensity
 
     @property
+    def shares_stand_in(self) -> bool:
+        """Whether the arms' shares of the batches are used in place of propensities: not those of rows."""
+        return False
+
+    @property
     def share_cautions(self) -> tuple[str, ...]:
-        """That arms' shares, which stand in for propensities, move within batches."""
-        return ()
+        """That shares that stand in for propensities move, where plain means are compared."""
+        found = self.shares_found if self.shares_stand_in else None
+        return () if found is None else found.cautions
 
     @cached_property
     def moves(self) -> bool:

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
 from adaptinf.inference.validity.assignment import (
     MOVED_WITHIN,
@@ -19,6 +20,7 @@ from adaptinf.inference.validity.assignment import (
 from adaptinf.inference.validity.calibration import (
     calibration_caution,
     chosen_alone_caution,
+    frequency_statistics,
     miscalibrated_sums,
 )
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
@@ -193,6 +195,11 @@ class SumsProfile(LogProfile):
         return found
 
     @cached_property
+    def contexts_found(self) -> Finding | None:
+        """None: only groups of sums may show it, which refuse such methods."""
+        return None
+
+    @cached_property
     def in_place_of_means(self) -> str:
         """Effects within groups, where these decide arms."""
         deciding = self.deciding_context
@@ -289,16 +296,36 @@ class SumsProfile(LogProfile):
             return True
         return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))
 
+    @property
+    def logs_propensities(self) -> bool:
+        """Whether propensities were summed that are no estimates, nor shares of batches."""
+        return not (self.estimated or self.shares_stand_in)
+
+    @property
+    def shares_stand_in(self) -> bool:
+        """Whether the arms' shares of the batches are used in place of propensities."""
+        return self.sums.shares
+
     @cached_property
-    def propensity_cautions(self) -> tuple[str, ...]:
-        """What speaks against dividing by the propensities: that arms were not chosen by them."""
-        if self.estimated:
-            return self.share_cautions
-        if not self.knows_every_propensity:
-            told = self.share_cautions + chosen_alone_caution(self._frequencies, self.log.arms)
-        else:
-            told = calibration_caution(miscalibrated_sums(self.cells))
-        return (*told, claims.CONTRADICTED()) if self.log.adaptive and self._never_move else told
+    def propensities_found(self) -> Finding | None:
+        """What speaks against the propensities; None where nothing could, as arms are sure or few."""
+        if not self.logs_propensities:
+            return None
+        if self.knows_every_propensity:
+            where = miscalibrated_sums(self.cells)
+            return self._found(calibration_caution(where or ""), where is not None)
+        z = self._frequencies
+        return self._found(chosen_alone_caution(z, self.log.arms), bool(np.isfinite(z).any()))
+
+    @property
+    def _frequencies(self) -> FloatArray:
+        cells = self.cells
+        sums = self._inverse_powers(1), self._inverse_powers(2)
+        # Up to the last batch with rounds of the arm.
+        later = np.cumsum(cells.pulls[::-1], axis=0)[::-1] > 0.0
+        possible = np.asarray(cells.rounds @ (cells.possible & later), dtype=np.int64)
+        least = np.nan_to_num(self._chosen_smallest[0], nan=1.0)
+        return frequency_statistics(self.pulls, *sums, possible, least)
 
     @cached_property
     def _shares_pvalue(self) -> float:
@@ -309,14 +336,16 @@ class SumsProfile(LogProfile):
         """1: sums do not keep the order of rounds within batches."""
         return 1.0
 
-    @property
-    def share_cautions(self) -> tuple[str, ...]:
-        """That arms' shares, which stand in for propensities, move within batches, as `aggregate` saw."""
+    @cached_property
+    def shares_found(self) -> Finding | None:
+        """Whether arms' shares move within batches, as `aggregate` saw; None where nobody did."""
         p = self.sums.share_movement
-        if p is None or p >= MOVED_WITHIN:
-            return ()
+        if p is None:
+            return Finding() if self.logs_propensities else None
+        if p >= MOVED_WITHIN:
+            return Finding()
         told = f"= {p:.1g}" if p > _SMALLEST else f"< {_SMALLEST:g}"
-        return (claims.SHARES_MOVE_WITHIN_BATCHES(p=told),)
+        return Finding((claims.SHARES_MOVE_WITHIN_BATCHES(p=told),))
 
     @cached_property
     def impossible(self) -> IntArray:

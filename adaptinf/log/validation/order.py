@@ -57,7 +57,7 @@ def date_column(
         span = (
             ""
             if column.missing.all()
-            else f", {_day(dates.column.values, 0)} to {_day(dates.column.values, -1)}"
+            else f"; dates range from {_day(dates.column.values, 0)} to {_day(dates.column.values, -1)}"
         )
         found.tell("dates", claims.DATES(column=what, how=dates.told, span=span))
     return dates.column

@@ -87,7 +87,7 @@ def read_dates(column: Column, date_format: str | None) -> Dates:
     codes, texts = _distinct(column)
     if date_format is not None:
         values, bad = _by_format(texts, date_format)
-        return Dates(*_spread(column, codes, values, bad), told=f"read by date_format={date_format!r}")
+        return Dates(*_spread(column, codes, values, bad), told=f"read with date_format={date_format!r}")
     if all(_ISO.fullmatch(text) for text in texts):
         return Dates(*read_times(column))
     form, member = _usual_form(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from claims_said import says
+from claims_said import says, wording
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.claims.arms.batched import UNVARYING
+from adaptinf.claims.adaptivity import BY_DESIGN
+from adaptinf.claims.arms.batched import BENT, LACKING, NO_BATCHES, UNVARYING
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast, batched
 from adaptinf.inference.arms.batched import batch_contrasts
@@ -144,7 +145,7 @@ def test_type_one_error_under_adaptive_batches() -> None:
 class TestRefusals:
     def test_no_batches(self) -> None:
         log = AdaptiveLog.from_arrays(LogArrays(action=np.array([0, 1]), reward=np.ones(2)), arms=("a", "b"))
-        with pytest.raises(InvalidForLog, match="give batch="):
+        with pytest.raises(InvalidForLog, match=wording(NO_BATCHES)):
             Contrast(log, treatment="b", control="a").fit("batched")
 
     def test_missing_arms(self) -> None:
@@ -152,13 +153,13 @@ class TestRefusals:
         reward = np.random.default_rng(0).normal(size=12)
         arrays = LogArrays(action=action, reward=reward, batch=np.repeat([0, 1, 2], 4))
         model = Contrast(AdaptiveLog.from_arrays(arrays, arms=("a", "b")), treatment="b", control="a")
-        with pytest.raises(InvalidForLog, match=r"1 of 3 batches \(1, counted from 0\)"):
+        with pytest.raises(InvalidForLog, match=wording(LACKING, n=1, batches=3, which="1")):
             model.fit("batched")
-        with pytest.raises(InvalidForLog, match="lack one of the arms"):
+        with pytest.raises(InvalidForLog, match=wording(BENT)):
             model.batch_test()
         fixed = AdaptiveLog.from_arrays(arrays, arms=("a", "b"), design=designs.Uniform().record())
         result = Contrast(fixed, treatment="b", control="a").fit("batched")
-        assert any("because the design does not adapt" in note for note in result.notes)
+        assert says(result.notes, BY_DESIGN)
         assert result.diagnostics()["batches"].iloc[0] == 2.0
 
     def test_constant_rewards(self) -> None:

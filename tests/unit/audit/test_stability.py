@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from claims_said import says
 
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
+from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import ParameterError
 from adaptinf.inference.recommend.recommendation import recommend
@@ -53,7 +55,7 @@ def test_a_log_gives_design_and_horizon_to_recommend() -> None:
     assert "largest variation" in str(found)
     table = recommend(log, stability=found)
     reason = table.frame.set_index("method").loc["sample-mean", "reason"]
-    assert f"vary by {found.variation:.0%}" in reason
+    assert says(reason, VARIATION, variation=found.variation)
 
 
 def test_other_arms_or_rounds_than_the_logs() -> None:

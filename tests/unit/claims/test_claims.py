@@ -8,10 +8,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from adaptinf.claims import Claim, Part, Said, assumptions, first, said, sentence
+from adaptinf.claims import (
+    Claim,
+    Finding,
+    Part,
+    Said,
+    assumptions,
+    contradictions,
+    first,
+    said,
+    sentence,
+    under_table,
+    with_status,
+)
 
 FEW = Claim("few", "{arm}: only {n:d} events", "caution")
-KNOWN = Claim("log.known", "propensities are known", "assumes", check="diagnose")
+KNOWN = Claim("log.known", "propensities are known", "assumes", check="log.found")
+INDEPENDENT = Claim("always", "units are independent", "assumes")
+AVERAGE = Claim("always", "what drifts is averaged", "target")
 
 
 def test_a_claim_is_said_with_its_values() -> None:
@@ -29,7 +43,7 @@ def test_a_claim_is_said_with_its_values() -> None:
 def test_a_list_says_what_is_so_in_its_order() -> None:
     listed = (KNOWN, FEW, Part("more", "note"), Part("one", "note"))
     facts = SimpleNamespace(
-        log=SimpleNamespace(known=True),
+        log=SimpleNamespace(known=True, found=None),
         few=[{"arm": "a", "n": 1}, {"arm": "b", "n": 2}],
         more=("x",),
         one="y",
@@ -45,5 +59,38 @@ def test_a_list_says_what_is_so_in_its_order() -> None:
 
 def test_clauses_are_joined_in_one_way() -> None:
     assert sentence(["a", "", "b"]) == "a; b"
-    assert assumptions(["a", "b"]) == ["Assumes: a; b."]
+    assert assumptions(["a", "b"]) == ["Assumes, not checkable from this log: a; b."]
     assert assumptions([]) == []
+
+
+def of_a_log(found: Finding | None) -> SimpleNamespace:
+    log = SimpleNamespace(known=True, found=found)
+    return SimpleNamespace(log=log, always=True, few={"arm": "b", "n": 2})
+
+
+def test_an_assumption_is_checked_contradicted_or_not_checkable() -> None:
+    listed = (KNOWN, INDEPENDENT, AVERAGE, FEW)
+    against = FEW(arm="a", n=1)
+    ending = "Not checkable from this log: units are independent. What drifts is averaged."
+    for found, status, words, cautions in (
+        (Finding(), "checked", "checked", []),
+        (Finding((against,)), "contradicted", "contradicted, see the caution", [against]),
+    ):
+        facts = of_a_log(found)
+        assumed = said(listed, facts, "assumes", "target")
+        assert [one.status for one in assumed if isinstance(one, Said)] == [status, "", ""]
+        assert pickle.loads(pickle.dumps(assumed[0])).found == found
+        assert assumptions(assumed) == [f"Assumes: propensities are known ({words}). {ending}"]
+        assert contradictions(assumed * 2) == cautions
+        assert with_status(assumed[:2]) == f"propensities are known ({status}); units are independent"
+        assert under_table(listed, facts) == (assumptions(assumed), [*cautions, "b: only 2 events"])
+    facts = of_a_log(None)
+    assert contradictions(said(listed, facts)) == []
+    assert under_table(listed, facts)[0] == [
+        "Assumes, not checkable from this log: propensities are known; units are independent. "
+        "What drifts is averaged."
+    ]
+
+
+def test_a_caution_that_is_listed_too_stands_once() -> None:
+    assert under_table((KNOWN, FEW), of_a_log(Finding((FEW(arm="b", n=2),))))[1] == ["b: only 2 events"]

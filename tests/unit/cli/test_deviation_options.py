@@ -54,5 +54,5 @@ def test_received_effect_and_late_outcomes(table: Path, capsys: pytest.CaptureFi
 def test_validation_counts_what_is_missing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", str(table), *COLUMNS, "--missing", "drop"]) == 0
     told = capsys.readouterr().out
-    assert "3 missing, taken as 'drop'" in told
+    assert "3 missing (missing='drop')" in told
     assert "rewards missing" in told

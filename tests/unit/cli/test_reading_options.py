@@ -53,7 +53,7 @@ def test_text_outcomes_order_and_patterns(run: Run, path: str) -> None:
     moved = claims.SORTED(role="batch", name="day", newest=" (stored newest first)", moved=40, rows=40)
     assert moved in note
     assert "'Y' counts as 1" in note
-    assert "read as day/month/year, 2024-04-09 to 2024-04-28" in note
+    assert "read as day/month/year; dates range from 2024-04-09 to 2024-04-28" in note
     same = [*options[:-1], "share ", "--date-format", "%d/%m/%Y"]
     assert (
         json.loads(run("analyze", path, *ROLES, *same, "--format", "json")[1])["results"] == found["results"]

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.inference.inputs.rounds import log_of_rounds
 from adaptinf.log import LogArrays
@@ -66,15 +68,15 @@ def test_sums_of_a_log_say_the_same() -> None:
     rows = frame().assign(p_a=0.5, p_b=0.5)
     log = ai.AdaptiveLog(rows, action="arm", reward="y", batch="week", propensities="p_{arm}", adaptive=False)
     assert ai.Sums.of_log(log).adaptive is False
-    assert "assignment did not react to outcomes, as stated" in repr(ai.Sums.of_log(log))
+    assert says(repr(ai.Sums.of_log(log)), ADAPTIVE, reacted="did not react")
 
 
 def test_subsets_copies_and_print() -> None:
     log = log_of(adaptive=False)
     assert log_of_rounds(log, np.arange(60) % 2 == 0).adaptive is False
     assert log.filled(0.0).adaptive is False
-    assert "design: unknown; assignment did not react to outcomes, as stated" in repr(log)
-    assert "assignment reacted to outcomes, as stated" in repr(log_of(adaptive=True))
+    assert f"design: unknown; {ADAPTIVE(reacted='did not react')}" in repr(log)
+    assert says(repr(log_of(adaptive=True)), ADAPTIVE, reacted="reacted")
     assert "react" not in repr(log_of())
     part = ai.Contrast(log, treatment="b", control="a", rounds=np.arange(60) < 40)
     assert part.fit().estimator == "sample-mean"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from adaptinf.claims.propensities import ROUND_BEFORE
-from adaptinf.claims.recommendations import PART_OF_OTHERS
+from adaptinf.claims.recommendations import HAD_PART
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.formats import read_adam, read_dsjson
 from adaptinf.inference.arms import ArmMeans, Contrast
@@ -72,7 +72,7 @@ class TestStatement:
         for call in ({"estimator": "alee"}, {"estimator": "sample-mean"}, {"weights": "sqrt"}):
             with pytest.raises(InvalidForLog, match="contexts"):
                 ArmMeans(log).fit(**call)
-        assert says(str(recommend(log)), PART_OF_OTHERS)
+        assert says(str(recommend(log)), HAD_PART)
 
     def test_contexts_that_had_no_part(self) -> None:
         log = frame_log(context=["s"])

@@ -76,9 +76,9 @@ class TestDates:
         frame = frame_of(when=[time.strftime(date_format) for time in times])
         log = read(frame, round="when", date_format=date_format if said else None)
         np.testing.assert_array_equal(log.column("t"), np.array(times, dtype="datetime64[us]"))
-        how = f"read by date_format={date_format!r}" if said else f"read as {FORMATS[date_format]}"
+        how = f"read with date_format={date_format!r}" if said else f"read as {FORMATS[date_format]}"
         span = f"{times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}"
-        assert readings(log, "dates") == [f"round column 'when' was {how}, {span}"]
+        assert readings(log, "dates") == [f"round column 'when' was {how}; dates range from {span}"]
 
     def test_padding_may_differ_and_zones_become_utc(self) -> None:
         frame = frame_of(when=["6/3/2019 11:30 pm -05:00", "06/28/2019 1:00 AM +02:00"])
@@ -334,7 +334,8 @@ class TestReport:
             "  outcome: column 'answer', 60 numbers from 0 to 1",
             f"  order: {claims.SORTED(**values)}",
             "  outcome: in reward column 'answer', 'N' counts as 0, 'Y' counts as 1",
-            "  dates: batch column 'day' was read as month/day/year, 2019-06-09 to 2019-06-30",
+            "  dates: batch column 'day' was read as month/day/year; "
+            "dates range from 2019-06-09 to 2019-06-30",
             f"  labels: {claims.AS_WRITTEN(name='version', example='02')}",
             f"  labels: {claims.AS_WRITTEN(name='zip', example='01234')}",
             f"  left out: {claims.UNUSED(names='n, note')}",

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import wording
 
 import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
+from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.arms.sample_means import BIASED
+from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED, OTHER_CONTEXTS_UNKNOWN
+from adaptinf.claims.recommendations import STOPPED_BY_DATA
 from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -122,13 +126,13 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "weights without propensities",
         lambda: ArmMeans(BARE).fit(weights="sqrt"),
         InvalidForLog,
-        "give propensity= or propensities= if known.*possible here: alee",
+        wording(NEEDED) + ".*possible here: alee",
     ),
     (
         "weights from the chosen arm's propensity",
         lambda: ArmMeans(CHOSEN).fit(weights="sqrt"),
         InvalidForLog,
-        "every arm's propensity is needed.*possible here: aipw with uniform weights",
+        wording(EVERY_ONE_NEEDED) + ".*possible here: aipw with uniform weights",
     ),
     (
         "weights of sample means",
@@ -146,7 +150,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "cadr without snapshots",
         lambda: value(estimator="cadr"),
         InvalidForLog,
-        "at the context of another; possible here: snapshots=PolicySnapshots",
+        wording(OTHER_CONTEXTS_UNKNOWN) + "; possible here: snapshots=PolicySnapshots",
     ),
     (
         "weights for cadr",
@@ -182,7 +186,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "batches that are not there",
         lambda: contrast(estimator="batched"),
         InvalidForLog,
-        "give batch=.*possible here: aipw with uniform weights",
+        wording(NO_BATCHES) + ".*possible here: aipw with uniform weights",
     ),
     (
         "batched arm means",
@@ -266,7 +270,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "a sequence for a stopped log that has no bounds",
         lambda: recommend(LOG, stopping="data-chosen").fit("aipw with sqrt weights"),
         InvalidForLog,
-        "the data chose it; possible here: asymptotic sequence",
+        wording(STOPPED_BY_DATA) + "; possible here: asymptotic sequence",
     ),
     (
         "no horizon to simulate",

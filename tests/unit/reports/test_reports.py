@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.reports import answers
 from adaptinf.claims.reports import collection as claims
-from adaptinf.claims.reports.answers import WEIGHTED
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
 from adaptinf.reports.checklist import FOR_YOU, ITEMS
@@ -317,7 +318,7 @@ def test_topics_of_e20_are_filled_from_the_log_and_ask_for_the_rest(text: str) -
         "common drift: no evidence against"
         in found["drift over time of outcomes or of those enrolled: is there any"]
     )
-    assert found["sensitivity of the estimates to such drift"].startswith("uniform weights: ")
+    assert found["sensitivity of the estimates to such drift"] == answers.UNIFORM()
 
 
 def test_weights_that_move_are_told(tmp_path: Path) -> None:
@@ -325,7 +326,7 @@ def test_weights_that_move_are_told(tmp_path: Path) -> None:
     ai.report(ai.ArmMeans(log).fit("aipw", "sqrt"), tmp_path / "r.html", log=log)
     found = topics((tmp_path / "r.html").read_text(encoding="utf-8"))
     told = found["sensitivity of the estimates to such drift"]
-    assert html.unescape(told) == WEIGHTED(weights="sqrt", yours=FOR_YOU)
+    assert html.unescape(told) == answers.WEIGHTED(weights="sqrt", yours=FOR_YOU)
 
 
 def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_path: Path) -> None:
@@ -354,17 +355,15 @@ def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_pat
         found = topics(text)
         said = found["control of the type I error, over the scenarios of the plan"]
         assert f"nominal 0.05; simulated at most {worst['value']:.4g} (simulation: {worst['low']:.4g}" in said
-        assert f"largest {bias:.3g} " in found["bias of the estimates under the adaptation"]
-        assert (
-            "2 scenarios, 2 sizes, 64 trials each"
-            in found["simulation report: scenarios, numbers of trials, errors, software"]
-        )
+        assert says(found["bias of the estimates under the adaptation"], answers.LARGEST_BIAS, bias=bias)
+        told = found["simulation report: scenarios, numbers of trials, errors, software"]
+        assert says(told, answers.SIMULATED, scenarios=2, sizes=2, trials=64)
         shown = plan.table()
         body = text[text.index('id="plan"') :]
         assert len(re.findall(r'<tr><th scope="row">', body[: body.index("</table>")])) == len(shown)
         for cell in shown.iloc[-3]:
             assert html.escape(cell) in body
-    assert "the appendix below" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert says((tmp_path / "both.html").read_text(encoding="utf-8"), answers.PLANNED)
     with pytest.raises(ai.errors.ParameterError, match="data is a plan already"):
         ai.report(plan, tmp_path / "r.html", plan=plan)
     with pytest.raises(ai.errors.ParameterError, match="plan must be what"):

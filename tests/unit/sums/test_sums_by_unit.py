@@ -22,6 +22,7 @@ import adaptinf as ai
 from adaptinf.claims.data.sums import EQUAL_WEIGHTS
 from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
+from adaptinf.claims.units import SELDOM_DRAWN
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
 from adaptinf.sums.by_unit.from_rows import totals_of_rows
@@ -170,7 +171,7 @@ def test_one_draw_a_unit_is_seen_as_in_rows() -> None:
     log = log_of(frame)
     assert_same(ai.Sums.of_log(log, centre=0.1), log)
     cautions = ai.ArmMeans(ai.Sums.of_log(log)).fit().cautions
-    assert any("one draw gives each of 80 units its arm" in told for told in cautions)
+    assert says(cautions, SELDOM_DRAWN, units=80)
     share = 0.05 + 0.02 * rng.random(480)
     moving = frame.assign(propensity_0=1.0 - share, propensity_1=share)
     with pytest.raises(InvalidForLog) as caught:

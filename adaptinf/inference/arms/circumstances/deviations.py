@@ -102,8 +102,8 @@ def past_outcome(question: Question, asked: Asked) -> Outcome:
         ready = (past.count > 0.0) & started
     if question.contrast:
         ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
-    values, within = past.mean, f" in the stratum of {', '.join(used)}" if used else ""
-    known = "" if arrays.known is None else " known by then"
+    values, within = past.mean, f" in strata of {', '.join(used)}" if used else ""
+    known = "" if arrays.known is None else " known at the time"
     note: str = missing_rewards.MEAN(known=known, within=within)
     if regression:
         penalty = checked_penalty(asked.subject, asked.ridge)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims.propensities import BATCH_BEFORE, ROUND_BEFORE
+from adaptinf.claims.propensities import BATCH_BEFORE, ROUND_BEFORE, SAME_ROUND
 from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.inference.scores.inverse import (
     LAGGED,
@@ -69,7 +69,7 @@ def fixed_propensities(question: Question) -> str:
     """Which propensities make the weight of a pair, in words."""
     fixed = fixed_by(question)
     if fixed == "round":
-        return "its propensities"
+        return SAME_ROUND()
     return BATCH_BEFORE() if fixed == "batch" else ROUND_BEFORE()
 
 

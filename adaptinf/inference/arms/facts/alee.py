@@ -33,7 +33,3 @@ class AleeFacts(ArmFacts):
         classical = claims.WELCH() if self.question.contrast else claims.STUDENT()
         known = classical if self.profile.may_not_adapt else ""
         return moving_mean_cautions(stationary=self.fit.stationary, by_pull=True, classical=known)
-
-    @property
-    def undercovers(self) -> dict[str, str]:
-        return {"simulated": claims.UNDERCOVERS()} if self.self_normalised else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adaptinf.claims import Finding
 from adaptinf.claims.facts import Fitted
 from adaptinf.inference.arms.circumstances import from_sums
 
@@ -22,6 +23,10 @@ class ArmFacts(Fitted["ArmFit"]):
     @property
     def always(self) -> bool:
         return True
+
+    @property
+    def contexts_found(self) -> Finding | None:
+        return self.profile.contexts_found
 
     @property
     def sums_notes(self) -> list[str]:

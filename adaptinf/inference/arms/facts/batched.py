@@ -59,9 +59,5 @@ class BatchedFacts(ArmFacts):
         return rare_cautions(arm_labels(self.question), self._uncommon, skewness, corrected=False)
 
     @property
-    def moved_inside(self) -> bool:
-        return not self.profile.adaptive and self.profile.shares_move_in_batches
-
-    @property
     def unvarying(self) -> bool:
         return math.isnan(self._estimate)

@@ -6,6 +6,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.claims.stationarity import SHARES_MOVED
@@ -185,9 +186,9 @@ class SampleFacts(ArmFacts):
         return {"moved": self.shares_moved, "p": MOVED}
 
     @property
-    def wrong_propensities(self) -> tuple[str, ...]:
+    def propensities_right(self) -> list[str]:
         """Propensities that never change are why arms that nothing moved are taken as plain samples."""
-        return tuple(self.profile.propensity_cautions) if self.profile.constant_propensities else ()
+        return said((propensities.RIGHT,), self) if self.profile.constant_propensities else []
 
 
 class ExactFacts(SampleFacts):
@@ -261,8 +262,8 @@ class CorrectedFacts(SampleFacts):
         return not self.useless
 
     @property
-    def mixed(self) -> str:
-        return NO_PART() if self.one_law and self.profile.has_contexts else ""
+    def mixed(self) -> list[str]:
+        return said((NO_PART,), self) if self.one_law else []
 
     @property
     def of_tails(self) -> bool:

@@ -11,7 +11,7 @@ from adaptinf.claims import first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
-from adaptinf.claims.propensities import ROUND_BEFORE, UNSETTLED
+from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
@@ -227,7 +227,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     @property
     def _fixed_by(self) -> dict[str, str]:
         settled = self.is_joint and self.profile.fixed_in_time
-        return {"by": "its propensities" if settled else rounds.fixed_propensities(self.question)}
+        return {"by": SAME_ROUND() if settled else rounds.fixed_propensities(self.question)}
 
     @property
     def combined_by(self) -> dict[str, str]:

@@ -99,7 +99,7 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
     def weighed_contexts(self) -> dict[str, str]:
         if self.is_saturated or self.is_best_approximation:
             return {}
-        return {"weights": "the rounds used" if self.is_fixed else "weights"}
+        return {"weights": "the rounds used" if self.is_fixed else "the weights"}
 
     # What a fit says
 

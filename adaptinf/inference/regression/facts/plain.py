@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import first
+from adaptinf.claims import Finding, first, said
 from adaptinf.claims.contexts import NO_PART, NOT_BY_PAST
 from adaptinf.claims.regression import plain_regression as claims
 from adaptinf.claims.regression.regressions import CONSTANT
@@ -89,8 +89,12 @@ class PlainFacts(RegressionFacts):
         return NOT_BY_PAST() if self.profile.has_contexts and not self.naive else ""
 
     @property
-    def contexts_without_part(self) -> str:
-        return NO_PART() if self.profile.has_contexts and self.stable else ""
+    def contexts_found(self) -> Finding | None:
+        return self.profile.contexts_found
+
+    @property
+    def contexts_without_part(self) -> list[str]:
+        return said((NO_PART,), self) if self.stable else []
 
     @property
     def constant_coefficients(self) -> str:
@@ -191,7 +195,7 @@ class CorrectedFacts(PlainFacts):
         return replace(found, n=self.data.n_rounds)
 
     @property
-    def nothing_to_correct(self) -> dict[str, str]:
+    def not_adaptive(self) -> dict[str, str]:
         return self.nothing_due
 
     @property

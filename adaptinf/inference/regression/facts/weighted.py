@@ -149,8 +149,9 @@ class WeightedFacts(RegressionFacts):
             return ""
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
-            return ", from its propensities"
-        return f", from {propensities.BATCH_BEFORE() if fixed == 'batch' else propensities.ROUND_BEFORE()}"
+            return ", computed from its propensities"
+        before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
+        return f", computed from {before()}"
 
     @property
     def several_arms(self) -> bool:

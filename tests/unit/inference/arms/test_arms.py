@@ -106,7 +106,8 @@ class TestRareArms:
         rng = np.random.default_rng(6)
         log = self.log(rng.normal(size=500).tolist(), [1, 1, 1] + [0] * 497)
         result = ArmMeans(log).fit("aipw", "sqrt", stationary=True)
-        assert result.cautions[0].startswith("b: worth 2.0 rewards of equal weight, below 20")
+        assert says(result.cautions[0], propensities.FEW_EFFECTIVE, term="b", enough=20)
+        assert result.cautions[0].values["worth"] == pytest.approx(2.0)
         assert not ArmMeans(log, ["a"]).fit("aipw", "sqrt", stationary=True).cautions
         assert result.reference.df[1] == pytest.approx(1.0, abs=1e-9)  # the first round has no weight
 
@@ -239,7 +240,7 @@ class TestRefusals:
         log = AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
         result = ArmMeans(log).fit("ipw")
         np.testing.assert_allclose(result.estimate, [(2.0 + 1.0) / 3, (2.0 + 1.0) / 3])
-        assert "Left out of 4 rounds: 1 for a, 1 for b" in notes(result)
+        assert says(result.notes, availability.LEFT_OUT, rounds=4, left="1 for a, 1 for b")
         assert Contrast(log, treatment="b", control="a").fit("ipw").estimate[0] == 0.0
 
     def test_two_point_needs_a_decay(self) -> None:

@@ -192,7 +192,7 @@ def test_predictions_know_what_was_known(late: bool, missing: bool) -> None:
         first = np.array([np.any(own & (known <= t)) for t in range(len(rows))])
         np.testing.assert_array_equal(result.scores["weights"][:, place] > 0.0, first)
         np.testing.assert_allclose(result.scores["scores"][first, place], wanted[first], rtol=1e-9)
-    assert says(result.notes, RIDGE, names="prior", known=" known by then" if late else "")
+    assert says(result.notes, RIDGE, names="prior", known=" known at the time" if late else "")
     assert 0.1 < result.details["variance_ratio"].min() < 0.8
 
 

@@ -13,7 +13,7 @@ import adaptinf as ai
 from adaptinf.claims import units as of_units
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.arms.sample_means import OPENING, UNITS_DEPEND
-from adaptinf.claims.units import DRAWN_ONCE
+from adaptinf.claims.units import NOT_DRAWN_BY_ROUND
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
@@ -110,4 +110,4 @@ def test_sequences_need_a_draw_a_round() -> None:
     )
     with pytest.raises(InvalidForLog) as caught:
         ai.ConfidenceSequence(once).fit()
-    assert says(caught.value.reason, DRAWN_ONCE)
+    assert says(caught.value.reason, NOT_DRAWN_BY_ROUND)

@@ -183,7 +183,7 @@ def test_adjusted_groups_are_compared_around_their_adjusted_middles():
     assert pairs.conf_int().mean(axis=1).iloc[0] == pytest.approx(middle, rel=1e-10)
     known = CATE(binary_trial(np.full((2, 2), 40), [[2, 5], [3, 30]]), by="g").fit()
     assert known.heterogeneity().test == "chi2"
-    assert "enter with their adjusted difference" in str(known.heterogeneity())
+    assert claims.ADJUSTED_ENTER() in str(known.heterogeneity())
 
 
 def test_groups_without_a_standard_error_are_left_out_with_the_reason():

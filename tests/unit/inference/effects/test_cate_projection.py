@@ -172,7 +172,7 @@ def test_default_weights_change_no_estimand():
     assert result.weights == "uniform"
     assert says(result.notes, claims.BEST_APPROXIMATION)
     weighted = CATE.from_formula("~ age", log).fit(weights="combined")
-    assert claims.WEIGHED_CONTEXTS(weights="weights") in weighted.notes[1]
+    assert claims.WEIGHED_CONTEXTS(weights="the weights") in weighted.notes[1]
     labels = user_log(context=["site", "vip"])
     assert CATE.from_formula("~ site", labels).fit().weights == "uniform"
     full = CATE.from_formula("~ site * vip", labels).fit()

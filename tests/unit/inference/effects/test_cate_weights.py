@@ -285,7 +285,7 @@ def test_the_default_weights_of_projections_are_known_before_the_context() -> No
     assert free.weights == "combined"
     assert says(free.notes, projections.BEST_APPROXIMATION)
     asked = CATE.from_formula("~ x", log_of(alone)).fit(weights="combined")
-    assert projections.WEIGHED_CONTEXTS(weights="weights") in asked.notes[1]
+    assert projections.WEIGHED_CONTEXTS(weights="the weights") in asked.notes[1]
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ def test_always_one_arm_is_that_arms_mean() -> None:
     np.testing.assert_allclose(policy.conf_int(), means.conf_int(), rtol=1e-10)
     assert policy.cautions == ()
     assert says(policy.notes, units.NOTES[0], units=50, rounds=400)
+    assert not says(policy.notes, claims.FREEDOM)
 
 
 def test_a_contrast_of_two_arms_is_their_contrast() -> None:
@@ -48,6 +49,7 @@ def test_a_contrast_of_two_arms_is_their_contrast() -> None:
     policy = ai.PolicyContrast(log, "b", baseline="a").fit()
     contrast = ai.Contrast(log, treatment="b", control="a").fit()
     np.testing.assert_allclose(policy.conf_int(), contrast.conf_int(), rtol=1e-10)
+    assert not says(policy.notes, claims.FREEDOM_OF_DIFFERENCES)
 
 
 def test_mixed_policies_add_up_influence_by_unit() -> None:
@@ -68,7 +70,7 @@ def test_an_arm_that_is_drawn_once_has_the_propensity_of_its_draw() -> None:
     np.testing.assert_array_equal(told.std_error, same.std_error)
     with pytest.raises(InvalidForLog) as caught:
         ai.PolicyValue(log_of(kept=True), "b").fit("stable-variance")
-    assert says(caught.value.reason, units.DRAWN_ONCE)
+    assert says(caught.value.reason, units.NOT_DRAWN_BY_ROUND)
 
 
 def test_what_units_spoil_is_refused() -> None:

@@ -17,6 +17,8 @@ from adaptinf.claims import Claim, propensities, recommendations
 from adaptinf.claims import contexts as context_claims
 from adaptinf.claims.arms import arm_fits, sample_means, weighted_arms
 from adaptinf.claims.effects.by_covariates import GROUPS_INSTEAD
+from adaptinf.claims.effects.rounds_and_weights import MARK_THE_ROUNDS
+from adaptinf.claims.policies import MEANS_OF_ARMS
 from adaptinf.claims.sequences import GUARANTEED_FLOOR
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
@@ -212,13 +214,13 @@ def test_fit_takes_the_first_of_its_class(name: str) -> None:
 
 
 ADVICE = (
-    "rounds= with a column",
+    MARK_THE_ROUNDS(),
     GROUPS_INSTEAD(),
-    "ArmMeans or Contrast, for means of single arms",
+    MEANS_OF_ARMS(),
     "an analysis of the randomised rounds alone",
     "AdaptiveOLS(log, arm=...), a regression of an arm's rewards",
-    "a comparison of arms within one bin",
-    "BinMeans, from the released sums of bins",
+    context_claims.WITHIN_BIN(),
+    context_claims.RELEASED_BINS(),
     "AdaptiveLog(..., reward_range=)",
     "AdaptiveLog(..., context_free=True)",
     "a log whose reward_range holds",
@@ -390,7 +392,7 @@ class TestOrder:
             table.fit("aipw with sqrt weights")
 
     def test_small_propensities_are_a_caution(self) -> None:
-        assert "cover about 90% at 1,000" in recommend(log_of("thompson")).best.verdict.warning
+        assert "about 90% at 1,000" in recommend(log_of("thompson")).best.verdict.warning
         assert recommend(log_of("uniform")).best.verdict.warning == ""
 
     def test_nothing_is_valid(self) -> None:
@@ -427,10 +429,8 @@ class TestStability:
     def test_re_simulated_counts_decide(self, variation: float, best: str) -> None:
         table = recommend(log_of("ucb"), stability=variation)
         assert table.best.verdict.name == best
-        assert (
-            f"vary by {variation:.0%}"
-            in {x.verdict.name: x for x in table.methods}["sample-mean"].verdict.reason
-        )
+        reason = {x.verdict.name: x for x in table.methods}["sample-mean"].verdict.reason
+        assert says(reason, sample_means.VARIATION, variation=variation)
         assert "Arm counts" in str(table)
 
 

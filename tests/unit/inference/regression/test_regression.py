@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import Claim, first, rare_outcomes, units
@@ -451,7 +451,7 @@ def test_what_is_no_log() -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"design": UNIFORM, "reward_guarantee": MILD}, "none is due"),
+        ({"design": UNIFORM, "reward_guarantee": MILD}, wording(plain_regression.NOTHING_TO_CORRECT)),
         ({}, "no reward-level privacy guarantee"),
         ({"reward_guarantee": PrivacyGuarantee(0.1, delta=1e-6, unit="reward")}, "delta"),
     ],

@@ -125,13 +125,13 @@ def test_propensities_by_context_fix_the_weight_before_the_context(batched: bool
     result = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted")
     other = ai.Contrast(log, treatment="b", control="a").fit("aipw")
     assert result.weights == other.weights == ("combined" if batched else "uniform")
-    before = f", from {propensities.BATCH_BEFORE()}"
+    before = f", computed from {propensities.BATCH_BEFORE()}"
     assert says(result.notes, weighted_regression.SHARED_WEIGHTS, by=before) == batched
     np.testing.assert_allclose(result.params.iloc[1], other.params.iloc[0], rtol=1e-12)
     np.testing.assert_allclose(result.bse.iloc[1], other.bse.iloc[0], rtol=1e-12)
     if not batched:  # asked for, they are fixed all the same
         asked = AdaptiveOLS.from_formula("reward ~ C(action)", log).fit("weighted", weights="combined")
-        before = f", from {propensities.ROUND_BEFORE()}"
+        before = f", computed from {propensities.ROUND_BEFORE()}"
         assert says(asked.notes, weighted_regression.SHARED_WEIGHTS, by=before)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from adaptinf import designs
 from adaptinf.claims import Said
 from adaptinf.claims import sequences as claims
-from adaptinf.claims.contexts import BY_DESIGN, NO_PART, VISIBLY
+from adaptinf.claims.contexts import BY_DESIGN, FOLLOWED, NO_PART, VISIBLY
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED
 from adaptinf.claims.tables import WITHOUT_STD_ERROR
 from adaptinf.designs import UCB, EpsilonGreedy
@@ -352,6 +352,7 @@ def test_contexts_that_may_have_chosen_take_ipw_scores() -> None:
         naive = contrast.fit(estimator="sample-mean")
         assert naive.conf_int().to_numpy()[0, 0] > 0.0
         assert says(naive.notes, NO_PART)
+        assert says(naive.cautions, FOLLOWED)
 
 
 def test_contexts_without_usable_propensities_are_noted() -> None:
@@ -359,13 +360,14 @@ def test_contexts_without_usable_propensities_are_noted() -> None:
     arrays = log.arrays
     bare = log_of(arrays.action, arrays.reward, context=dict(arrays.context))
     zero = log_of(arrays.action, arrays.reward, np.eye(2)[arrays.action], context=dict(arrays.context))
-    with pytest.raises(InvalidForLog) as caught:
-        ConfidenceSequence(bare).fit()
-    assert says(caught.value.reason, VISIBLY, context="x")
-    for other in (zero, by_context(propensity_status="estimated")):
-        result = ConfidenceSequence(other).fit()
-        assert result.estimator == "sample-mean"
-        assert says(result.notes, NO_PART)
+    for silent in (bare, zero):
+        with pytest.raises(InvalidForLog) as caught:
+            ConfidenceSequence(silent).fit()
+        assert says(caught.value.reason, VISIBLY, context="x")
+    result = ConfidenceSequence(by_context(propensity_status="estimated")).fit()
+    assert result.estimator == "sample-mean"
+    assert says(result.notes, NO_PART)
+    assert says(result.cautions, FOLLOWED)
     blind = by_context(design=designs.UCB().record())
     result = ConfidenceSequence(blind).fit()
     assert result.estimator == "sample-mean"

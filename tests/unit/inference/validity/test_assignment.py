@@ -155,7 +155,7 @@ def test_averages_in_the_place_of_propensities(greedy: AdaptiveLog) -> None:
     [caution] = ArmMeans(log).fit("alee").cautions
     assert says(caution, stationarity.SAME_WHENEVER_CHOSEN)
     estimated = relogged(greedy, np.tile(share, (greedy.n_rounds, 1)), propensity_status="estimated")
-    assert profile_of(estimated).propensity_cautions == ()
+    assert profile_of(estimated).propensities_found is None
 
 
 def test_propensities_of_a_batch_later(greedy: AdaptiveLog) -> None:

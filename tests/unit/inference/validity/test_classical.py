@@ -13,6 +13,7 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.claims import adaptivity, propensities, stationarity
 from adaptinf.claims.arms import alee, batched, sample_means
+from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, shares_pvalue_of_counts
 from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
@@ -83,7 +84,7 @@ class TestStated:
         assert best.verdict.arguments == {"estimator": "sample-mean"}
         assert says(best.verdict.reason, adaptivity.AS_STATED)
         facts = dict(ai.recommend(log).facts)
-        assert facts["Design"] == "unknown; assignment did not react to outcomes, as stated"
+        assert facts["Design"] == f"unknown; {ADAPTIVE(reacted='did not react')}"
         fit = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
         assert fit.estimate[1] == pytest.approx(contrast(log).estimate[0], rel=1e-12)
         assert (fit.estimator, fit.validity) == ("ols", "asymptotic")
@@ -206,7 +207,7 @@ class TestMovingShares:
         log = log_of(pd.DataFrame({"arm": arm, "y": reward}), adaptive=False)
         for result in (contrast(log), ai.ArmMeans(log).fit(), ai.Winner(log).fit()):
             assert result.estimator == "sample-mean"
-            assert any(says(told, MOVED) and "give batch=" in told for told in result.cautions)
+            assert any(says(told, MOVED) and "batch=" in told for told in result.cautions)
         assert says(ai.recommend(log).frame["warning"].iloc[0], MOVED)
 
     def test_sums_weigh_by_the_shares_of_batches(self) -> None:

@@ -62,7 +62,7 @@ class AvailabilityFacts:
     def never_together(self) -> dict[str, Any]:
         if not self._impossible or self._possible.any():
             return {}
-        return {**self._worst, "arms": "both arms" if self.question.contrast else "the arms asked for"}
+        return {**self._worst, "arms": "the two arms" if self.question.contrast else "the requested arms"}
 
     @property
     def taken_away(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class AvailabilityFacts:
             told, arm = f"{int(left[0])}", f"{arms[0]} or {arms[1]}"
         else:
             told = ", ".join(f"{int(n)} for {arm}" for arm, n in zip(arms, left, strict=True) if n)
-            arm = "the arm"
+            arm = "an arm"
         return {"rounds": self.profile.log.n_rounds, "left": told, "arm": arm}
 
     @property

@@ -69,7 +69,7 @@ class MissingRewardsFacts:
 
     @property
     def weighted(self) -> dict[str, str]:
-        within = f" in the stratum of {', '.join(self._used)}" if self._used else ""
+        within = f" in strata of {', '.join(self._used)}" if self._used else ""
         return {"within": within} if self.estimates_shares else {}
 
     @property
