@@ -152,7 +152,7 @@ def _confirmed(
 
 def _equal(rows: NDArray[np.uint64], lag: int, arrays: LogArrays, units: NDArray[Any] | None) -> BoolArray:
     """Rows that are equal to those a lag later, in every column; (T - lag,)."""
-    equal = rows[:-lag] == rows[lag:]
+    equal: BoolArray = rows[:-lag] == rows[lag:]
     columns = [arrays.action, arrays.propensity, arrays.batch, units]
     for values in (*columns, *arrays.context.values(), *arrays.outcomes.values()):
         if values is not None:

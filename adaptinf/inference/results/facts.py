@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
+from adaptinf.log import PublicLog
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.log.copies import copied_rows
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog, PublicLog
+    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class LogFacts:
             unpromised=log.unpromised,
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
-            spread=_declared(log),
+            spread=math.nan if isinstance(log, PublicLog) else _declared(log),
         )
 
 
@@ -139,7 +140,7 @@ def _spread(log: AdaptiveLog | Sums) -> float:
     return float(reward.max() - reward.min()) if len(reward) else math.nan
 
 
-def _declared(log: AdaptiveLog | PublicLog | Sums) -> float:
+def _declared(log: AdaptiveLog | Sums) -> float:
     """Width of the declared range of rewards; NaN where it has no ends."""
     width = math.nan if log.reward_range is None else log.reward_range[1] - log.reward_range[0]
     return width if math.isfinite(width) else math.nan
