@@ -284,5 +284,5 @@ class InvalidForLog(AdaptinfError, ValueError):
         self.method = method
         self.reason = reason
         self.alternatives = tuple(alternatives)
-        hint = f"; possible here: {', '.join(self.alternatives)}" if self.alternatives else ""
+        hint = f"; possible here: {'; '.join(self.alternatives)}" if self.alternatives else ""
         super().__init__(visible(f"{method} is not valid for this log: {reason}{hint}"))

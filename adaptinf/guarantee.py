@@ -109,7 +109,7 @@ class PrivacyGuarantee:
         """What neighbours differ in, in words: the unit, or a person and the unit of each round."""
         if self.rounds == 1:
             return self.unit
-        return f"person of at most {self.rounds} rounds ({self.unit})"
+        return f"person with at most {self.rounds} rounds ({self.unit})"
 
     def group(self, m: int) -> PrivacyGuarantee:
         """Guarantee of a person who takes part in at most m rounds.
@@ -147,7 +147,7 @@ class PrivacyGuarantee:
         --------
         >>> import adaptinf as ai
         >>> print(ai.PrivacyGuarantee(1.0, 1e-5).group(10))
-        epsilon = 10, delta = 0.128, per person of at most 10 rounds (reward), central, standard
+        epsilon = 10, delta = 0.128, per person with at most 10 rounds (reward), central, standard
         """
         check("PrivacyGuarantee.group", m=(m, COUNT))
         epsilon = self.epsilon * m

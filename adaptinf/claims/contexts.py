@@ -15,33 +15,36 @@ NO_PART = Claim(
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
-    "{why}, so contexts {differ} between arms and confound their sample means",
+    "{why}, so contexts {differ} between arms and confound comparisons of sample means",
     "needs",
 )
 BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
 AS_STATED = Claim(
-    "profile.decides_by_context", "context_free=False states that contexts affected assignment", "needs"
+    "profile.decides_by_context",
+    "the log states that contexts affected assignment (context_free=False)",
+    "needs",
 )
 VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
-    "the choice of arms appears to depend on context {context} (p < {visible:g} within short runs of rounds)",
+    "the choice of arms appears to depend on context {context} (test within short runs of rounds: p < "
+    "{visible:g})",
     "needs",
 )
 FOLLOWED = Claim(
     "inference.validity.profile.LogProfile.contexts_found",
-    "{visibly}, which this method assumes it does not: each arm's rounds are a different mix of contexts, "
-    "so that their means cannot be compared",
+    "{visibly}, contrary to what this method assumes; differences between sample means may reflect "
+    "contexts rather than arms",
     "caution",
 )
 PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",
-    "{design} may use contexts to assign arms (the log is silent on this)",
+    "{design} may use contexts to assign arms (the log does not say whether it does)",
     "needs",
 )
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and shared weights then require batches",
+    "weights shared by arms require batches, because contexts may affect propensities",
     "needs",
 )
 NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "contexts not in the log", "note")
@@ -54,17 +57,17 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True or the design itself (design=), if contexts did not affect assignment",
+    "context_free=True or a stated design (design=), if contexts did not affect assignment",
     "advice",
 )
 REGRESSION = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "AdaptiveOLS(log, arm=...), a regression of an arm's rewards on {covariates}",
+    "AdaptiveOLS(log, arm=...), which regresses one arm's rewards on {covariates}",
     "advice",
 )
 RELEASED_BINS = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "BinMeans, from the released bin sums",
+    "BinMeans, which estimates means from the released bin sums",
     "advice",
 )
 WITHIN_BIN = Claim(
@@ -73,10 +76,12 @@ WITHIN_BIN = Claim(
     "advice",
 )
 WITHIN_GROUPS = Claim(
-    "inference.validity.profile.LogProfile.in_place_of_means", "CATE by {contexts}", "advice"
+    "inference.validity.profile.LogProfile.in_place_of_means",
+    "CATE with groups defined by {contexts}",
+    "advice",
 )
 """What takes the place of arm means."""
 
 UNUSED = Claim("contexts_unused", "propensities do not depend on contexts", "assumes")
-UNTOLD = Claim("contexts_untold", "the design used no contexts (the log has none)", "assumes")
+UNTOLD = Claim("contexts_untold", "the design did not use contexts (none are logged)", "assumes")
 """Of a method that must know what other rounds' contexts would have done."""

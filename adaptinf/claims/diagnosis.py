@@ -43,20 +43,21 @@ FEW_CHOICES = Claim(
 )
 NEEDS_EVERY = Claim(
     "inference.diagnostics.choices.no_ratio",
-    "the test requires all arms' propensities in every round; set expected= for a fixed allocation",
+    "the test requires propensities of all arms in every round (for a fixed allocation, set expected= "
+    "instead)",
     "needs",
 )
 ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "propensities vary within batches, and the test needs products of two arms' propensities, "
-    "which sums do not contain; pass an AdaptiveLog of the rows instead",
+    "propensities vary within batches, but the sums lack the products of arms' propensities that the "
+    "test requires; use an AdaptiveLog of the rows instead",
     "needs",
 )
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "the logged propensities do not appear to match the choices, so inverse-weighted estimates may be biased",
+    "logged propensities do not appear to match the choices, so inverse-weighted estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
@@ -81,22 +82,22 @@ LOST_ROUNDS = Claim(
 )
 SEE_ANYTIME = Claim(
     "inference.diagnostics.choices.ratio_checks",
-    "an arm was randomised in few rounds, so use the anytime test, which is exact",
+    "use the anytime test, which is exact, because an arm was randomised in few rounds",
     "advice",
 )
 SHARES_MOVE = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "the arm proportions used as propensities appear to change within batches",
+    "assignment proportions, which stand in for propensities, do not appear constant within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "supply propensities or use shorter batches (every='hour')",
+    "supply propensities or use shorter batches, for example every='hour'",
     "advice",
 )
 ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "simultaneous rows of the same person can produce the same result",
+    "simultaneous rows from the same person may also explain this pattern",
     "note",
 )
 
@@ -108,24 +109,24 @@ NEVER_POSSIBLE = Claim(
     "needs",
 )
 FEW_REWARDS = Claim(
-    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards were observed for an arm", "needs"
+    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards of the arm were observed", "needs"
 )
-ONE_REWARD = Claim("inference.diagnostics.arms.usable", "all rewards of an arm are equal", "needs")
+ONE_REWARD = Claim("inference.diagnostics.arms.usable", "the arm's rewards are all equal", "needs")
 SETTLED = Claim(
     "inference.diagnostics.arms._mean_checks",
-    "propensities are constant, so the sample mean and the AIPW estimate are asymptotically "
-    "equivalent and a normal test of their difference is not possible",
+    "propensities are constant, so the sample mean and AIPW are asymptotically equivalent and their "
+    "difference cannot be tested",
     "needs",
 )
 UNVARYING = Claim(
     "inference.diagnostics.agreement.drifts",
-    "the values to be compared do not vary, so no test is possible",
+    "an estimated variance is 0, so no test is possible",
     "needs",
 )
 NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
 FEW_IN_STRETCH = Claim(
     "inference.diagnostics.arms._batch_checks",
-    "some group of batches has fewer than {fewest} rewards of an arm",
+    "the arm has fewer than {fewest} rewards in some group of consecutive batches",
     "needs",
 )
 
@@ -147,24 +148,24 @@ DRIFT_TOO = Claim(
 )
 DIFFERENT_MEANS = Claim(
     "profile.decides_by_context",
-    "assignment depends on contexts, so the two estimators target different means",
+    "assignment depends on contexts, so AIPW and the sample mean have different estimands",
     "note",
 )
 MEAN_CHANGED = Claim(
-    "inference.diagnostics.agreement.drifts", "an arm's mean appears to change over time", "caution"
+    "inference.diagnostics.agreement.drifts", "an arm's mean seems to change over time", "caution"
 )
 AVERAGES = Claim(
     "inference.diagnostics.agreement.drifts",
-    "estimates are weighted averages over the rounds, and methods that assume constant means are not valid",
+    "estimates then target weighted averages over time, and methods that assume constant means are invalid",
     "caution",
 )
 COMPARE_WITHIN = Claim(
     "inference.diagnostics.agreement.drifts",
-    "compare arms within batches (Contrast(...).batch_test) or within periods",
+    "compare arms within batches (Contrast(...).batch_test) or within short periods",
     "advice",
 )
 CONTEXTS_CHANGE = Claim(
-    "profile.has_contexts", "a change in the distribution of contexts can have the same effect", "note"
+    "profile.has_contexts", "a shift in the distribution of contexts could also explain this change", "note"
 )
 
 # Propensities that are small, and what is left after weighting
@@ -183,8 +184,8 @@ FEW_ROUNDS = Claim(
 )
 EXPONENT_TO_LOOK_AT = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "the fitted exponent is descriptive; decay= for two-point weights must be fixed in advance, "
-    "not fitted to the log",
+    "the fitted exponent is only descriptive; the decay= of two-point weights must be chosen before "
+    "data collection, not estimated from this log",
     "note",
 )
 FEW_CARRY = Claim(
@@ -194,8 +195,8 @@ FEW_CARRY = Claim(
 )
 STABILISE = Claim(
     "inference.diagnostics.arms.size_checks",
-    "use stabilising weights ('sqrt' or 'two-point'); normal confidence intervals may undercover "
-    "at this effective sample size",
+    "use variance-stabilising weights ('sqrt' or 'two-point'), because normal confidence intervals may "
+    "undercover at this effective sample size",
     "advice",
 )
 HARDLY_CHOSEN = Claim(
@@ -206,7 +207,7 @@ HARDLY_CHOSEN = Claim(
 )
 BELOW = Claim("inference.diagnostics.arms.overlap_checks", "rounds with propensity < {limit:g}", "note")
 BELOW_WHERE_CHOSEN = Claim(
-    "inference.diagnostics.arms.overlap_checks", "chosen with propensity < {limit:g}", "note"
+    "inference.diagnostics.arms.overlap_checks", "choices with propensity < {limit:g}", "note"
 )
 BATCHES_BELOW = Claim(
     "inference.diagnostics.arms.overlap_checks", "rounds in batches with a propensity < {limit:g}", "note"
@@ -227,8 +228,8 @@ HOLM = Claim(
 )
 MISSED = Claim(
     "missed",
-    "The tests have 80% power against a {drift} of {least:.2g} standard deviations of the rewards "
-    "over the whole log; smaller drifts may have been missed.",
+    "The tests have 80% power to detect a {drift} of {least:.2g} reward standard deviations over the "
+    "whole log; smaller drifts may go undetected.",
     "note",
 )
 MISSED_ALONE = Claim(

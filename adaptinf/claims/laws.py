@@ -5,11 +5,11 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 HALL = Claim(
-    "inference.distributions.skewed.SkewedSumReference", "t, corrected for skewness (Hall, MOVER)", "note"
+    "inference.distributions.skewed.SkewedSumReference", "t, with skewness correction (Hall, MOVER)", "note"
 )
 BY_BATCH = Claim(
     "inference.distributions.student_sums.BatchedReference.name",
-    "average of Student's t over batches",
+    "average of independent t variables, one per batch",
     "note",
 )
 TRUNCATED = Claim("inference.winners.law.WinnerLaw", "normal, conditional on the selection", "note")

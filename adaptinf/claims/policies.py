@@ -15,8 +15,7 @@ BEYOND_SUPPORT = Claim(
 )
 UNLOGGED_CONTEXTS = Claim(
     "inference.policies.question.PolicyQuestion.check_logging",
-    "the policy changes from round to round, which suggests contexts, but the log has none; whether "
-    "propensities depend on contexts is therefore unknown",
+    "propensities vary between rounds and may depend on contexts, but contexts are not logged",
     "needs",
 )
 CONTEXTUAL_BY_UNIT = Claim(
@@ -35,14 +34,18 @@ NEEDS = (
 
 MEANS_OF_ARMS = Claim(
     "inference.policies.question.PolicyQuestion.check_propensities",
-    "ArmMeans or Contrast, to estimate the means of single arms",
+    "ArmMeans or Contrast, which estimate the means of individual arms or their differences",
     "advice",
 )
 """In the place of a value that needs propensities."""
 
 # Why it is valid
 
-EQUAL_ROUNDS = Claim("is_uniform", "all rounds have equal weight, so rewards may drift in any way", "reason")
+EQUAL_ROUNDS = Claim(
+    "is_uniform",
+    "all rounds have equal weight, so the estimand is the average value even if rewards drift",
+    "reason",
+)
 ONE_WEIGHT = Claim(
     "is_combined",
     "a single weight per round for both policies stabilises the variance and cancels common drift",
@@ -55,15 +58,20 @@ STABLE = Claim(
 )
 STABLE_BY_CONTEXT = Claim(
     "is_stable_by_context",
-    "weights that depend on the context often give shorter confidence intervals",
+    "context-dependent weights stabilise the variance and often shorten confidence intervals",
     "reason",
 )
 LEAST = Claim("is_least", "the weights minimise the variance if propensities converge", "reason")
 LEAST_BY_CONTEXT = Claim(
     "is_least_by_context", "weights that vary with the context minimise the variance", "reason"
 )
-CADR = Claim("is_cadr", "each score is weighted by its inverse conditional standard deviation", "reason")
-CADR_UNSETTLED = Claim("is_cadr", "propensities need not converge", "reason")
+CADR = Claim(
+    "is_cadr",
+    "scores are weighted by the inverse of their conditional standard deviations, which stabilises the "
+    "variance",
+    "reason",
+)
+CADR_UNSETTLED = Claim("is_cadr", "asymptotic normality does not require propensities to converge", "reason")
 REASONS = (
     EQUAL_ROUNDS,
     ONE_WEIGHT,
@@ -83,16 +91,18 @@ SAME_LAW = Claim(
     "allows_no_drift",
     "contexts and potential rewards are independent and identically distributed across rounds",
     "assumes",
+    check="drift_found",
 )
 FIXED = Claim("policies_are_given", "the policies were chosen without using this log", "assumes")
 SETTLING = Claim("needs_settling", "propensities converge", "assumes")
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
-    "the design could have chosen every arm that a policy assigns (the log has propensities of chosen "
-    "arms only)",
+    "every arm that a policy assigns had positive propensity (only propensities of chosen arms are logged)",
     "assumes",
 )
-AVERAGE = Claim("is_uniform", "if values drift, the estimand is their average over all rounds", "target")
+AVERAGE = Claim(
+    "is_uniform", "if policy values drift, the estimand is their average over all rounds", "target"
+)
 WEIGHTED_AVERAGE = Claim(
     "is_combined",
     "if the difference drifts, the estimand is its weighted average (weights='uniform' gives equal weights)",
@@ -124,7 +134,7 @@ ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
-    "The estimated value of a policy that was chosen using this log is biased upward; the log cannot show "
+    "If a policy was chosen using this log, its estimated value is biased upward; the log does not show "
     "whether this happened.",
     "note",
 )
@@ -135,9 +145,8 @@ FREEDOM = Claim(
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "Effective sample sizes are computed for the rounds that contribute positively to a difference and "
-    "for those that contribute negatively. The lesser size, minus 1, gives the degrees of freedom of "
-    "Student's t.",
+    "Effective sample sizes are computed separately for rounds with positive and with negative "
+    "contributions to a difference. Student's t has the smaller size minus 1 as its degrees of freedom.",
     "note",
 )
 UNSETTLED = Claim(
@@ -147,44 +156,44 @@ UNSETTLED = Claim(
 )
 COMBINED_INSTEAD = Claim(
     "uniform_difference",
-    "With combined weights, normality does not require convergence of the propensities, but every arm's "
-    "propensity must be known.",
+    "Set weights='combined' for asymptotic normality without convergent propensities; the propensities "
+    "of all arms must then be known.",
     "advice",
 )
 STABLE_INSTEAD = Claim(
     "uniform_value",
-    "If rewards do not drift, stable-variance weights give asymptotically normal estimates whether or not "
-    "propensities converge.",
+    "If rewards do not drift, set weights='stable-variance' for asymptotic normality even when "
+    "propensities do not converge.",
     "advice",
 )
 POLICIES_FIRST = Claim(
     "uniform_for_want_of_policies",
-    "Stable-variance weights require the logging policy at all contexts (snapshots=).",
+    "Set snapshots= to use variance-stabilising weights, which require the logging policy at all contexts.",
     "advice",
 )
 COMBINED = Claim(
     "combined_by",
-    "Each round has one weight for both policies, which makes common drift cancel. The weight is "
-    "computed from {by}.",
+    "Each round has one weight for both policies, so common drift cancels. The weight is computed from {by}.",
     "note",
 )
 BY_OWN = Claim("combined_by", "the propensities of that round, which are unaffected by contexts", "note")
 BY_DESIGN = Claim("combined_by", "the logging policy of that round, evaluated at earlier contexts", "note")
 BY_BATCH_BEFORE = Claim(
     "combined_by",
-    "propensities of the previous batch, extended to at least {nearest} rounds",
+    "propensities of the previous batch, or of the preceding {nearest} rounds if that batch is smaller",
     "note",
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities of the {nearest} previous rounds, because those of the round may depend on contexts "
-    "(unless the log has context_free=True)",
+    "propensities in the preceding {nearest} rounds, because current propensities may depend on "
+    "contexts (context_free=True rules this out)",
     "note",
 )
 """What combined weights are made of."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
-    "Non-contextual stable-variance weights do not require propensities to converge.",
+    "If propensities may not converge, use non-contextual variance-stabilising weights "
+    "(weights='stable-variance', contextual=False).",
     "advice",
 )
 SNAPSHOTS = Claim(
@@ -201,8 +210,8 @@ LAGGED = Claim(
 )
 BURNT_IN = Claim(
     "burnt_in",
-    "CADR gives weight 0 to the first {burn_in} rounds and to rounds before which no score varied; "
-    "{weighted} of {rounds} rounds have positive weight.",
+    "CADR gives weight 0 to the first {burn_in} rounds and to rounds with no variation in earlier "
+    "scores; {weighted} of {rounds} rounds have positive weight.",
     "note",
 )
 FIRST_WITHOUT = Claim(
@@ -221,8 +230,8 @@ NEVER_CHOSEN = Claim(
 )
 LEFT_OUT = Claim(
     "left_out",
-    "{policy}: the estimate ignores the rewards of never-chosen arms ({arms}), whose probability under "
-    "the policy is {share:.2%}.",
+    "{policy}: the estimate ignores the rewards of never-chosen arms ({arms}), whose total probability "
+    "under the policy is {share:.2%}.",
     "note",
 )
 CHOSEN_ONCE = Claim(
@@ -240,34 +249,34 @@ UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds ha
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume that the value is constant; to estimate its average over the period under "
-    "drift, set weights='uniform' (or stationary=True if there is no drift)",
+    "{weights} weights assume a constant value; if the value drifts, set weights='uniform' to estimate "
+    "its average over the period (otherwise set stationary=True)",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
     "own_weights_of_pair",
-    "{weights} weights differ between the two policies, so shared drift biases the difference "
-    "(weights='combined' avoids this bias, and stationary=True states that nothing drifts)",
+    "{weights} weights differ between the two policies, so shared drift biases the difference; set "
+    "weights='combined' to avoid this bias, or stationary=True if nothing drifts",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
     "{term} appears to change over time (p = {p:.2g}); combined weights then estimate a weighted "
-    "average, and weights='uniform' the average over the period",
+    "average of it, whereas weights='uniform' estimates its average over all rounds",
     "caution",
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The policies assign arms with propensities as small as {least:.2g}, and the smallest effective "
-    "sample size is {size:.1f}; a few rounds may dominate the estimate, and its confidence interval may "
-    "severely undercover",
+    "The policies assign arms whose smallest propensity is {least:.2g}; with an effective sample size "
+    "as low as {size:.1f}, a few rounds may dominate the estimates, and intervals may severely "
+    "undercover",
     "caution",
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "The log has about {worth:.1f} effective rare outcomes (rate {rate:.2g}) at an effective sample "
-    "size of {size:.1f}, fewer than {enough}; estimates and standard errors may both be too small, so "
-    "confidence intervals may undercover",
+    "The effective number of rare outcomes is about {worth:.1f} (rate {rate:.2g}, effective sample size "
+    "{size:.1f}), below {enough}; estimates and standard errors may be too small, and intervals may "
+    "undercover",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)

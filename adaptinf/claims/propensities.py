@@ -40,42 +40,43 @@ UNSETTLED = Claim(
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
-    "arms were not chosen as often as the logged propensities say ({where}, p < {alarm:g}): estimates that "
-    "divide by them cannot be trusted (look for another arm's propensities, propensities logged after "
-    "the choice, constants or averages in their place, or lost rounds; diagnose shows where)",
+    "assignment frequencies do not match the logged propensities ({where}, p < {alarm:g}); estimates "
+    "that use them are unreliable (possible causes: another arm's propensities, propensities logged "
+    "after the choice, constants or averages, lost rounds; see diagnose)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
-    "{arms}: the chosen arms' propensities do not fit how often this arm was chosen while it counted as "
-    "possible: look for rounds in which it was not possible (batch= or every arm's propensities show them) "
-    "or propensities of other choices; do not trust what divides by them",
+    "for {arms}, selection frequencies contradict the chosen arms' propensities, so inverse-propensity "
+    "estimates are unreliable (check that the propensities belong to the logged choices; if arms were "
+    "sometimes unavailable, set batch= or propensities=)",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
-    "propensities never move, but the log states that assignment reacted to outcomes (adaptive=True): they "
-    "can hardly be those of the choices, which makes all that divides by them doubtful",
+    "all propensities are constant, although adaptive=True states that outcomes affected assignment; "
+    "they are probably not the actual assignment probabilities, so inverse-propensity weighting is "
+    "doubtful",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "assignment proportions, used as propensities, appear to change within batches (p {p}; consecutive "
-    "rows of one person can also cause this). Equal arms may then appear different if rewards change "
-    "over the same periods; set propensity= or use shorter batches (every='hour')",
+    "assignment proportions serve as propensities but appear to vary within batches (p {p}; possibly "
+    "because of consecutive rows from one person). If rewards also drift, differences may be biased; "
+    "set propensity= or aggregate by shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "no unit ever changes its arm, which has probability 1e{power:.0f} under independent draws with the "
-    "logged propensities. If each unit is randomised once, log the propensity of that draw in all rounds "
-    "of the unit, or 1 after the first round",
+    "no unit ever changes its arm (probability 1e{power:.0f} under independent draws in each round). If "
+    "units were randomised only once, log that draw's propensity in all their rounds, or 1 after the "
+    "first",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
     "inference.validity.policies.logging_policies",
-    "the log has contexts, but its propensities do not show the assignment probabilities of one round at "
-    "the contexts of another",
+    "the method requires each round's assignment probabilities at the contexts of other rounds, which "
+    "cannot be derived from the logged propensities",
     "needs",
 )
 SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "note")
@@ -84,8 +85,8 @@ BATCH_BEFORE = Claim(
 )
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
-    "propensities in the previous round, because contexts may have affected the current ones (set "
-    "context_free=True if contexts did not)",
+    "propensities in the previous round, because those in the current round may depend on contexts (set "
+    "context_free=True if they do not)",
     "note",
 )
 """What the weights of a round are made of, in sentences on weights."""

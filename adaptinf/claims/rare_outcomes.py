@@ -18,14 +18,14 @@ SKEWNESS_UNKNOWN = Claim(
 )
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
-    "No test or interval is given for {terms}, because the number of rewards that differ from the most "
-    "frequent value (in parentheses) is below {fewest}.",
+    "No test or interval is given for {terms}, because fewer than {fewest} rewards are different from "
+    "the mode (counts in parentheses).",
     "note",
 )
 FEW_OUTCOMES = Claim(
     "inference.validity.rare.rare_cautions",
-    "intervals for {terms} may undercover, with fewer than {enough} rewards other than the most frequent "
-    "value (number in parentheses)",
+    "intervals for {terms} may undercover: fewer than {enough} rewards differ from the most frequent "
+    "value (counts in parentheses)",
     "caution",
 )
 SKEWED_THOUGH_CORRECTED = Claim(
@@ -42,8 +42,8 @@ SKEWED_UNCORRECTED = Claim(
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "intervals may undercover substantially for {arms}: after weighting, fewer than {fewest} effective "
-    "rewards differ from the most common one (effective number in parentheses)",
+    "intervals may undercover substantially for {arms}: after weighting, the effective number of "
+    "uncommon rewards (in parentheses) is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import units
+from adaptinf.claims import stationarity, units
 from adaptinf.claims.claim import Claim, Part
 
 # Why a sequence does not serve
@@ -14,7 +14,7 @@ BOUNDS_NEEDED = Claim(
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "{outside} rewards lie outside the reward_range of the log, ({low:g}, {high:g})",
+    "all rewards must lie within the reward_range of the log, ({low:g}, {high:g}), but {outside} do not",
     "needs",
 )
 NO_COUNTS = Claim(
@@ -24,12 +24,12 @@ NO_COUNTS = Claim(
 )
 NOT_AT_ENDS = Claim(
     "inference.sequences.choice.settled",
-    "every reward must be {low:g} or {high:g}, the ends of the reward range",
+    "every reward must equal {low:g} or {high:g}, the endpoints of the reward range",
     "needs",
 )
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
-    "the scores require true propensities, not estimates",
+    "the method requires known propensities, but these are estimated",
     "needs",
 )
 IMPOSSIBLE = Claim(
@@ -50,7 +50,7 @@ UNLOGGED_TOO_LATE = Claim(
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "a policy that changes between rounds requires positive propensities for all arms",
+    "all propensities must be positive if the policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
@@ -98,11 +98,13 @@ SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
     "given the past, each arm's expected reward is constant (no drift)",
     "assumes",
+    check="drift_found",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
     "given earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
+    check="drift_found",
 )
 WITHIN_RANGE = Claim(
     "needs_range",
@@ -142,7 +144,10 @@ FIT = (
     TOGETHER,
     ALPHA_DIVIDED,
     LATE_START,
-    Part("drift_cautions", "caution"),
+    stationarity.NO_TREND,
+    stationarity.NO_TREND_OF_VALUES,
+    stationarity.MIX_MOVES,
+    stationarity.UNTESTED,
     Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,

@@ -4,47 +4,65 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-MEANS_STAY = Claim("means_stay", "arm means stay the same", "assumes")
+MEANS_STAY = Claim("means_stay", "arm means do not change over time", "assumes", check="drift_found")
 SHARES_MOVED = Claim(
     "profile.shares_move",
-    "the arms' shares of the rounds moved: a drift common to all arms biases differences of plain means",
+    "assignment proportions changed over time, so drift common to all arms biases differences in sample "
+    "means",
     "caution",
 )
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
-    "separate {weights} weights for each arm assume constant means: a drift common to both biases the "
-    "difference (stationary=True states that there is none)",
+    "arm-specific {weights} weights require constant means: even drift common to both arms biases the "
+    "difference (set stationary=True if means do not drift)",
     "caution",
 )
-SAME_IN_EVERY_ROUND = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that the expected value is the same in every round: intervals may miss by far if rewards drift "
-    "(stationary=True states that they do not)",
+ARM_DRIFTS = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), but this method assumes "
+    "a constant mean, so intervals may miss it (with logged propensities, Contrast allows for drift common "
+    "to both arms)",
     "caution",
 )
-SAME_WHENEVER_CHOSEN = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "assumes that an arm's expected reward is the same whenever it is chosen: if rewards drift, or contexts "
-    "affected the choice, intervals may be far off (stationary=True states that it is the same)",
+VALUE_DRIFTS = Claim(
+    "inference.validity.stationarity.trend_of_values",
+    "the scores of {term} appear to {move} over time (linear trend, p = {p:.1g}), but this method assumes "
+    "a constant expected value, so intervals may not cover its average",
     "caution",
 )
-UNLESS_NOTHING_ADAPTED = Claim(
-    "inference.validity.stationarity.moving_mean_cautions",
-    "if assignment did not react to outcomes, say adaptive=False: then {classical}; otherwise {caution}",
+UNTESTED = Claim(
+    "drift_untested",
+    "constant means are assumed, and this log has too little data to test for drift; under drift, intervals "
+    "may not cover the average mean (set stationary=True if drift can be ruled out)",
     "caution",
+)
+MIX_MOVES = Claim(
+    "mix_may_move",
+    "If contexts affected arm choice, the rewards of an arm can show a trend even without drift.",
+    "note",
+)
+NO_TREND = Claim(
+    "no_trend",
+    "No linear trend was detected in the rewards of {arms}; cycles, such as daily ones, are not tested.",
+    "note",
+)
+NO_TREND_OF_VALUES = Claim(
+    "no_trend_of_values",
+    "The test for drift, which detects linear trends but not cycles, found none in the scores.",
+    "note",
 )
 PAIR_SHARES_DRIFT = Claim(
     "pair_shares_drift",
-    "any drift moves both arms alike",
+    "any drift is common to both arms",
     "assumes",
 )
 AVERAGED_EQUALLY = Claim(
     "averages_equally",
-    "an effect that changes over time is averaged with equal weights",
+    "an effect that varies over time is averaged over rounds with equal weights",
     "target",
 )
 AVERAGED_BY_WEIGHT = Claim(
     "averages_by_weight",
-    "a changing effect is averaged by the rounds' weights",
+    "a time-varying effect is averaged using the weights of the rounds",
     "target",
 )

@@ -18,7 +18,7 @@ CORRECTION_IMPOSSIBLE = Claim(
 )
 FAR_OUT = Claim(
     "inference.results.footers.Footer.correction",
-    "The {law} approximation may be inaccurate this far in the tail.",
+    "The {law} approximation may be inaccurate in the extreme tails required by the correction.",
     "note",
 )
 EXACT_LAW = Claim(
@@ -26,16 +26,16 @@ EXACT_LAW = Claim(
     "Reference distribution: {law}; p-values and intervals are exact if actions are fixed in advance.",
     "note",
 )
-LAW = Claim("approximate_law", "Reference distribution: {law}, an approximation.", "note")
+LAW = Claim("approximate_law", "Approximate reference distribution: {law}.", "note")
 WITHOUT_STD_ERROR = Claim(
     "without_std_error",
-    "Standard errors and z are descriptive; p-values and intervals are not based on them.",
+    "Standard errors and z statistics are descriptive; they are not used for p-values or intervals.",
     "note",
 )
 CORRECTS_ROUNDS = Claim(
     "corrects_rounds",
-    "Corrected columns assume independent rounds, but units have several. For a p-value that is valid "
-    "under dependence within units, use correction_for(log, unit='person').",
+    "Corrected columns treat rounds as independent, although some units have several. For a p-value "
+    "that is valid under dependence within units, use correction_for(log, unit='person').",
     "note",
 )
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
@@ -88,7 +88,7 @@ BH = Claim(
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
-    "At once: p-values are adjusted for {count} terms, and all intervals hold simultaneously, by {method}.",
+    "At once: p-values are adjusted for {count} terms and intervals are simultaneous, using {method}.",
     "note",
 )
 
@@ -109,7 +109,7 @@ CONTRASTS_CORRECTED = Claim(
 )
 FEWEST_FREEDOM = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The smallest degrees of freedom among the terms involved are used.",
+    "The test uses the smallest degrees of freedom among the terms involved.",
     "note",
 )
 NORMAL_FOR = Claim(
@@ -126,8 +126,8 @@ LATE_COUNTED = Claim(
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "Results come from a user-supplied estimator, which the user labels {validity!r}; validity for this "
-    "log was not checked.",
+    "Results come from a user-supplied estimator, labelled {validity!r} by the user; its validity for "
+    "this log was not checked.",
     "note",
 )
 

@@ -24,8 +24,8 @@ NOT_BY_UNIT = Claim(
 """Of errors that ignore units with several rounds."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
-    "intervals cover only the average expected reward of the logged rounds and are far too narrow for "
-    "the population of units, because rounds of a unit may be dependent",
+    "intervals refer only to the average expected reward in the logged rounds; for the population of "
+    "units, they are far too narrow, because rounds from the same unit may be dependent",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
@@ -37,14 +37,14 @@ INCOMPLETE = Claim(
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: mean earlier reward of other units with the same arm, or with any arm if there are "
-    "none. Rounds before any such reward have weight 0.",
+    "Outcome model: mean of other units' earlier rewards under the same arm, or under any arm if there "
+    "are none. Rounds without an earlier reward from another unit have weight 0.",
     "note",
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: average over other units of rewards already observed with the arm, or with all arms "
-    "as long as the arm has none. If nothing is observed yet, the round has weight 0.",
+    "Outcome model: for each arm, the average of rewards already observed in other units (over all arms "
+    "if that arm has none). Rounds before any such reward is observed have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -63,7 +63,7 @@ OWN_PAST_TELLS = Claim(
 """Why no regression on earlier rewards serves."""
 ONE_UNIT = Claim(
     "inference.arms.circumstances.by_unit.fit_notes",
-    "Only one unit received arm {arm}, which therefore has no standard error.",
+    "Only one unit received arm {arm}, so its mean has no standard error.",
     "note",
 )
 
@@ -77,9 +77,9 @@ DEPENDENT = Claim(
 
 ERRORS = Claim(
     "counts",
-    "Standard errors are clustered by unit ({units} units, {rounds} rounds) and allow for any dependence "
-    "within units. Degrees of freedom: the effective number of units with the arm minus 1, or fewer if "
-    "the weight is concentrated in few rounds.",
+    "Standard errors are clustered by unit ({units} clusters, {rounds} rounds), allowing for any "
+    "dependence within units. The degrees of freedom are each arm's effective number of units minus 1, "
+    "or fewer if few rounds dominate.",
     "note",
 )
 DRAWN_ONCE = Claim(
@@ -99,7 +99,7 @@ NO_INTERVAL = Claim(
 
 FEW = Claim(
     "few",
-    "clustered intervals may undercover, because there are only {units} units (fewer than about {enough})",
+    "clustered intervals may undercover with only {units} units (at least about {enough} are recommended)",
     "caution",
 )
 EXACT_TEST = Claim("few_but_exact", "audit.randomization_test is valid for any number of units", "caution")
@@ -112,26 +112,26 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "the estimates and standard errors for {terms} may both be too small: fewer than {enough} units have "
-    "an uncommon outcome (number in parentheses)",
+    "fewer than {enough} units have an uncommon outcome for {terms} (counts in parentheses), so "
+    "estimates and their standard errors can both be too small",
     "caution",
 )
 SKEWED = Claim(
     "skewed",
-    "for {terms}, units are few and their mean rewards are skewed, so clustered intervals may undercover",
+    "clustered intervals for {terms} may undercover, because units are few and their mean rewards are skewed",
     "caution",
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover: each of {units} units is randomised once, and at the smallest propensity "
-    "fewer than {fewest} units are expected in arm {arms} (expected number in parentheses)",
+    "intervals may undercover: with each of {units} units randomised once, fewer than {fewest} are "
+    "expected in arm {arms} at the smallest propensity (expected numbers in parentheses)",
     "caution",
 )
 TIED = Claim(
     "tied",
-    "weights based on propensities make units dependent, so standard errors by unit may be too small (in "
-    "simulations, estimated variances were .65 to .85 of the true ones); weights='uniform' avoids this "
-    "problem",
+    "propensity-based weights make units dependent, so unit-clustered standard errors may be too small "
+    "(in simulations, variance estimates were .65 to .85 of the true variances); weights='uniform' "
+    "avoids this problem",
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)

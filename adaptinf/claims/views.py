@@ -15,11 +15,40 @@ def sentence(clauses: Iterable[str]) -> str:
     return "; ".join(clause for clause in clauses if clause)
 
 
-def assumptions(clauses: Iterable[str]) -> list[str]:
-    """The note under a table on what it assumes, and of what it is an average; none where that is nothing.
+class Assumed(str):
+    """The note on what a table assumes, with the clauses that it was made of."""
 
-    What the log was asked about stands first, with the answer.
-    """
+    __slots__ = ("clauses",)
+    clauses: tuple[str, ...]
+
+    def __new__(cls, clauses: Iterable[str]) -> Assumed:
+        """What the log was asked about stands first, with the answer; of what it is an average, last."""
+        listed = tuple(clauses)
+        made = super().__new__(cls, _assumed(listed))
+        made.clauses = listed
+        return made
+
+    def __reduce__(self) -> tuple[type[Assumed], tuple[tuple[str, ...]]]:
+        return Assumed, (self.clauses,)
+
+
+def assumptions(clauses: Iterable[str]) -> list[str]:
+    """The note under a table on what it assumes, and of what it is an average; none where that is nothing."""
+    note = Assumed(clauses)
+    return [note] if note else []
+
+
+def also_assumed(notes: Iterable[str], clauses: Iterable[str]) -> tuple[str, ...]:
+    """Notes under a table with what more it assumes, first of what the log cannot speak of; said once."""
+    listed, more = list(notes), list(clauses)
+    for place, note in enumerate(listed):
+        if isinstance(note, Assumed):
+            listed[place] = Assumed(dict.fromkeys([*more, *note.clauses]))
+            return tuple(listed)
+    return (*listed, *assumptions(more))
+
+
+def _assumed(clauses: Iterable[str]) -> str:
     asked, unasked, targets = [], [], []
     for clause in clauses:
         if isinstance(clause, Said) and clause.claim.kind == "target":
@@ -33,7 +62,7 @@ def assumptions(clauses: Iterable[str]) -> list[str]:
         start = "Not checkable from this log" if asked else "Assumes, not checkable from this log"
         parts.append(f"{start}: {sentence(unasked)}.")
     parts += [f"{target[:1].upper()}{target[1:]}." for target in targets]
-    return [" ".join(parts)] if parts else []
+    return " ".join(parts)
 
 
 def with_status(clauses: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
+from adaptinf.claims.tables import CAUTION
 from adaptinf.errors import ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
@@ -23,10 +24,11 @@ from adaptinf.log.storage.published import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection import arms_seen
-from adaptinf.texts import frame_text, several, spreadsheet_cell, with_texts
+from adaptinf.texts import frame_text, several, spreadsheet_cell, visible, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
+    from adaptinf.sums import Sums
 
 _NEEDED = ("action", "reward")
 _SHOWN = 12
@@ -109,6 +111,13 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
     if not unused:
         return results
     return replace(results, notes=(*results.notes, UNUSED_COLUMNS(names=several(unused, _SHOWN))))
+
+
+def cautions_told(log: AdaptiveLog | Sums) -> list[str]:
+    """What speaks against what a log states of itself, a line each."""
+    from adaptinf.reports.statements import log_cautions
+
+    return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
 
 
 def describe(log: AdaptiveLog) -> str:

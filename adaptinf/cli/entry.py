@@ -17,6 +17,7 @@ from adaptinf.cli.roles import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
+from adaptinf.log.stopping import STOPPINGS
 from adaptinf.texts import visible
 
 _LINE = "\n"
@@ -185,16 +186,27 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
         help="what a missing reward means: missing at random given the arm (and context), or anything in the "
         "reward range",
     )
+    _add_statements(columns)
+    columns.add_argument(
+        "--epsilon",
+        type=float,
+        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
+        "corrected columns",
+    )
+
+
+def _add_statements(columns: Any) -> None:
+    """What the user states of the collection."""
     columns.add_argument(
         "--adaptive",
         action=argparse.BooleanOptionalAction,
         help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
     )
     columns.add_argument(
-        "--epsilon",
-        type=float,
-        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
-        "corrected columns",
+        "--stopping",
+        choices=STOPPINGS,
+        help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
+        "planned rule",
     )
 
 
@@ -245,16 +257,19 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import describe, open_log
+    from adaptinf.cli.commands import cautions_told, describe, open_log
     from adaptinf.cli.sums import describe_sums, holds_sums, open_sums
 
     options = _column_options(arguments)
     if holds_sums(arguments.file, options):
         sums, _ = open_sums(arguments.file, options)
-        print(f"{visible(str(arguments.file))} is a valid table of sums.\n{describe_sums(sums)}")
-        return 0
-    log, _ = open_log(arguments.file, options)
-    print(f"{visible(str(arguments.file))} is a valid log.\n{describe(log)}")
+        what, told, cautions = "table of sums", describe_sums(sums), cautions_told(sums)
+    else:
+        log, _ = open_log(arguments.file, options)
+        what, told, cautions = "log", describe(log), cautions_told(log)
+    name = visible(str(arguments.file))
+    opening = f"{name} has the form of a {what}, but:" if cautions else f"{name} is a valid {what}."
+    print("\n".join([opening, *cautions, told]))
     return 0
 
 
@@ -273,7 +288,15 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 
 def _analyze(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import argument_problems, fit, open_log, render, report_problems, with_unused
+    from adaptinf.cli.commands import (
+        argument_problems,
+        cautions_told,
+        fit,
+        open_log,
+        render,
+        report_problems,
+        with_unused,
+    )
     from adaptinf.cli.sums import further_options, holds_sums, open_sums
     from adaptinf.log.storage.files import output_problems
 
@@ -313,6 +336,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
     )
     results = with_unused(results, unused)
     text = render(results, arguments.alpha, arguments.format)
+    text = _with_cautions(text, arguments.format, [] if results.private else cautions_told(log))
     if arguments.report is not None:
         from adaptinf.reports import report
 
@@ -323,6 +347,15 @@ def _analyze(arguments: argparse.Namespace) -> int:
         place = Path(arguments.output)
         atomic_write(place, lambda file: file.write(f"{text}\n".encode()), log.owner_only)
     return 0
+
+
+def _with_cautions(text: str, form: str, cautions: Sequence[str]) -> str:
+    """A text that begins with cautions; a table for another program has them on standard error."""
+    if form == "text":
+        return "\n".join([*cautions, text])
+    for caution in cautions:
+        print(f"adaptinf analyze: {visible(caution, _LINE)}", file=sys.stderr)
+    return text
 
 
 def _holds(text: str) -> bool:
@@ -346,8 +379,8 @@ def _problems_of(error: Exception) -> list[str]:
 
 def _column_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `AdaptiveLog` that were given."""
-    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing", "adaptive")
-    named = {name: getattr(arguments, name) for name in plain}
+    plain = (*COLUMNS, *SUMS, "context", "epsilon", "success", "date_format", "sort", "missing")
+    named = {name: getattr(arguments, name) for name in (*plain, "adaptive", "stopping")}
     options = {name: value for name, value in named.items() if value is not None}
     if arguments.reward_range is not None:
         options["reward_range"] = tuple(arguments.reward_range)

@@ -21,7 +21,7 @@ from adaptinf.texts import frame_text
 
 _ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")
 _NEEDED = ("action", "batch", "n", "sum", "sum_squares")
-_OTHERS = ("reward_range", "context", "date_format", "group", "adaptive")
+_OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopping")
 
 
 def holds_sums(path: Path, options: Mapping[str, Any]) -> bool:

@@ -50,10 +50,19 @@ def log_of(
         released_rounds=_released_rounds(design, run),
         guarantee_source="design",
         recommended=design._recommended(run, env),
+        stopping=_stopping(design, run, horizon),
         missing=run.missing,
     )
     log.units, log._outcome_rounds = run.units, run.known
     return log
+
+
+def _stopping(design: Any, run: Run, horizon: int) -> str | None:
+    """What decided the number of rounds; None while participants may still come."""
+    outputs = design.traits.outputs
+    if outputs is not None and outputs.length == "releases":
+        return "planned"
+    return "fixed" if run.record.action.size == horizon else None
 
 
 def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str, Any] | None:

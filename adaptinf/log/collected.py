@@ -23,11 +23,13 @@ LEFT_OUT = "left_out_rounds"
 """Rounds of erased participants that are not in the log."""
 BLANKED = "blanked_contexts"
 """Names of the contexts that are not in the log, as those of some participants were erased."""
+STOP_REASON = "stop_reason"
+"""Why somebody ended the trial before its rounds were used up, in their words."""
 UNPROMISED = "no_guarantee"
 """Why the log has no guarantee although its design has one, a list of texts."""
 DECLARED = (PLANNED, WINDOW, LATE, IN_TIME)
 """Those of them that were fixed before the first round."""
-_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, UNPROMISED)
+_SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED)
 COLLECTED = (*DECLARED, *_SEEN)
 
 

@@ -86,6 +86,10 @@ class _Facts:
         return self.log.design is not None and PLANNED in self.log.design.parameters
 
     @property
+    def stopped_by_data(self) -> bool:
+        return self.log.stopping == "data-chosen"
+
+    @property
     def recommends_by_releases(self) -> bool:
         return bool(self.outputs.recommended)
 

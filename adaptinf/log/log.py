@@ -120,6 +120,10 @@ class AdaptiveLog(LogColumns, Publishable):
         contexts and does not name a design that ignores them.
     adaptive : bool, optional
         Whether assignment reacted to outcomes; False (an A/B test) gives the classical analysis.
+    stopping : {"fixed", "data-chosen", "planned"}, optional
+        What decided the number of rounds: it was fixed beforehand; somebody looked at outcomes, as in an A/B
+        test that ends at the first p < .05; or a rule did that was planned. Tables for a fixed number of
+        rounds then say so. By default they assume that it was fixed.
 
     Attributes
     ----------
@@ -132,7 +136,7 @@ class AdaptiveLog(LogColumns, Publishable):
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing
+    released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing
         As above.
 
     Raises
@@ -201,6 +205,7 @@ class AdaptiveLog(LogColumns, Publishable):
         recommended: Any = None,
         context_free: bool | None = None,
         adaptive: bool | None = None,
+        stopping: str | None = None,
     ) -> None:
         given = dict(locals())
         checked = check_frame(
@@ -242,6 +247,7 @@ class AdaptiveLog(LogColumns, Publishable):
         recommended: Label | None = None,
         context_free: bool | None = None,
         adaptive: bool | None = None,
+        stopping: str | None = None,
         missing: str | None = None,
     ) -> AdaptiveLog:
         """Log from arrays that are known to be right: nothing is checked and nothing is copied.
@@ -257,7 +263,7 @@ class AdaptiveLog(LogColumns, Publishable):
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
         reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-        released_rounds, rounds_per_unit, recommended, context_free, adaptive, missing : optional
+        released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
             Who vouches for the guarantees: the caller, or the design that computed them and made the arrays.
@@ -294,6 +300,7 @@ class AdaptiveLog(LogColumns, Publishable):
             propensity_status=propensity_status or ("absent" if arrays.propensity is None else "exact"),
             context_free=context_free,
             adaptive=adaptive,
+            stopping=stopping,
             missing=missing,
         )
         own = arrays if missing is None else incomplete(arrays)

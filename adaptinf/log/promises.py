@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from adaptinf.claims.logs import promises as claims
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.collected import UNPROMISED
+from adaptinf.log.collected import STOP_REASON, UNPROMISED
+from adaptinf.log.stopping import Stopping
 from adaptinf.log.traits import DesignTraits
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
@@ -41,10 +42,14 @@ class Promises:
     recommended: Label | None
     context_free: bool | None
     adaptive: bool | None
-    """Whether assignment reacted to outcomes, where that was stated."""
+    """Whether assignment adapted to outcomes, where that was stated."""
+    stopping: str | None
+    """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
     missing: str | None
     """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
     units: NDArray[Any] | None
+    omitted: int = 0
+    """Rounds that a part of a log leaves out."""
     owner_only: bool = False
     """Whether files of it are for their owner alone: of a trial, or read from such a file."""
 
@@ -77,7 +82,28 @@ class Promises:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
         if self.adaptive is None:
             return ""
-        return f"; {claims.ADAPTIVE(reacted='reacted' if self.adaptive else 'did not react')}"
+        return f"; {claims.ADAPTIVE(adapted='adapted' if self.adaptive else 'did not adapt')}"
+
+    def stating(self, stopping: str) -> Self:
+        """The same log with another statement of what decided its number of rounds."""
+        if self.stopping == stopping:
+            return self
+        made: Any = copy(self)
+        made.stopping, made.kept = stopping, {}
+        return made  # type: ignore[no-any-return]
+
+    def stopped_by(self, reason: str) -> Self:
+        """The same log of a trial that somebody ended before its rounds were used up, and why they did."""
+        made: Any = copy(self.stating("data-chosen"))
+        record = self.design or DesignRecord("unknown")
+        made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
+        made.kept = {}
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def stopping_told(self) -> tuple[str, ...]:
+        """A line about how the number of rounds was decided, in print; none where that was not stated."""
+        return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
 
     @property
     def person_guarantee(self) -> PrivacyGuarantee | None:
@@ -110,7 +136,7 @@ class Promises:
     def promises(self) -> tuple[str, ...]:
         """Lines about persons, auxiliary participants and what is not promised, for a text."""
         person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
-        lines = [f"  no promise: {reason}" for reason in self.unpromised]
+        lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
         if person is not None and person.rounds > 1:
             lines.append(f"  {claims.PERSON(guarantee=person)}")
         lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]

@@ -48,7 +48,8 @@ class PublicLog:
         The guarantee that covers it.
     facts : dict of str to object
         Covered fields: the design with its parameters and traits, arms, names of contexts, noise, number of
-        rounds and, where covered, the recommended arm, each arm's pulls, and the calendar of the phases.
+        rounds and, where stated, what chose it (``"stopping"``); where covered, the recommended arm, each
+        arm's pulls, and the calendar of the phases.
     releases : DataFrame
         Columns round, name, group, value, mechanism and scale.
     rounds : DataFrame or None
@@ -121,6 +122,12 @@ class PublicLog:
         """Backend of the privacy noise."""
         noise: str | None = self.facts["noise"]
         return noise
+
+    @property
+    def stopping(self) -> str | None:
+        """What decided the number of rounds, where that was stated."""
+        stopping: str | None = self.facts.get("stopping")
+        return stopping
 
     @property
     def guarantee_source(self) -> str | None:
@@ -357,6 +364,7 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
         "noise": log.noise,
         "n_rounds": log.n_rounds,
         **({"rounds_per_unit": log.rounds_per_unit} if log.rounds_per_unit is not None else {}),
+        **({"stopping": log.stopping} if log.stopping is not None else {}),
         **({"recommended": log.recommended} if "recommended" in shown else {}),
         **({"pulls": _pulls(log)} if "pulls" in shown else {}),
         **({"calendar": _calendar(log)} if _by_calendar(log) else {}),

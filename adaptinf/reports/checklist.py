@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.sums import Sums
 
-FOR_YOU = "for you to state"
+FOR_YOU = "to be reported by the authors"
 _INTRODUCTION = (
     "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
     "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "
@@ -97,7 +97,7 @@ def _allocation(known: Known) -> str:
     profile = profile_of(known.log)
     if not profile.knows_propensities:
         return ""
-    moved = "changed over the rounds" if profile.moves else "were constant"
+    moved = "changed over time" if profile.moves else "were constant"
     return claims.ALLOCATION(status=known.log.propensity_status, moved=moved)
 
 

@@ -13,6 +13,7 @@ from adaptinf.claims.reports import collection as claims
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.coverage import noise_told
 from adaptinf.log.promises import source_note
+from adaptinf.log.stopping import Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
     if traits is None and log.adaptive is not None:
-        stated = ADAPTIVE(reacted="reacted" if log.adaptive else "did not react")
+        stated = ADAPTIVE(adapted="adapted" if log.adaptive else "did not adapt")
         return sentence([stated, claims.CONTEXTS_UNSTATED()])
     if traits is None:
         return claims.UNSTATED()
@@ -105,6 +106,7 @@ def _contexts_told(use: str) -> str:
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
     """What the log says of the design, its traits, and how it was read."""
     facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
+    facts.append(("Number of rounds", f"{log.n_rounds:,}, stopping {Stopping.of(log).told}"))
     if isinstance(log, Sums):
         return [*facts, ("Data", claims.SUMS(batches=log.n_batches))]
     report = log.report

@@ -50,7 +50,7 @@ class _Facts:
         if self.log is not None:
             return {}
         facts = self.results.facts
-        return {"rounds": facts.n_rounds, "rule": facts.design or "an unnamed rule"}
+        return {"rounds": facts.n_rounds, "rule": facts.design or "an unnamed design"}
 
     @property
     def allocated(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class _Facts:
         if log is None:
             return {}
         labels = [*map(str, log.arms[:_SHOWN]), *(["..."] if log.n_arms > _SHOWN else [])]
-        rule = "an unnamed rule" if log.design is None else design_told(log)
+        rule = "an unnamed design" if log.design is None else design_told(log)
         return {"rounds": log.n_rounds, "arms": log.n_arms, "labels": ", ".join(labels), "rule": rule}
 
     @property

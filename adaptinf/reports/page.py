@@ -110,9 +110,11 @@ def picture(svg: bytes, alt: str, caption: str) -> str:
     )
 
 
-def page(title: str, lead: str, sections: Sequence[tuple[str, str, str]], warning: str = "") -> str:
+def page(
+    title: str, lead: str, sections: Sequence[tuple[str, str, str]], warnings: Sequence[str] = ()
+) -> str:
     """A whole page: title, lead, what to know before reading on, and sections (anchor, heading, content)."""
-    box = f'<p role="note" class="box">{escaped(warning)}</p>\n' if warning else ""
+    box = "".join(f'<p role="note" class="box">{escaped(one)}</p>\n' for one in warnings)
     links = "\n".join(f'<li><a href="#{name}">{escaped(heading)}</a></li>' for name, heading, _ in sections)
     body = "\n".join(
         f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escaped(heading)}</h2>\n{content}\n</section>'

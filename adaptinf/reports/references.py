@@ -79,13 +79,13 @@ ESTIMATORS: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "aipw": ("augmented inverse-propensity weighting (AIPW)", ("Hadad 2021",)),
         "alee": ("adaptive linear estimating equations (ALEE)", ("Ying 2023",)),
         "batched": ("batched least squares", ("Zhang 2020",)),
-        "released": ("the private releases alone", ("Li 2024",)),
+        "released": ("an estimator based only on the private releases", ("Li 2024",)),
         "difference-in-means": ("differences in means within groups", ("Li 2024",)),
         "cadr": ("the contextual adaptive doubly robust estimator (CADR)", ("Bibaut 2021",)),
         "ols": ("ordinary least squares", ()),
         "w-decorrelated": ("W-decorrelated least squares", ("Deshpande 2018",)),
         "weighted": ("weighted least squares", ("Hadad 2021", "Zhang 2021")),
-        "ridge": ("ridge regression with its confidence ellipsoid", ("Abbasi-Yadkori 2011",)),
+        "ridge": ("ridge regression with a self-normalised confidence ellipsoid", ("Abbasi-Yadkori 2011",)),
     }
 )
 """What an estimator is called in a sentence, and what it cites."""

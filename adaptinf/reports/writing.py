@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics
 from adaptinf.claims.reports import page as claims
+from adaptinf.claims.tables import CAUTION
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.inference.diagnostics import diagnose
@@ -22,6 +23,7 @@ from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
 from adaptinf.reports.published import published_page
 from adaptinf.reports.regulatory import regulatory
+from adaptinf.reports.statements import log_cautions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -182,6 +184,8 @@ def _written(
     facts = facts if results is None else results.facts
     assert facts is not None  # there is a result or a log
     n_rounds = f"{facts.n_rounds:,} rounds"
+    if facts.stopping is not None and facts.stopping.said is not None:
+        n_rounds += f", stopping {facts.stopping.told}"
     lead = f"{n_rounds}, design {facts.design or 'not named'}; analysed with {versions().partition(' (')[0]}."
     checks, unsound = _diagnosis(log, alpha)
     known = Known(log, results, paragraph_text, alpha, checks, plan)
@@ -207,7 +211,10 @@ def _written(
         sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
-    return page(title, lead, sections, not_covered_told(log, facts, released=_released(results)))
+    warnings: list[str] = [CAUTION(caution=one) for one in ([] if log is None else log_cautions(log))]
+    if not_covered := not_covered_told(log, facts, released=_released(results)):
+        warnings.insert(0, not_covered)
+    return page(title, lead, sections, warnings)
 
 
 def _released(results: Results | None) -> bool:

@@ -24,9 +24,7 @@ from adaptinf.sessions.steppers import KernelStepper
 from adaptinf.sessions.telling import Telling
 
 _MEANINGS = OrNone(OneOf("keep", "drop"))
-_ASKED = (
-    "rounds of participants who were erased are left out, and they may have asked because of their outcomes"
-)
+_ASKED = "rounds of erased participants are excluded, and requests for erasure may have depended on outcomes"
 
 
 def erased_steps(session: Session) -> set[int]:

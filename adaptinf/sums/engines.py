@@ -73,6 +73,7 @@ def aggregate(
     released_rounds: int | None = None,
     context_free: bool | None = None,
     adaptive: bool | None = None,
+    stopping: str | None = None,
 ) -> Any:
     """Add up a log's rows by batch and arm, in the engine that holds them.
 
@@ -119,7 +120,7 @@ def aggregate(
     progress : bool
         Show a line with the time that the query has taken.
     arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
-    adaptive_rounds, released_rounds, context_free, adaptive : optional
+    adaptive_rounds, released_rounds, context_free, adaptive, stopping : optional
         As for `Sums`.
 
     Returns

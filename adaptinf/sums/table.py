@@ -81,7 +81,7 @@ class Sums(WithFurther, Grouped, Promises):
     date_format : str, optional
         Format of dates that are text, where it is ambiguous.
     reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, context_free, adaptive : optional
+    released_rounds, context_free, adaptive, stopping : optional
         As for `AdaptiveLog`.
 
     Attributes
@@ -183,6 +183,7 @@ class Sums(WithFurther, Grouped, Promises):
         released_rounds: int | None = None,
         context_free: bool | None = None,
         adaptive: bool | None = None,
+        stopping: str | None = None,
     ) -> None:
         given = dict(locals())
         check("Sums", centre=(centre, FINITE))
@@ -392,6 +393,7 @@ class Sums(WithFurther, Grouped, Promises):
         lines = [
             claims.SUMS(total=self.n_rounds, batches=self.n_batches, arms=self.n_arms, labels=arms),
             f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
+            *self.stopping_told,
             f"  guarantee: {self.guarantee or 'none'}{told}",
             f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
             *([f"  groups: {groups}"] if self.group_names else []),

@@ -64,6 +64,11 @@ class Acts:
         )
 
     @property
+    def cut_short(self) -> bool:
+        """Whether the trial was finished before its horizon, which whoever had seen outcomes could choose."""
+        return self.state == FINISHED and self.session.rounds < self.declared["horizon"]
+
+    @property
     def unrepeatable(self) -> int:
         """Decisions from an erased context's up to its erasure, where the design goes by contexts."""
         found: set[int] = set()

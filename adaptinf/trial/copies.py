@@ -37,8 +37,8 @@ ELSEWHERE = (
 )
 _HEAD, _RUNS = OrNone(Is(str, "the text of a head")), OrNone(Count(0))
 _NOTHING = (
-    "a copy took the place of the trial's file, and nothing says what had been drawn after the copy was made "
-    "(restore was told neither head= nor runs=)"
+    "the trial's file was replaced by a copy, and draws made after the copy are unknown (restore was called "
+    "without head= and runs=)"
 )
 
 

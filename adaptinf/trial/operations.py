@@ -216,7 +216,8 @@ class Operations:
         Parameters
         ----------
         reason, by
-            As for `pause`.
+            As for `pause`. Before the horizon the log keeps the reason, and has ``stopping="data-chosen"``:
+            whoever ended the trial may have looked at outcomes.
         """
         self._requests.change(lambda replay: (None, replay.turn("finish", reason, by)), purge=True)
 

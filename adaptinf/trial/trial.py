@@ -270,6 +270,7 @@ class Trial(Operations):
         def made(replay: Replay) -> AdaptiveLog:
             log = as_taken(logged(replay.session, missing, amended, erased), replay.acts)
             log = log.unpromised_by(replay.ended) if replay.ended else log
+            log = log.stopped_by(replay.reason) if replay.cut_short else log
             log.owner_only = True
             return log
 

@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import contexts
+from adaptinf.claims import contexts, stationarity
 from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
     "self_normalised",
-    "self-normalised intervals may undercover: in simulations with equal arms, nominal 95% intervals "
-    "covered 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, but 87% for UCB with "
-    "five arms and 89% for a greedy design",
+    "self-normalised intervals may undercover: with equal arm means, simulated coverage of nominal 95% "
+    "intervals was 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, 87% (UCB, five "
+    "arms) and 89% (greedy)",
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "Welch intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch intervals are valid and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.moving_means", "t intervals are shorter and also valid", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "t intervals are valid and shorter", "advice"
 )
 """What to do where nothing adapted."""
+UNLESS_NOTHING_ADAPTED = Claim(
+    "may_not_adapt",
+    "If assignment did not depend on outcomes, set adaptive=False: {classical} in that case.",
+    "advice",
+)
+"""The first line of a fit."""
 
 NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", "needs"))
 REASONS = (
     Claim(
         "always",
-        "propensities are not needed, and intervals are valid for any dependence of arm choices on earlier "
+        "propensities are not required, and intervals remain valid however arm choices depend on earlier "
         "rewards",
         "reason",
     ),
     Claim("conservative", "standard errors are conservative", "reason"),
-    Claim("self_normalised", "intervals are shorter than with conservative standard errors", "reason"),
+    Claim(
+        "self_normalised",
+        "self-normalised intervals are shorter than those with conservative standard errors",
+        "reason",
+    ),
 )
 NO_DRIFT = Claim(
     "always",
     "the mean and variance of each arm's rewards are constant (no drift)",
     "assumes",
+    check="drift_found",
 )
 ASSUMES = (
     NO_DRIFT,
@@ -59,8 +70,8 @@ FIT = (
     ),
     Claim(
         "self_normalised",
-        "Standard errors are sigma sqrt(sum(w^2)) / sum(w), with weights w and residual standard deviation "
-        "sigma.",
+        "The standard error is sigma * sqrt(sum(w^2)) / sum(w), where w are the weights and sigma is the "
+        "residual standard deviation.",
         "note",
     ),
     Claim(
@@ -69,7 +80,9 @@ FIT = (
         "this variation, but not if unlogged contexts did.",
         "note",
     ),
-    Part("moving_means", "caution"),
+    stationarity.NO_TREND,
+    stationarity.MIX_MOVES,
+    stationarity.UNTESTED,
     UNDERCOVERS,
 )
 """Of a fit, in the order in which its table has them."""

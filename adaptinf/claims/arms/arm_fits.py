@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-CHOSEN = Claim("choice_reason", "This method is the first row of recommend({data}): {reason}.", "note")
+CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
 NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and has no estimate.", "note")
 UNWEIGHTED = Claim(
     "unweighted",
-    "Arm {arm} has no estimate, because all weights are 0 (round 1 always has weight 0).",
+    "Arm {arm} has no estimate, because all its rounds have weight 0 (as round 1 always does).",
     "note",
 )
 CHOSEN_ONCE = Claim(
@@ -16,42 +16,45 @@ CHOSEN_ONCE = Claim(
 )
 WEIGHTED_ONCE = Claim(
     "weighted_once",
-    "Only one reward of arm {arm} has nonzero weight, so its standard error is unknown.",
+    "A standard error is unavailable for arm {arm}, because only one of its rewards has nonzero weight.",
     "note",
 )
 EXACT_TEST = Claim(
     "exact_test",
-    "With two arms and 0/1 rewards, {test} gives an exact test of equal success rates, and {interval} "
-    "gives exact intervals for the difference and the ratio{given}.",
+    "For two arms with 0/1 rewards, {test} tests equality of the success rates exactly, and {interval} "
+    "gives exact intervals for their difference and ratio{given}.",
     "advice",
 )
 WITH_DESIGN = Claim(
-    "inference.arms.facts.fits.exact_calls", "; both need the design that collected the log", "advice"
+    "inference.arms.facts.fits.exact_calls",
+    "; both require the design that was used to collect the data",
+    "advice",
 )
 FIT = (CHOSEN, NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE, EXACT_TEST)
 """Under the table of a fit, after what its method says."""
 
 EFFICIENCY = Claim(
     "inference.arms.fit.fit_efficiency",
-    "Efficiency: {variances} times the efficiency bound, computed at {where} and ignoring contexts.",
+    "Efficiency: {variances} times the efficiency bound, which is evaluated at {where} and ignores contexts.",
     "note",
 )
 AT_SHARES = Claim("inference.arms.fit.fit_efficiency", "the observed assignment proportions", "note")
 TINY = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "arm {arm} has a smallest propensity of {least:.2g} ({n:.0f} rewards, effective sample size {ess:.1f})",
+    "the smallest propensity of arm {arm} is {least:.2g} ({n:.0f} rewards, effective sample size {ess:.1f})",
     "caution",
 )
 TINY_WARNING = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "{subject}: {found}; estimates depend on a few rewards, so normal intervals may undercover substantially",
+    "{subject}: {found}; estimates depend heavily on a few rewards, so normal intervals may undercover "
+    "substantially",
     "caution",
 )
 
 INCOMPLETE = Claim(
     "profile.incomplete",
-    "rewards are missing, and dropping these rounds biases comparisons if missingness differs between "
-    "arms (estimator='aipw' weights by the probability that a reward is observed)",
+    "rewards are missing, and excluding these rounds biases comparisons if missingness differs between "
+    "arms (estimator='aipw' uses inverse-probability-of-observation weights)",
     "needs",
 )
 """Of a method that does not know what to do where rewards are missing."""

@@ -7,19 +7,19 @@ from adaptinf.claims.claim import Claim, Part
 
 NO_BATCHES = Claim(
     "inference.arms.batched.usable_batches",
-    "the method requires batches, which are not logged (set batch=)",
+    "the method requires batches, but the log does not record any (set batch=)",
     "needs",
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities must be constant within batches, but {n} batches have changing propensities (numbers "
-    "from 0: {which})",
+    "propensities must be constant within batches, but they vary within {n} batches ({which}; counting "
+    "from 0)",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "{n} of {batches} batches (numbered from 0: {which}) lack rewards of an arm or have fewer than three "
-    "rewards",
+    "{n} of {batches} batches ({which}; numbered from 0) have no rewards for one of the arms or fewer "
+    "than three rewards in total",
     "needs",
 )
 BENT = Claim(
@@ -58,13 +58,13 @@ ASSUMES = (
 
 UNVARYING = Claim(
     "unvarying",
-    "rewards do not vary within some batch, so its variance estimate is 0 and no result is available",
+    "all rewards in at least one batch are equal, so its estimated variance is 0 and no result is available",
     "caution",
 )
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
-    "assignment proportions seem to vary within batches, so drift would bias the difference even if both "
-    "arms share the drift; batches with constant probabilities, such as hours, avoid this bias",
+    "assignment proportions seem to vary within batches, so even drift common to both arms would bias "
+    "the difference; shorter batches with constant assignment probabilities, such as hours, avoid this",
     "caution",
 )
 FIT = (

@@ -11,22 +11,22 @@ TOGETHER = Claim(
 )
 APART = Claim(
     "inference.contrasts.methods.told_at_once",
-    "intervals are simultaneous by Bonferroni's method, because the correlations of the contrasts are "
-    "unknown",
+    "intervals use Bonferroni's method to hold simultaneously, because the correlations between "
+    "contrasts are unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
     "inference.contrasts.joint.joint_covariance",
-    "The covariance of the terms is unknown, so simultaneous intervals and tests use Bonferroni's method.",
+    "Covariances between the estimates are unknown, so simultaneous intervals and tests use the "
+    "Bonferroni correction.",
     "note",
 )
 
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
-    "A lift is an arm's mean divided by the control mean, minus 1; both means use the same rounds and "
-    "weights. Intervals use the t distribution of the log ratio if both means are positive, and "
-    "Fieller's method otherwise. Correlations for simultaneous intervals are evaluated at the estimated "
-    "ratios.",
+    "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
+    "Intervals use t for the log ratio if both means are positive, and Fieller's method otherwise. "
+    "Simultaneous intervals evaluate correlations at the estimated ratios.",
     "note",
 )
 NO_MEANS = Claim(
@@ -34,17 +34,19 @@ NO_MEANS = Claim(
     "a lift requires valid estimates of both arm means, which this method does not give",
     "needs",
 )
-NO_ERROR = Claim("inference.contrasts.lifts.lift_of", "the mean of an arm has no standard error", "needs")
+NO_ERROR = Claim(
+    "inference.contrasts.lifts.lift_of", "at least one of the arm means has no standard error", "needs"
+)
 FEW_OUTCOMES = Claim(
     "inference.contrasts.lifts.lift_of",
-    "an arm has too few rewards other than its most frequent value for a ratio ({n:d}; at least {fewest} "
-    "are needed)",
+    "for a ratio, at least {fewest} rewards of each arm must differ from its most frequent value, but "
+    "one arm has only {n:d} such rewards",
     "needs",
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "the control {what} is too close to 0 for a ratio (at {errors:.1f} standard errors; at least "
-    "{fewest:g} are needed)",
+    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but it is "
+    "{errors:.1f} standard errors away",
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
@@ -56,6 +58,7 @@ NEGATIVE_CONTROL = Claim(
 )
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
-    "a lift requires at least {fewest} rewards per arm that differ from the arm's most common value",
+    "relative lifts require at least {fewest} rewards in each arm that differ from the arm's most "
+    "common value",
     "caution",
 )

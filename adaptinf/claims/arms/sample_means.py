@@ -8,9 +8,9 @@ from adaptinf.claims.stationarity import MEANS_STAY
 
 SHORT_RUNS = Claim(
     "stable",
-    "intervals may undercover slightly in short runs: in simulations of UCB (width 2, two arms with "
-    "success rate .5), nominal 95% intervals for the difference covered 93.9% after 1,000 rounds and "
-    "94.3% after 10,000 (audit.stability checks whether arm counts have stabilised)",
+    "intervals may undercover slightly in short runs: in UCB simulations (width 2, two arms, success "
+    "rates .5), nominal 95% intervals for the difference covered 93.9% after 1,000 rounds and 94.3% "
+    "after 10,000 (see audit.stability)",
     "caution",
 )
 VARIATION = Claim(
@@ -39,13 +39,13 @@ NEEDS = (
 )
 REASONS = (
     Claim("not_adaptive", "{why}, so each arm's rewards are a random sample", "reason"),
-    Claim("counts_settled", "{vary}, so arm counts have stabilised", "reason"),
+    Claim("counts_settled", "{vary}, so these counts are sufficiently stable", "reason"),
     Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
 )
 ASSUMES = (
     MEANS_STAY,
     Claim("simulated", "the simulated environment matches the true one", "assumes"),
-    Claim("stable_if", "the run is long, with {condition}", "assumes"),
+    Claim("stable_if", "the run is long, and the design uses {condition}", "assumes"),
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
@@ -82,11 +82,11 @@ CORRECTED_NEEDS = (
 )
 GUARANTEED = Claim(
     "short",
-    "the privacy guarantee bounds the effect of adaptivity ({bound}); intervals have about {ratio:.2g} "
-    "times the length of ALEE intervals",
+    "the privacy guarantee bounds the effect of adaptivity ({bound}); corrected intervals have about "
+    "{ratio:.2g} times the length of ALEE intervals",
     "reason",
 )
-VACUOUS = Claim("vacuous", "the privacy guarantee is too weak for a correction ({bound})", "reason")
+VACUOUS = Claim("vacuous", "the privacy guarantee is too weak to allow a correction ({bound})", "reason")
 LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact validity is needed", "reason")
 CORRECTED_REASONS = (
     VACUOUS,
@@ -95,14 +95,15 @@ CORRECTED_REASONS = (
 )
 CORRECTED_ASSUMES = (
     Claim("guaranteed", "the stated privacy guarantee holds", "assumes"),
-    Claim("one_law", "rewards of each arm are independent draws from one distribution", "assumes"),
+    Claim("one_law", "the rewards of each arm are independent and identically distributed", "assumes"),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
     Claim("useless", "all corrected intervals are uninformative", "caution"),
     Claim(
         "of_tails",
-        "the t approximation may be inaccurate at the extreme levels that the correction requires",
+        "the t approximation may be inaccurate at the very small significance levels that the correction "
+        "requires",
         "caution",
     ),
     Claim(
@@ -116,7 +117,7 @@ CORRECTED_CAUTIONS = (
 _WORTH = "inference.arms.facts.sample_means.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
-    "not valid, because units have several, possibly dependent rounds (a naive baseline)",
+    "not valid (a naive baseline), because repeated rounds within a unit may be dependent",
     "note",
 )
 NOT_DUE = Claim(_WORTH, "valid without correction: {why}", "note")
@@ -145,12 +146,13 @@ TAKEN_AS_ADAPTIVE = Claim(
 UNCORRECTED = Claim("no_corrected_columns", "Corrected columns are not given, because {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
-    "Because an arm has fewer than {fewest} successes or failures, means have exact binomial tests, and "
-    "differences use the Agresti-Caffo adjustment.",
+    "At least one arm has fewer than {fewest} successes or failures, so inference uses exact binomial "
+    "tests for means and the Agresti-Caffo adjustment for differences.",
     "note",
 )
 FIT = (
     Part("propensities_right", "assumes"),
+    MEANS_STAY,
     ONE_RATE,
     OPENING,
     MIXED,

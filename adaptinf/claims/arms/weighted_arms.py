@@ -15,8 +15,8 @@ NEEDS = (
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
-    "propensities depend on contexts, so these weights would change the context distribution to which "
-    "the estimate refers",
+    "propensities depend on contexts, so these weights would change the context distribution over which "
+    "rewards are averaged",
     "needs",
 )
 WEIGHTS_NEED = (
@@ -47,7 +47,7 @@ FOR_CONTEXTS = Claim(
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; weights common to both arms stabilise variance, and common drift cancels",
+        "propensities are known; weights shared by both arms stabilise the variance and cancel common drift",
         "reason",
     ),
     Claim(
@@ -57,8 +57,7 @@ REASONS = (
     ),
     Claim(
         "is_two_point",
-        "propensities are known, and weights based on the decay of the propensity floor stabilise the "
-        "variance",
+        "propensities are known, and two-point weights stabilise the variance as the propensity floor decays",
         "reason",
     ),
     Claim(
@@ -98,8 +97,8 @@ ASSUMES = (
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "each arm's mean is constant, or the target is its average over rounds when the arm was available",
-        "assumes",
+        "each mean is an average over the rounds in which its arm was available",
+        "target",
     ),
     contexts.UNUSED,
     contexts.UNTOLD,
@@ -129,21 +128,20 @@ TWO_POINT_DECAY = Claim(
 )
 CHOSEN_ALONE_IN_BATCHES = Claim(
     "chosen_alone_in_batches",
-    "Propensities are logged for chosen arms only. An arm is treated as unavailable in a batch if it has "
-    "no rounds there and the propensities of the other arms sum to 1, and as available otherwise.",
+    "Propensities are logged for chosen arms only. An arm is considered unavailable in a batch if it "
+    "was never chosen in that batch and the other arms' propensities sum to 1.",
     "note",
 )
 OWN_WEIGHTS = Claim(
     "own_weights_unstated",
-    "{weights} weights differ between arms, so comparisons require constant arm means; under a common "
-    "drift, equal arms may appear different (set stationary=True if means are constant)",
+    "{weights} weights differ between arms, so comparisons require constant arm means; under common "
+    "drift, arms with equal means may appear to differ (set stationary=True if means are constant)",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms appears to change over time (linear trend, p = {p:.2g}); the "
-    "estimate is an average with unequal weights, whereas weights='uniform' targets the plain average "
-    "over the period",
+    "the difference between the arms shows a linear trend over time (p = {p:.2g}); the target is a "
+    "weighted average, whereas weights='uniform' targets the unweighted average over rounds",
     "caution",
 )
 AGAINST_ONE = Claim(
@@ -172,9 +170,9 @@ FIT = (
     ),
     Claim(
         "combined_by",
-        "Combined weights are shared by both arms, and common drift cancels. If the effect changes over "
-        "time, the target is its weighted average (with uniform weights, its plain average). Weights are "
-        "computed from {by}.",
+        "Combined weights are the same for both arms, so common drift cancels. If the effect varies over "
+        "time, the target is its weighted average (unweighted for uniform weights). Weights are based on "
+        "{by}.",
         "note",
     ),
     UNIFORM_FOR_CONTEXTS,
@@ -191,6 +189,8 @@ FIT = (
         "note",
     ),
     TWO_POINT_DECAY,
+    stationarity.NO_TREND,
+    stationarity.MIX_MOVES,
     OWN_WEIGHTS,
     stationarity.OWN_WEIGHTS,
     DIFFERENCE_MOVES,
@@ -205,8 +205,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "differences between arms show a trend over time (p = {p:.2g}), so weights are uniform, and each "
-    "mean averages the rounds in which its arm was available",
+    "differences between arms show a time trend (p = {p:.2g}), so weights are uniform, and each mean is "
+    "an average over the rounds in which its arm was available",
     "caution",
 )
 """Why the weights are not those that were asked for."""

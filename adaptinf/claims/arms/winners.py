@@ -14,7 +14,7 @@ NO_ERROR = Claim("without_error", "no standard error is available for {arms}", "
 NEEDS = (
     Claim(
         "two_ends",
-        "rewards are missing, so arm means are only known within bounds and the best arm is not identified",
+        "rewards are missing, so arm means are only partially identified, and the best arm is unknown",
         "needs",
     ),
     NO_ERROR,
@@ -28,7 +28,7 @@ NO_COVARIANCE = Claim(
 TOO_RARE = Claim("too_rare", "outcomes of an arm are too rare for a normal approximation", "needs")
 CORRECTED = Claim(
     "corrected",
-    "the correction for adaptivity applies to arms named in advance, not to the arm that is found to be best",
+    "the correction for adaptivity applies to arms specified in advance, not to an arm selected as the best",
     "needs",
 )
 MEANS_NEED = (
@@ -45,17 +45,18 @@ HELD_OUT_NEEDS = (
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "simultaneous intervals use counts because outcomes are rare, and are valid for any selection rule",
+    "outcomes are rare, so simultaneous intervals are computed from counts; they are valid for any "
+    "selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval is conditional on which arm won and lies within the projection interval at level alpha "
-    "/ 10",
+    "the interval is conditional on the winning arm and lies within the projection interval at level "
+    "alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
-    "inference.winners.methods.CONDITIONAL", "coverage is nominal given the winner", "reason"
+    "inference.winners.methods.CONDITIONAL", "coverage is nominal conditional on the selected arm", "reason"
 )
 VERY_LONG = Claim(
     "inference.winners.methods.CONDITIONAL",
@@ -109,7 +110,7 @@ CONDITIONAL = Claim(
 )
 PROJECTION = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The projection method is used: the interval shown is one of simultaneous intervals for all arms.",
+    "The projection method is used: the interval is taken from simultaneous intervals for all arms.",
     "note",
 )
 TIED = Claim(
@@ -120,8 +121,8 @@ TIED = Claim(
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "Normal approximations fail because outcomes of some arm are too rare (fewer than {fewest}). The "
-    "interval comes from simultaneous (Bonferroni) intervals based on counts, and the estimate is not "
-    "adjusted for the selection.",
+    "With fewer than {fewest} uncommon outcomes in an arm, normal approximations are unreliable. The "
+    "interval is one of the simultaneous (Bonferroni) intervals based on counts, and the estimate is "
+    "not adjusted for selection.",
     "note",
 )

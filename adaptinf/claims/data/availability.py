@@ -6,20 +6,19 @@ from adaptinf.claims.claim import Claim
 
 NEVER_DRAWN = Claim(
     "never_drawn",
-    "arm {arm!r} was never randomised (every propensity is 0 or 1), so its mean cannot be "
-    "estimated by inverse weighting",
+    "arm {arm!r} was never randomised (its propensity is always 0 or 1), so inverse-propensity "
+    "weighting cannot estimate its mean",
     "needs",
 )
 NEVER_TOGETHER = Claim(
     "never_together",
-    "{arms} were never available in the same round (the propensity of arm {arm!r} is 0 in {n} of "
-    "{rounds} rounds)",
+    "{arms} were never available together (arm {arm!r} was unavailable in {n} of {rounds} rounds)",
     "needs",
 )
 TAKEN_AWAY = Claim(
     "taken_away",
-    "{design} removes arms based on earlier rewards: arm {arm!r} was unavailable (propensity 0) in "
-    "{n} of {rounds} rounds, and its remaining rounds are a selected sample",
+    "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} of "
+    "{rounds} rounds, so its other rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
@@ -27,7 +26,7 @@ NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
 
 DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
-    "differences between arms are the same in rounds that the comparison leaves out",
+    "differences between arms are the same in included and excluded rounds",
     "assumes",
 )
 SAME_ELSEWHERE = Claim(
@@ -37,19 +36,19 @@ SAME_ELSEWHERE = Claim(
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Rounds in which {arm} could not be chosen (propensity 0) are left out: {left} (of {rounds} rounds).",
+    "Rounds with propensity 0 for {arm} are excluded: {left} (out of {rounds}).",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
     "different_rounds",
-    "arms were available in different rounds, so under a common drift equal arms may appear to "
-    "have different means (Contrast compares two arms in their common rounds)",
+    "arms were available in different rounds, so common drift can make arms with equal means appear "
+    "different (Contrast compares two arms in rounds that offered both)",
     "caution",
 )
 BY_TURNS = Claim(
     "by_turns",
-    "the set of available arms changed often, possibly depending on contexts: comparisons use "
-    "rounds common to the arms and assume that the differences are the same in other rounds",
+    "the set of available arms changed often, perhaps depending on contexts: arms are compared only in "
+    "their common rounds, and their differences are assumed to be the same in all other rounds",
     "caution",
 )
 GONE = Claim(

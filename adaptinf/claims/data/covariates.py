@@ -10,13 +10,13 @@ ADJUSTED = Claim(
 """Where neither variance is known."""
 VARIANCE = Claim(
     "inference.arms.circumstances.covariates.adjusted",
-    "Estimates are adjusted for {names}. Adjustment multiplies the variance by {ratio}, compared "
-    "with {means} as the outcome model and the same weights.",
+    "Covariate adjustment uses {names}. Variances are {ratio} times those of unadjusted estimates, "
+    "which use the same weights and {means} as the outcome model.",
     "note",
 )
 TAKEN_OUT = Claim(
     "inference.arms.circumstances.covariates.covariate_verdict",
-    "adjustment for {names} removes explained variation in the rewards",
+    "adjustment for {names} reduces the residual variance of rewards",
     "reason",
 )
-UNMOVED = Claim("adjusted_by", "the arms do not affect {names}", "assumes")
+UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes")

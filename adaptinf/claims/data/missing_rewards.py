@@ -13,28 +13,30 @@ AS_STATED = Claim(
 AT_RANDOM = Claim("at_random", "rewards are missing at random given {given}", "assumes")
 STEADY = Claim(
     "estimates_shares",
-    "either the probability of observing a reward or the arm means are constant over time",
+    "either observation probabilities or arm means are time-invariant",
     "assumes",
 )
 TOO_MANY_VALUES = Claim(
-    "left_out", "Observation probabilities are estimated without {names} (too many distinct values).", "note"
+    "left_out",
+    "Observation probabilities are estimated without conditioning on {names} (too many distinct values).",
+    "note",
 )
 WEIGHTED = Claim(
     "weighted",
-    "Scores are divided by the arm's proportion of observed rewards in earlier rounds{within}.",
+    "Scores are inversely weighted by the arm's proportion of observed rewards in earlier rounds{within}.",
     "note",
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
-    "Rounds before an arm's first observed reward have no weight (at most {n} per arm).",
+    "Rounds before an arm's first observed reward have weight 0 (at most {n} rounds per arm).",
     "note",
 )
-BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward became known have no weight.", "note")
+BEFORE_KNOWN = Claim("before_known", "Rounds before any reward became known have weight 0.", "note")
 SHARES_DIFFER = Claim(
     "shares_differ",
-    "the proportion of missing rewards appears to differ between arms (chi-squared "
-    "{statistic:.1f}, {df} df, p = {p:.2g}): estimates are biased if missingness depends on the "
-    "rewards; missing='worst' bounds the bias",
+    "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "
+    "{df} df, p = {p:.2g}): estimates are biased if missingness depends on rewards; missing='worst' "
+    "gives bounds instead",
     "caution",
 )
 FIT = (
@@ -52,14 +54,13 @@ FIT = (
 
 MEAN = Claim(
     "inference.arms.circumstances.deviations.past_outcome",
-    "The outcome model predicts rewards by the running mean of the arm's rewards{known}{within}.",
+    "Outcome model: running mean of the arm's rewards{known}{within}.",
     "note",
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} For all possible values of the missing rewards, estimates lie in these ranges: "
-    "{ends}. The table shows the {lead} case. Intervals are valid whatever the missing rewards "
-    "are. P-values refer to the bound nearer to the null value and equal 1 if the null value lies "
-    "between the bounds.",
+    "{missing} Over all possible values of the missing rewards, estimates range as follows: {ends}. The "
+    "table shows the {lead} case. Intervals remain valid for any such values; p-values refer to the "
+    "bound nearer to the null value (1 if the null value lies between the bounds).",
     "note",
 )

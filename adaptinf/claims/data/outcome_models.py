@@ -6,14 +6,14 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "The outcome model is the arm's mean reward in earlier rounds (before its first round, the "
-    "pooled mean of all arms); round 1 has no weight.",
+    "Outcome model: the arm's running mean or, before its first round, the pooled mean over all arms "
+    "(weight 0 in round 1).",
     "note",
 )
 BATCH_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "The outcome model predicts the arm's mean over earlier batches, or the overall mean until the "
-    "arm has a reward; in the first batch, it predicts the leave-one-out mean of all rewards.",
+    "Outcome model: the arm's mean over earlier batches or, before the arm has rewards, the overall "
+    "mean. First-batch predictions are leave-one-out means of all rewards.",
     "note",
 )
 RIDGE = Claim(
@@ -24,20 +24,19 @@ RIDGE = Claim(
 )
 STANDARDISED = Claim(
     "inference.scores.outcome_models.running_regression",
-    " (standardised over the rounds up to each prediction)",
+    "(standardised using data up to each round)",
     "note",
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "The outcome model is ridge regression on {names} (standardised), fitted to the arm's rewards "
-    "in earlier batches, with slope penalty {penalty:g} (fixed beforehand). Until an arm has a "
-    "reward, all arms are pooled. Predictions in the first batch are leave-one-out means without "
-    "covariates.",
+    "Outcome model: ridge regression of rewards in earlier batches on {names} (standardised), with "
+    "slope penalty {penalty:g} chosen beforehand. Fits are separate by arm, but pooled for arms without "
+    "rewards; the first batch uses leave-one-out means.",
     "note",
 )
 OWN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "The outcome model consists of your own predictions, assumed to use no reward from their own "
-    "round or later rounds. The log cannot confirm this assumption.",
+    "Outcome predictions were supplied by the user and are assumed not to use rewards from the same or "
+    "later rounds, which the log cannot confirm.",
     "assumes",
 )

@@ -11,25 +11,24 @@ DIFFERENCES_ALONE = Claim(
 )
 ESTIMATED = Claim(
     "inference.arms.circumstances.ratios.ratio_fit",
-    "Each ratio is mean {reward} divided by mean {below}, both from the same estimator with the "
-    "same weights. Standard errors are from the delta method. Mean {below} by arm (standard "
-    "error): {means}.",
+    "Each ratio divides mean {reward} by mean {below}, both estimated by the same method and weights; "
+    "standard errors use the delta method. Mean {below} by arm (standard error): {means}.",
     "note",
 )
 FEW_ROUNDS = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "{arm} has no ratio, because {below} is positive in only {n:.0f} rounds (at least {fewest} are required)",
+    "{arm} has no ratio estimate: {below} is positive in only {n:.0f} of its rounds (minimum {fewest})",
     "caution",
 )
 NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "no ratio is estimated for {arm}: mean {below} lies {errors:.1f} standard errors from 0 (at "
-    "least {fewest:g} are required)",
+    "for {arm}, mean {below} is too near 0 to estimate a ratio ({errors:.1f} standard errors away; "
+    "minimum {fewest:g})",
     "caution",
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.rather_near_zero",
-    "the ratio for {arm} may be far from normal and its interval may undercover, because mean "
-    "{below} is only {errors:.1f} standard errors above 0 (fewer than {enough:g})",
+    "the interval for the ratio of {arm} may undercover, because mean {below} is only {errors:.1f} "
+    "standard errors above 0 (below {enough:g}) and a normal approximation may be poor",
     "caution",
 )

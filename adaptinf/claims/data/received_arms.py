@@ -6,10 +6,9 @@ from adaptinf.claims.claim import Claim
 
 EFFECT = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "The estimate is the effect of receiving {treatment} rather than {control} among compliers: "
-    "the effect of assignment on rewards, {effect:.4g} (standard error {effect_error:.2g}), "
-    "divided by the effect of assignment on receipt of {treatment}, {share:.4g} (standard error "
-    "{share_error:.2g}).",
+    "The complier average causal effect of {treatment} versus {control} is estimated by the effect of "
+    "assignment on rewards, {effect:.4g} (standard error {effect_error:.2g}), divided by its effect on "
+    "receipt of {treatment}, {share:.4g} (standard error {share_error:.2g}).",
     "note",
 )
 EXCLUSION = Claim(

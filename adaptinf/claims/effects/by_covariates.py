@@ -31,7 +31,12 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 # A row of `recommend`
 
 REASONS = (
-    Claim("is_projection", "AIPW scores are regressed on the terms of the formula", "reason"),
+    Claim(
+        "is_projection",
+        "AIPW scores are unbiased for the effect given contexts, so regressing them on the formula "
+        "estimates its projection",
+        "reason",
+    ),
     Part("errors_by_unit", "reason"),
 )
 ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
@@ -41,8 +46,8 @@ ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",
-    "the formula specifies the effect correctly, or contexts do not affect propensities (otherwise "
-    "{weights} over-represent some contexts)",
+    "the formula is correctly specified, or contexts do not affect propensities (otherwise {weights} "
+    "over-represent some contexts)",
     "assumes",
 )
 ASSUMES = (
@@ -54,7 +59,9 @@ ASSUMES = (
     stationarity.AVERAGED_EQUALLY,
     stationarity.AVERAGED_BY_WEIGHT,
 )
-FORMULA = Claim("formula", "The effect is projected on {formula}, with {covariance} standard errors.", "note")
+FORMULA = Claim(
+    "formula", "The effect is projected onto {formula}, with {covariance} standard errors.", "note"
+)
 SATURATED = Claim(
     "is_saturated",
     "The model is saturated (each combination of contexts has its own effect), so the weights do not "
@@ -63,7 +70,8 @@ SATURATED = Claim(
 )
 BEST_APPROXIMATION = Claim(
     "is_best_approximation",
-    "The estimand is the best linear approximation of the effect over the contexts in the log.",
+    "The estimand is the best linear approximation to the conditional effect over the empirical "
+    "distribution of contexts.",
     "note",
 )
 T_LAW_NEEDS = Claim(
@@ -73,14 +81,14 @@ T_LAW_NEEDS = Claim(
 )
 DEGREES = Claim(
     "is_projection",
-    "Student's t is used, with degrees of freedom for each term based on the effective sample size of "
-    "the smaller arm.",
+    "Each term uses Student's t, with degrees of freedom based on the smaller of the arms' effective "
+    "sample sizes.",
     "note",
 )
 LOW_PROPENSITIES = Claim(
     "low_propensities",
-    "Propensities are as low as {least:.2g}, so that a few rounds carry much of the weight and "
-    "intervals may undercover. A good outcome model (outcome=) reduces the influence of these rounds.",
+    "Propensities are as low as {least:.2g}, so a few rounds carry much of the weight and intervals may "
+    "undercover. A good outcome model (outcome=) reduces the influence of these rounds.",
     "note",
 )
 BARE_COLUMN = Claim(
@@ -91,13 +99,13 @@ BARE_COLUMN = Claim(
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "HC2 and HC3 require leverages below 1, but some rounds have leverage 1 (counted from 0: {rounds}). "
-    "HC0 and HC1 are available.",
+    "HC2 and HC3 cannot be computed, because some rounds have leverage 1 (round numbers, from 0: "
+    "{rounds}). HC0 and HC1 remain available.",
     "note",
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "Standard errors cannot be computed from {n} rounds with {columns} columns.",
+    "Standard errors cannot be computed: the model has {columns} columns and only {n} rounds.",
     "note",
 )
 NO_SPREAD = Claim(

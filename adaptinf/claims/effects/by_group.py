@@ -16,12 +16,12 @@ NEITHER_ARM = Claim(
 )
 ONE_ARM_MISSING = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "One of the arms was not observed for {terms}, so no effect is estimated there.",
+    "For {terms}, one of the arms was never observed, so the effect is not estimable.",
     "note",
 )
 SINGLE_REWARD = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "The standard error for {terms} is undefined: one arm has only a single reward.",
+    "The standard error for {terms} is undefined: one arm has only one reward.",
     "note",
 )
 NO_VARIATION = Claim(
@@ -37,9 +37,9 @@ SMALL_GROUPS = Claim(
 )
 ADJUSTED = Claim(
     "adjusted",
-    "Agresti-Caffo intervals are used for {terms}, where successes or failures of an arm number fewer "
-    "than {enough}. The estimate is the raw difference; the p-value, interval and standard error are "
-    "computed after adding one success and one failure to each arm.",
+    "Agresti-Caffo intervals are used for {terms}, where either arm has fewer than {enough} successes "
+    "or failures. The estimate is the raw difference; its interval, test and standard error add one "
+    "success and failure per arm.",
     "note",
 )
 EMPTY_INTERVAL = Claim(
@@ -64,11 +64,11 @@ FIXED_PROBABILITIES = Claim(
 )
 CONSTANT_PROPENSITIES = Claim(
     "is_pooled",
-    "propensities are constant within each group, so its rounds can be pooled",
+    "propensities are constant within each group, so rounds of the same group can be pooled",
     "reason",
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
-DRIFT_ALLOWED = Claim("drift_allowed", "rewards may drift over time", "target")
+DRIFT_ALLOWED = Claim("drift_allowed", "rewards are allowed to drift over time", "target")
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
@@ -85,8 +85,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "the propensities of a group may vary with {contexts}, and combined weights then require batches "
-    "(or context_free=True, if assignment ignored contexts)",
+    "combined weights require batches if {contexts} may affect propensities within a group "
+    "(context_free=True states that assignment ignored contexts)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -96,17 +96,18 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "AIPW scores have the same weight in both arms, which stabilises the variance of the difference",
+    "AIPW scores share one weight across both arms in each round, which stabilises the variance of "
+    "their difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "AIPW scores are weighted separately in each arm to stabilise the variance",
+    "AIPW scores have arm-specific weights that stabilise the variance of each arm's mean",
     "reason",
 )
 EVERY_ROUND = Claim(
     "every_round",
-    "AIPW scores use all rounds in which neither arm had propensity 0",
+    "AIPW scores are unbiased in every round in which both arms have positive propensity",
     "reason",
 )
 WEIGHTED_REASONS = (ONE_EVEN_WEIGHT, OWN_EVEN_WEIGHTS, EVERY_ROUND, Part("errors_by_unit", "reason"))
@@ -117,6 +118,7 @@ NO_DRIFT = Claim(
     "is_sqrt",
     "each arm's mean reward within a group is constant over time",
     "assumes",
+    check="drift_found",
 )
 WEIGHTED_ASSUMES = (
     *propensities.ASSUMES,
@@ -128,35 +130,34 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "The outcome model is the arm's mean reward in earlier rounds of the group or, failing that, the "
-    "mean of all earlier rewards. The first round of the log has weight 0. Student's t has one degree "
-    "of freedom fewer than the effective number of rewards of the smaller arm.",
+    "Rewards are predicted by the arm's mean earlier reward in the group or, failing that, the overall "
+    "mean. The first round has weight 0. Degrees of freedom: the smaller effective sample size minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Rewards are predicted by the mean earlier reward of other units with the arm in the group or, if "
-    "there is none, of other units with any arm. Rounds without such rewards have weight 0.",
+    "Predictions are means of earlier rewards from other units: those with the same arm and group or, "
+    "failing that, with any arm. Rounds without such rewards have weight 0.",
     "note",
 )
 COMBINED = Claim(
     "is_combined",
-    "Both arms have the combined weight (1/e1 + 1/e0)^(-1/2) in each round, where e1 and e0 are their "
-    "propensities. Set weights='uniform' to estimate the unweighted average of the effect over time.",
+    "In each round, both arms have weight (1/e1 + 1/e0)^(-1/2), where e1 and e0 are their propensities. "
+    "Set weights='uniform' to estimate the unweighted average effect over time.",
     "note",
 )
 SQRT = Claim(
     "is_sqrt",
-    "Each arm is weighted by the square root of its propensity. If rewards drift, the two weighted means "
-    "average over different times, and their difference is then not an average effect.",
+    "Each arm is weighted by the square root of its propensity. If rewards drift, the two means weight "
+    "periods differently, and their difference is not an average effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Weights are uniform, because {contexts} may affect propensities within a group: {unsettled}.",
+    "Weights are uniform, because a group's propensities may depend on {contexts}; {unsettled}.",
     "note",
 )
-UNIFORM = Claim("uniform_weights", "Weights are uniform: {unsettled}.", "note")
+UNIFORM = Claim("uniform_weights", "Weights are uniform; {unsettled}.", "note")
 WEIGHTED = (
     *WEIGHTED_ASSUMES,
     Part("rounds_notes", "note"),
@@ -184,7 +185,7 @@ WEIGHTED = (
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
     "inference.effects.from_releases.matching_effects",
-    "the releases cover the groups {groups}, which differ from the labels of {by}",
+    "the groups of the releases ({groups}) do not match the values of {by}",
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
@@ -199,18 +200,18 @@ NO_COMMON_BATCH = Claim(
 )
 MOVING_PROPENSITIES = Claim(
     "inference.effects.from_sums.SumsQuestion.settled",
-    "propensities are estimated or change over time within a group, which can bias sample means",
+    "sample means can be biased, because propensities within a group are estimated or change over time",
     "needs",
 )
 GROUPS_ALONE = Claim(
     "inference.effects.from_sums.SumsQuestion.parts",
-    "Each effect is estimated from the sums of its own group. Weights and outcome predictions also use "
-    "that group only.",
+    "Each group's effect is estimated from that group's batch sums alone. Weights and outcome "
+    "predictions use no other group.",
     "note",
 )
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "No effect is estimated for {terms}, because no single batch offered both arms.",
+    "For {terms}, no batch had both arms available, so there is no estimate.",
     "note",
 )
 
@@ -218,8 +219,8 @@ GROUPS_WITHOUT_BATCH = Claim(
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "An interval for a difference between two effects combines the intervals of both effects, each with "
-    "alpha/2 (Bonferroni), which is valid for any noise distribution.",
+    "The interval for a difference between two effects combines their intervals with level 1 - alpha/2 "
+    "each (Bonferroni), which is valid for any noise distribution.",
     "note",
 )
 SATTERTHWAITE = Claim(
@@ -229,8 +230,8 @@ SATTERTHWAITE = Claim(
 )
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Some units appear in several groups, so the estimates are correlated. Differences use Student's t "
-    "with the smaller of the two degrees of freedom.",
+    "Some units appear in several groups, so estimates are correlated across groups. Tests of "
+    "differences use Student's t with the smaller of the two groups' degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
@@ -261,12 +262,12 @@ HOTELLING = Claim(
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test uses the adjusted difference for groups with the Agresti-Caffo adjustment.",
+    "For groups with Agresti-Caffo intervals, the test uses the adjusted differences.",
     "note",
 )
 NOT_NORMAL = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "errors of private releases are the sum of normal and Laplace terms, so normal and chi-squared tests "
+    "errors of private releases are sums of normal and Laplace terms, so normal and chi-squared tests "
     "do not apply",
     "needs",
 )

@@ -29,7 +29,7 @@ NOTHING_RANDOMISED = Claim(
 )
 ESTIMATES_SHOW_NOTHING = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "estimated propensities cannot show that assignment probabilities were constant",
+    "constant assignment probabilities cannot be verified from estimated propensities",
     "needs",
 )
 PROPENSITIES_VARY = Claim(
@@ -55,7 +55,7 @@ CONSTANT_IN_GROUPS = Claim(
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Propensities are estimated, so it is uncertain whether the true ones are constant within groups.",
+    "Propensities are estimated; the true propensities may vary within groups.",
     "note",
 )
 MARKED = Claim(
@@ -78,8 +78,8 @@ WEIGHTABLE = Claim(
 )
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Rounds of {where} in which either arm had propensity 0, such as those after randomisation stopped, "
-    "cannot be weighted and are left out ({n}).",
+    "Rounds of {where} are excluded if either arm had propensity 0 (number excluded: {n}), for example "
+    "after randomisation stopped.",
     "note",
 )
 
@@ -101,7 +101,7 @@ FEW_EFFECTIVE = Claim(
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: propensities fall to {least:.2g}, so a few rewards dominate the estimate (equivalent to "
-    "{size:.1f} equally weighted rewards), and intervals may severely undercover",
+    "{term}: the smallest propensity is {least:.2g}; the estimate rests on few rewards (effective "
+    "sample size {size:.1f}), and its interval may severely undercover",
     "caution",
 )

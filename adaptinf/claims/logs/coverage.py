@@ -20,12 +20,12 @@ ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
 """Actions, and what is counted from them."""
 
 ESTIMATED = Claim(
-    "has_estimates", "propensities are estimates from the data and were not set by the design", "needs"
+    "has_estimates", "propensities are estimates from the data, not probabilities set by the design", "needs"
 )
 BY_CONTEXT = Claim(
     "outputs_by_context",
-    "the propensity of a round can reveal its context (propensities given each context can be "
-    "computed from the releases)",
+    "a round's propensity can reveal its context, because the propensity given each context can be "
+    "computed from the releases",
     "needs",
 )
 COMPUTED = Claim(
@@ -56,18 +56,18 @@ PHASE_BY_OUTPUTS = Claim("phase_by_outputs", "phases are determined by actions a
 PHASE = (
     PHASE_BY_CALENDAR,
     PHASE_BY_OUTPUTS,
-    Claim("always", "phases are not stated to depend only on covered outputs", "needs"),
+    Claim("always", "the design does not specify that phases depend only on covered outputs", "needs"),
 )
 
 CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public", "reason")
 CONTEXT_IS_PRIVATE = Claim("always", "the context was not declared public", "needs")
 CONTEXT = (
-    Claim("protects_contexts", "the guarantee is per {unit} and therefore protects contexts", "needs"),
+    Claim("protects_contexts", "contexts are protected data, because the guarantee is per {unit}", "needs"),
     CONTEXT_IS_PUBLIC,
     CONTEXT_IS_PRIVATE,
 )
 
-OUTCOME = Claim("always", "further outcomes are protected in the same way as rewards", "needs")
+OUTCOME = Claim("always", "additional outcomes are protected data, like rewards", "needs")
 REWARD = Claim("always", "rewards are the protected data", "needs")
 UNIT = Claim("always", "the identities of participants are not covered", "needs")
 COLUMNS = {
@@ -79,7 +79,9 @@ COLUMNS = {
     "received": (Claim("always", "the arms actually received are not covered", "needs"),),
     "observation": (Claim("always", "the pattern of observed rewards is not covered", "needs"),),
     "outcome_round": (Claim("always", "the arrival times of outcomes are not covered", "needs"),),
-    "batch": (Claim("always", "batches may depend on more than the calendar and covered outputs", "needs"),),
+    "batch": (
+        Claim("always", "batch boundaries may reflect more than the calendar and covered outputs", "needs"),
+    ),
     "randomised": (Claim("always", "the design's coin flips are not covered", "needs"),),
 }
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
@@ -87,9 +89,16 @@ COLUMNS = {
 RELEASES = Claim("always", "releases are covered outputs, and their noise scales were declared", "reason")
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed from releases", "reason")
+STOPPED_BY_DATA = Claim(
+    "stopped_by_data",
+    "the number of rounds when the trial was stopped, covered only if the decision to stop used outputs "
+    "alone",
+    "reason",
+)
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds reflects when the log was made, which was decided without regard to outcomes",
+    "the number of rounds depends only on when the log was created, and this time was chosen without "
+    "regard to outcomes",
     "reason",
 )
 FIELDS = {
@@ -100,6 +109,7 @@ FIELDS = {
     "noise": (DECLARED,),
     "n_rounds": (
         Claim("length_by_releases", "the number of rounds is determined by the releases", "reason"),
+        STOPPED_BY_DATA,
         SO_FAR,
         DECLARED,
     ),
@@ -108,7 +118,7 @@ FIELDS = {
         RECOMMENDED,
         Claim("always", "the recommendation may use data other than the releases", "needs"),
     ),
-    "reward_range": (Claim("always", "the range may have been taken from the data", "needs"),),
+    "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
     "adaptive_rounds": (
         Claim("always", "this number may depend on coin flips, which are not covered", "needs"),
     ),
@@ -116,7 +126,7 @@ FIELDS = {
     "counts of missing or clipped outcomes": (
         Claim("always", "these counts are computed from rewards", "needs"),
     ),
-    "digests of the log": (Claim("always", "a digest could be used to verify guesses of the log", "needs"),),
+    "digests of the log": (Claim("always", "a digest could confirm a guess of the log's contents", "needs"),),
 }
 """What is no column, in the order in which it is shown."""
 

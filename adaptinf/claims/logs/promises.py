@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 MOST_ROUNDS = Claim(
     "log.promises.Promises.person_guarantee",
-    "the largest number of rounds of a unit ({most}) was taken from the data; set rounds_per_unit= "
-    "to a limit fixed in advance",
+    "the maximum number of rounds per unit ({most}) was computed from the data; set rounds_per_unit= to "
+    "a limit fixed in advance",
     "caution",
 )
 PERSON = Claim(
@@ -15,6 +15,6 @@ PERSON = Claim(
 )
 ADAPTIVE = Claim(
     "log.promises.Promises.adaptive_told",
-    "as stated by the user, assignment {reacted} to outcomes",
+    "assignment {reacted} to outcomes, according to the user",
     "assumes",
 )

@@ -34,7 +34,7 @@ OPENING = (
     Part("notion", "note"),
     Part("guarantee_reasons", "note"),
     SIMULATED_NOISE,
-    Claim("exact_noise", "The noise is exact and was never seeded (noise='release').", "note"),
+    Claim("exact_noise", "The noise was sampled exactly and without a seed (noise='release').", "note"),
     Claim("unknown_noise", "The source of the noise is not stated.", "note"),
     PRICE,
     FIXED,

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-READ = Claim("log.report.reading_notes", "Notes on reading the log (log.report): {readings}.", "note")
+READ = Claim("log.report.reading_notes", "Notes from reading the log (see log.report): {readings}.", "note")
 
 SORTED = Claim(
     "log.validation.order.row_order",
-    "rows were sorted by the {role} column {name!r}{newest}; {moved:,} of {rows:,} rows moved, and "
-    "tied rows kept their order",
+    "rows were sorted by the {role} column {name!r}{newest}: {moved:,} of {rows:,} rows changed "
+    "position, and ties kept their original order",
     "note",
 )
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
-    "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, and rows are read in "
-    "file order; reverse the file if the newest rows come first",
+    "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, but rows are read in file "
+    "order; if the newest rows come first, reverse the file",
     "caution",
 )
 DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
 COUNTED_AS = Claim("log.validation.outcomes.numbered_outcomes", "in {column}, {labels}", "note")
 AS_WRITTEN = Claim(
-    "log.storage.foreign.as_written", "column {name!r} is kept as text, for example {example!r:.40}", "note"
+    "log.storage.foreign.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",
@@ -58,19 +58,19 @@ IMPRESSIONS_SORTED = Claim("formats.obd.read_open_bandit", "impressions were sor
 
 BY_ASSIGNMENT = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "Arms are those assigned (intention to treat); in {count:,} of {rounds:,} rounds, a different "
-    "arm was received.",
+    "Arms are analysed as assigned (intention to treat); a different arm was received in {count:,} of "
+    "{rounds:,} rounds.",
     "note",
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "{late:,} outcomes became known only after a later arm had been chosen. Propensities are "
-    "assumed to use only outcomes known at the time, which a log cannot show.",
+    "{late:,} outcomes became known only after the arm of a later round was chosen. Propensities are "
+    "assumed to use only outcomes known at the time; a log cannot show this.",
     "assumes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "outcomes: {late:,} became known after a later arm was chosen",
+    "outcomes: {late:,} became known after a later round's arm was chosen",
     "note",
 )
 SHOWN_RECEIVED = Claim(

@@ -21,12 +21,12 @@ SAME_LABELS = Claim(
 )
 SUMS_MISSING = Claim(
     "inference.released.bin_sums.read_reports",
-    "some released sums are missing for a combination of bin and arm",
+    "released sums are missing for some combination of bin and arm",
     "needs",
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with randomised completion of the variance budget",
+    "normal, with the variance budget filled by a random draw",
     "note",
 )
 """The name of a law."""
@@ -38,20 +38,19 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Reporting on an arm stops at a time determined by its own sums. The unused part of each "
-    "term's variance budget (median {median:.0%}, largest {largest:.0%}) is replaced by a normal "
-    "draw, seeded by rng={rng} and the releases.",
+    "Reporting for an arm stops at a time that depends on its own reports. Each term's unused variance "
+    "budget (median {median:.0%}, maximum {largest:.0%}) is filled by a normal draw, seeded by "
+    "rng={rng} and the releases.",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are conservative and valid in finite samples under any rule for stopping the reports.",
+    "Tests are conservative and valid in finite samples, whatever the rule for stopping the reports.",
     "note",
 )
 NO_ESTIMATE = Claim(
     "no_estimate",
-    "There is no estimate for {terms}, because noise may dominate the counts in the bin; the "
-    "confidence interval remains valid.",
+    "Noise may dominate the counts for {terms}, so no estimate is given; confidence intervals remain valid.",
     "note",
 )
 WHOLE_RANGE = Claim(

@@ -22,12 +22,12 @@ COVERS_RELEASES = Claim(
 )
 COVERS_ACTIONS = Claim(
     "inference.results.footers.Footer.privacy",
-    "The guarantee covers the actions and the named releases.",
+    "The guarantee covers actions and private releases.",
     "note",
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
     "inference.results.footers.Footer.privacy",
-    "The guarantee covers the named releases and the actions of other participants, but not a "
+    "The guarantee covers private releases and the actions of other participants, but not a "
     "participant's own action.",
     "note",
 )

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
-    "the log states no reward-level privacy guarantee, and an anticipating record-level guarantee "
-    "does not imply one; set reward_guarantee= if the design has one",
+    "the log has no reward-level privacy guarantee, and an anticipating record-level guarantee does not "
+    "imply one; set reward_guarantee= if the design has one",
     "needs",
 )
 ANTICIPATING = Claim(

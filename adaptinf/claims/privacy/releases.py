@@ -13,7 +13,7 @@ COVERED = Claim(
 
 TWO_INTERVALS = Claim(
     "inference.released.comparisons.ReleasedDifferenceReference",
-    "normal + Laplace, by combining two intervals",
+    "normal + Laplace (two intervals combined)",
     "note",
 )
 """The name of a law."""
@@ -33,7 +33,7 @@ INVERTED = Claim(
 
 UNITS_AS_DECLARED = Claim(
     "inference.released.units.refuse_repeated_units",
-    "a unit may contribute up to {n} of the released rounds (as declared); {vary}",
+    "as declared, a unit may contribute up to {n} rounds; {vary}",
     "needs",
 )
 UNITS_CAME_BACK = Claim(
@@ -43,13 +43,13 @@ UNITS_CAME_BACK = Claim(
 )
 SUMS_VARY_MORE = Claim(
     "inference.released.units.refuse_repeated_units",
-    "if effects differ between units, the variance of the sums exceeds that of independent rounds "
-    "by an amount that the releases do not show",
+    "if effects differ between units, repeated rounds inflate the variance of the sums by an amount "
+    "that cannot be determined from the releases",
     "needs",
 )
 ONE_ROUND_A_UNIT = Claim(
     "inference.released.units.refuse_repeated_units",
-    "a release with one round per unit",
+    "releases in which each unit contributes one round",
     "advice",
 )
 FROM_THE_LOG = Claim(
@@ -72,8 +72,8 @@ UNFINISHED = Claim(
 )
 NO_LEAST_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "the minimum usable count depends on the design's alpha and on the arrivals released in the "
-    "first half, and at least one of these is missing",
+    "the minimum usable count cannot be computed, because the design's alpha or the arrivals released "
+    "in the first half are missing",
     "needs",
 )
 SMALL_COUNT = Claim(
@@ -84,13 +84,12 @@ SMALL_COUNT = Claim(
 )
 NOT_RELEASED = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate was released for {terms} (too few arrivals for the required length, or an arm "
-    "without pulls).",
+    "No estimate was released for {terms}: there were too few arrivals, or an arm was not pulled.",
     "note",
 )
 SUMS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "The estimate uses only the released sum and count of randomised rounds in each group.",
+    "Each estimate uses only the group's released contrast sum and count of randomised rounds.",
     "note",
 )
 VARIANCE_OF_SUMS = Claim(
@@ -100,8 +99,7 @@ VARIANCE_OF_SUMS = Claim(
 )
 MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "Estimates are computed only from released differences in means and the numbers of rounds "
-    "behind them (length).",
+    "Estimates use only the released differences in means and their numbers of rounds (length).",
     "note",
 )
 VARIANCE_OF_MEANS = Claim(
@@ -123,7 +121,7 @@ EMPTY = Claim(
 )
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",
-    "The pair was chosen after seeing the outputs, so alpha is divided by the number of pairs ({pairs}).",
+    "The pair was chosen after the outputs were seen, so alpha is divided by the number of pairs ({pairs}).",
     "note",
 )
 NO_PAIR_EFFECT = Claim(
@@ -139,12 +137,12 @@ SEVERAL_GROUPS = Claim(
 )
 NO_COMMON_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the trial ended before both arms had released a mean",
+    "the trial ended before means of both arms were released in the same epoch",
     "needs",
 )
 OTHER_SCALES = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the noise scales of epoch {epoch} are inconsistent with the {pulls:,} pulls per arm stated by "
+    "the noise scales for epoch {epoch} are inconsistent with the {pulls:,} pulls per arm specified by "
     "the design",
     "needs",
 )
@@ -156,8 +154,8 @@ EPOCH_ALONE = Claim(
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
-    "Because the last epoch depends on earlier releases, this epoch uses only a fraction "
-    "{share:.3g} of alpha, fixed before the epoch began; the fractions sum to at most 1.",
+    "Which epoch is last depends on earlier releases, so each epoch is allotted a fraction of alpha "
+    "before it begins (here {share:.3g}); these fractions sum to at most 1.",
     "note",
 )
 VARIANCE_OF_EPOCH = Claim(
@@ -171,20 +169,19 @@ VARIANCE_OF_EPOCH = Claim(
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",
-    "no counts of successes and failures observed in time were released (set in_time= in a session or trial)",
+    "no within-window counts of successes and failures were released (set in_time= in a session or trial)",
     "needs",
 )
 IN_TIME_OUTCOME = Claim(
     "inference.released.in_time.in_time_means",
-    "in time (lateness assumed unrelated to the outcome)",
+    "observed within the window (lateness assumed unrelated to the outcome)",
     "target",
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates use only the released counts of successes (S) and failures (F) that arrived within "
-    "{window:,} further participants. The rate S / (S + F) assumes that lateness is unrelated to "
-    "the outcome, which the releases cannot confirm. A fractional reward counts as a partial "
-    "success.",
+    "Estimates use only released counts of successes (S) and failures (F) that arrived within "
+    "{window:,} further participants; fractional rewards count as partial successes. The rate S / (S + "
+    "F) assumes lateness unrelated to outcomes, which the releases cannot confirm.",
     "note",
 )
 MANSKI = Claim(
@@ -196,6 +193,6 @@ MANSKI = Claim(
 )
 DROWNED = Claim(
     "inference.released.in_time.InTimeReference.valid",
-    "No rate is estimated for {terms}, because the in-time counts may be mostly noise.",
+    "No success rate is estimated for {terms}, because the counts within the window may be mostly noise.",
     "note",
 )

@@ -7,11 +7,13 @@ from adaptinf.claims.regression import regressions
 
 # Batched
 
-LACKS_BATCHES = Claim("lacks_batches", "batches are required (set batch= in the log)", "needs")
+LACKS_BATCHES = Claim(
+    "lacks_batches", "the method requires batches, but the log has none (set batch=)", "needs"
+)
 UNUSABLE = Claim(
     "inference.regression.facts.batched.BatchedFacts.unusable",
-    "columns are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
-    "({which}, counted from 0)",
+    "regressors are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
+    "(counting from 0: {which})",
     "needs",
 )
 UNUSABLE_BY_REWARDS = Claim(
@@ -28,13 +30,14 @@ BATCHED_NEEDS = (
 BATCHED_REASONS = (
     Claim(
         "told_apart_in_each",
-        "every batch identifies all coefficients, so drift between batches cancels in comparisons of arms",
+        "all coefficients are identified within every batch, so drift between batches cancels in "
+        "comparisons of arms",
         "reason",
     ),
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Some batches are left out, which is valid because rewards did not influence assignment: {what}.",
+    "Some batches are excluded: {what}. This is valid, because rewards did not affect assignment.",
     "note",
 )
 CONSTANT_IN_A_BATCH = Claim(
@@ -50,9 +53,9 @@ BATCHED = (
         "assumes",
     ),
     *regressions.HEAD,
-    Claim("over_batches", "Estimates combine separate least-squares fits of {batches} batches.", "note"),
+    Claim("over_batches", "Estimates combine separate least-squares fits to {batches} batches.", "note"),
     LEFT_OUT,
-    Claim("by_student", "Tests are exact for normal errors.", "note"),
+    Claim("by_student", "Tests are exact if errors are normal.", "note"),
     Claim(
         "by_normal",
         "The normal approximation requires large batches, or many batches of moderate size.",
@@ -69,41 +72,41 @@ BATCHED = (
 )
 DRIFTING_TEST = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
-    "The statistic sums the F statistics of the batches, each transformed to chi-squared, so coefficients "
-    "may differ between batches.",
+    "The statistic is the sum of the batches' F statistics, each transformed to chi-squared, so "
+    "coefficients may differ between batches.",
     "note",
 )
 STUDENT_SUM = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
-    "sum of multivariate t vectors over batches",
+    "sum of independent multivariate t vectors, one per batch",
     "note",
 )
 
 # W-decorrelation
 
-UNEVEN = Claim("uneven", "columns on very different scales, or a large ridge", "needs")
+UNEVEN = Claim("uneven", "columns on very different scales, or a large ridge penalty", "needs")
 RARELY_SEEN = Claim("rarely_seen", "a rare arm or level ({name}, present in {rounds} of {n} rounds)", "needs")
-SHORT = Claim("always", "too few rounds, or a large ridge", "needs")
+SHORT = Claim("always", "too few rounds, or too large a ridge penalty", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
     "estimates would retain up to {left:.0%} of the error and bias of least squares, which standard "
-    "errors would not reflect; the cause is {cause}",
+    "errors would not reflect (cause: {cause})",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
 """Of a fit with its ridge."""
 ONE_SCALE = Claim("uneven", "covariates on a common scale, such as scale(age) in the formula", "advice")
-SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge=", "advice")
+SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge penalty (ridge=)", "advice")
 LEFT_ADVICE = (
     ONE_SCALE,
-    Claim("rarely_seen", "more rounds of the rare arm or level", "advice"),
+    Claim("rarely_seen", "more rounds with the rare arm or level", "advice"),
     Part("by_propensities", "advice"),
     SMALLER_RIDGE,
 )
 DECORRELATION_REASONS = (
-    Claim("needs_little", "neither propensities nor batches nor a privacy guarantee are required", "reason"),
+    Claim("needs_little", "the method requires no propensities, batches or privacy guarantee", "reason"),
 )
 DECORRELATION = (
     regressions.LINEAR,
@@ -112,19 +115,19 @@ DECORRELATION = (
     *regressions.HEAD,
     Claim(
         "default_ridge",
-        "The W-decorrelation ridge is {ridge:.4g}. This default is computed from the whole design matrix, "
-        "whereas the theory requires a ridge fixed in advance.",
+        "The default W-decorrelation ridge penalty ({ridge:.4g}) is computed from the full design matrix, "
+        "whereas the theory requires a value fixed in advance.",
         "note",
     ),
     Claim(
         "given_ridge",
-        "The W-decorrelation ridge {ridge:.4g} is assumed to have been fixed in advance.",
+        "It is assumed that the ridge penalty of W-decorrelation ({ridge:.4g}) was fixed in advance.",
         "note",
     ),
     Claim(
         "left_in",
-        "Estimates retain up to {left:.1%} of the least-squares error, including bias, but standard errors "
-        "ignore this part.",
+        "Up to {left:.1%} of the least-squares error, including bias, remains in the estimates and is not "
+        "reflected in standard errors.",
         "note",
     ),
     regressions.PERFECT,
@@ -155,8 +158,8 @@ ELLIPSOID = (
     ),
     Claim(
         "always",
-        "Standard errors are descriptive only and equal the noise scale times the half-width of the "
-        "ellipsoid of radius 1.",
+        "Standard errors are descriptive only: each equals the noise scale times the half-width of the "
+        "unit-radius ellipsoid.",
         "note",
     ),
     Claim(
@@ -185,14 +188,14 @@ NEEDS_A_FIXED_DESIGN = Claim(
 )
 ANYTIME_NEEDS = (NEEDS_A_FIXED_DESIGN,)
 ANYTIME = (
-    Claim("always", "the design does not depend on rewards", "assumes"),
+    Claim("always", "rewards did not influence later arms or covariates", "assumes"),
     regressions.LINEAR,
     regressions.CONSTANT,
     regressions.NORMAL,
     *regressions.HEAD,
     Claim(
         "always",
-        "Results of the anytime-valid t and F tests may be inspected after every round.",
+        "The anytime-valid t and F tests remain valid when results are inspected after every round.",
         "note",
     ),
     Claim(

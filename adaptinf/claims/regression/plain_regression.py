@@ -24,8 +24,8 @@ CORRECTED_NEEDS = (
 )
 ONLY_CLASSICAL = Claim(
     "inference.regression.models._check_for",
-    "the correction requires p-values that are accurate in the extreme tails for every fixed sequence of "
-    "actions, and with homoskedastic normal errors only the classical covariance provides them",
+    "the correction requires p-values that are accurate in the extreme tails for every fixed sequence "
+    "of actions; with homoskedastic normal errors, only the classical covariance provides such p-values",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
@@ -36,7 +36,7 @@ PLAIN_IS_VALID = Claim(
 
 NAIVE_BASELINE = Claim(
     "naive",
-    "Plain least squares is a naive baseline that ignores adaptive collection and is not valid.",
+    "Ordinary least squares is a naive baseline that ignores adaptive data collection and is not valid.",
     "note",
 )
 NONE_SAYS = (
@@ -66,13 +66,14 @@ NONE_SAYS = (
 )
 BINARY = Claim(
     "binary",
-    "Rewards are binary, so errors are neither normal nor homoskedastic, and t and F are only approximate.",
+    "Rewards are binary, so errors are neither normal nor homoskedastic, and t and F inference is only "
+    "approximate.",
     "note",
 )
 BOUNDED = Claim(
     "bounded",
-    "Rewards are bounded between {low:g} and {high:g} and so are not normal; t and F are therefore "
-    "approximations.",
+    "Rewards lie between {low:g} and {high:g}, so errors cannot be normal, and inference based on t and "
+    "F is approximate.",
     "note",
 )
 CORRECTED_SAYS = (
@@ -80,11 +81,11 @@ CORRECTED_SAYS = (
     regressions.NORMAL,
     Claim(
         "corrected",
-        "Uncorrected results ignore adaptive collection. Corrected results account for adaptive collection "
-        "and for a choice of arm, formula or test based on {read}, but not for a choice based on rewards.",
+        "Uncorrected results ignore adaptive data collection. Corrected results account for it and for "
+        "choices of arm, formula or test based on {read}, but not for choices based on rewards.",
         "note",
     ),
-    Claim("always", "With normal errors and fixed actions, t and F are exact.", "note"),
+    Claim("always", "With normal errors and fixed actions, the t and F distributions are exact.", "note"),
     Claim(
         "recommended",
         "The correction is based on all rounds, because the recommended arm may depend on every reward.",
@@ -96,13 +97,13 @@ CORRECTED_SAYS = (
 COVARIANCE = (
     Claim(
         "classical",
-        "The covariance is classical, which assumes equal error variances; tests use t and F.",
+        "The covariance estimator is classical (equal error variances); tests use Student's t and F.",
         "note",
     ),
     Claim(
         "by_cluster",
-        "The covariance is clustered by unit ({units} units). Tests have G - 1 degrees of freedom for G "
-        "units and are accurate if there are many units.",
+        "The covariance estimator is cluster-robust ({units} units). Tests use G - 1 degrees of freedom, "
+        "where G is the number of units, and are accurate only with many units.",
         "note",
     ),
     Claim(
@@ -113,7 +114,7 @@ COVARIANCE = (
     ),
     Claim(
         "robust",
-        "The {kind} covariance allows for unequal error variances; t and F tests are approximate.",
+        "The {kind} covariance estimator allows for unequal error variances; t and F tests are approximate.",
         "note",
     ),
 )
@@ -125,8 +126,8 @@ EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefin
 ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "{kind} is undefined, because {rounds} of the rounds have leverage 1. HC0, HC1 and classical "
-    "covariances are defined.",
+    "Rounds with leverage 1 ({rounds} in this fit) make {kind} undefined. HC0, HC1 and the classical "
+    "covariance are available.",
     "note",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)

@@ -11,6 +11,18 @@ CONSTANT = Claim(
     "always",
     "the coefficients do not change over time",
     "assumes",
+    check="drift_found",
+)
+COEFFICIENTS_DRIFT = Claim(
+    "inference.regression.facts.common.RegressionFacts.drift_found",
+    "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
+    "contradicts constant coefficients, so intervals may undercover",
+    "caution",
+)
+NO_TREND = Claim(
+    "no_trend",
+    "The residuals of each arm show no linear trend; cyclic changes are not tested.",
+    "note",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
 NORMAL = Claim("always", "errors are independent and normal, with equal variances", "assumes")
@@ -20,16 +32,16 @@ SAME_CONTEXTS = Claim("always", "contexts have the same distribution in all roun
 
 OMITTED = Claim(
     "omitted",
-    "contexts that are not in the regression may have influenced assignment ({contexts}); arm "
-    "coefficients are biased if these contexts also affect rewards",
+    "contexts omitted from the regression ({contexts}) may have affected assignment; arm coefficients "
+    "are biased if these contexts also affect rewards",
     "caution",
 )
 UNNAMED_CONTEXTS = Claim(
-    "inference.regression.facts.common.RegressionFacts.omitted", "contexts missing from the log", "caution"
+    "inference.regression.facts.common.RegressionFacts.omitted", "unlogged contexts", "caution"
 )
 ROUNDS_OF_ARM = Claim(
     "rounds_of_arm",
-    "The regression {formula} uses {n} of {rounds} rounds, those of arm {arm!r}{how}.",
+    "The regression {formula} uses {n} of {rounds} rounds (only those of arm {arm!r}{how}).",
     "note",
 )
 NEVER_CHOSEN = Claim("never_chosen", "Never-chosen arms have no coefficient: {arms}.", "note")
@@ -39,6 +51,7 @@ HEAD = (
     NEVER_CHOSEN,
     OMITTED,
     Part("options.chosen", "note"),
+    NO_TREND,
 )
 """Of every fit, before what its adjustment says."""
 CHOSEN = Claim(
@@ -59,16 +72,16 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "confidence intervals may undercover if coefficients change over time (set stationary=True if "
-    "coefficients are constant)",
+    "the log has too little data to test for changing coefficients, which would bias the intervals (set "
+    "stationary=True if changes can be ruled out)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
 NO_SANDWICH = Claim(
     "no_sandwich",
-    "no covariance estimator here handles repeated units under adaptive collection (the adaptive "
-    "sandwich is not implemented)",
+    "no available covariance estimator allows for both repeated units and adaptive data collection (the "
+    "adaptive sandwich estimator is not implemented)",
     "caution",
 )
 UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
@@ -84,13 +97,13 @@ SELECTED = Claim(
 )
 SELECTION_UNCOVERED = Claim(
     "inference.regression.adjustments.check_selection",
-    "{name} does not cover the data-driven selection of the arm (arm={selector!r})",
+    "{name} does not account for the data-driven selection of the arm (arm={selector!r})",
     "needs",
 )
 DEPENDENT_UNITS = Claim(
     "inference.regression.facts.common.RegressionFacts.repeated_units",
-    "errors may be correlated within units, and no adjustment for adaptive collection accounts for this "
-    "correlation",
+    "errors may be correlated within units, and no adjustment for adaptive data collection allows for "
+    "this correlation",
     "needs",
 )
 DECORRELATION_LEFT = Claim(
@@ -100,22 +113,22 @@ DECORRELATION_LEFT = Claim(
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "no other adjustment is available, although {reason}",
+    "no other adjustment is available (limitation: {reason})",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
     "inference.regression.models._chosen",
-    "the default adjustment for this log, {name!r}, has no {covariance} covariance",
+    "the default adjustment for this log, {name!r}, does not support the {covariance} covariance",
     "needs",
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm by its label, if the arm was chosen in advance; or all arms, with arm dummies",
+    "the arm's label (arm=), if the arm was chosen in advance, or a regression with dummies for all arms",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an arm fixed in advance, or dummies for all arms, if rounds are independent",
+    "a regression of an arm fixed in advance or of all arms with dummies, if rounds are independent",
     "advice",
 )
 INDEPENDENT_ANYHOW = Claim(
@@ -125,7 +138,7 @@ INDEPENDENT_ANYHOW = Claim(
 )
 BASELINE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "adjustment='none' as a naive baseline, which ignores adaptivity",
+    "adjustment='none' as a naive baseline, which ignores adaptive data collection",
     "advice",
 )
 GUARANTEED = Claim(
@@ -140,7 +153,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "context_free=True for the log, if arms were chosen without contexts",
+    "context_free=True in the log, if arms were assigned without using contexts",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -150,7 +163,7 @@ BY_PROPENSITIES = Claim(
 )
 OWN_CHOICE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an adjustment named explicitly (adjustment=)",
+    "an explicit choice of adjustment (adjustment=)",
     "advice",
 )
 
@@ -171,12 +184,12 @@ NO_UNITS = Claim(
 
 TEST_CORRECTED = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Only the corrected p-values and intervals account for adaptive collection.",
+    "Only corrected p-values and intervals allow for adaptive data collection.",
     "caution",
 )
 TEST_NAIVE = Claim(
     "inference.regression.results.RegressionResults.naive",
-    "Plain least-squares tests ignore adaptive collection and are not valid here.",
+    "Ordinary least-squares tests ignore adaptive data collection and are not valid here.",
     "caution",
 )
 NO_CORRECTION = Claim(
@@ -186,14 +199,13 @@ NO_CORRECTION = Claim(
 )
 NO_JOINT_LAW = Claim(
     "inference.regression.results.CoefficientTest",
-    "results must be corrected for adaptive collection, and the joint distribution of corrected "
-    "statistics is unknown",
+    "the joint distribution of statistics corrected for adaptive data collection is unknown",
     "needs",
 )
 NO_JOINT_TEST = Claim(
     "inference.regression.results.RegressionResults.wald_test",
-    "a tested coefficient has no estimate or standard error, or there are too few degrees of freedom for "
-    "this number of restrictions (see the notes)",
+    "a tested coefficient has no estimate or standard error, or too few degrees of freedom are "
+    "available for this number of restrictions (see the notes)",
     "needs",
 )
 TOO_FEW_TO_TEST = Claim(
@@ -202,5 +214,5 @@ TOO_FEW_TO_TEST = Claim(
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(
-    "inference.regression.joint.PartialTests.wald_test", "restrictions on the other coefficients", "advice"
+    "inference.regression.joint.PartialTests.wald_test", "a joint test of the other coefficients", "advice"
 )

@@ -33,7 +33,7 @@ NOT_TOLD_APART = Claim(
 SMALL_BUT_ENOUGH = Claim(
     "small_but_enough",
     "{whose} propensity is known; the smallest ({least:.2g}) is below the recommended floor of "
-    "{floor:g}, but every arm has at least {enough:g} effective rewards",
+    "{floor:g}, but every arm has an effective sample size of at least {enough:g}",
     "reason",
 )
 REASONS = (
@@ -42,52 +42,56 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "weighted requires propensities of at least {floor:g} or {enough:g} effective rewards per arm, but "
-    "the lowest propensity is {least:.2g} and one arm has {size:.1f} effective rewards",
+    "the weighted adjustment requires propensities of at least {floor:g} or effective sample sizes of "
+    "at least {enough:g} in all arms, but the minima are {least:.2g} and {size:.1f}",
     "reason",
 )
 PASSED_OVER = (
-    Claim("estimated", "weighted would rely on estimated propensities", "reason"),
-    Claim("refused", "weighted is not possible: {reason}", "reason"),
-    Claim("chosen_alone_in_batches", "weighted would have the propensity of the chosen arm only", "reason"),
+    Claim("estimated", "the weighted adjustment would rely on estimated propensities", "reason"),
+    Claim("refused", "the weighted adjustment cannot be used: {reason}", "reason"),
+    Claim(
+        "chosen_alone_in_batches",
+        "the log lacks the unchosen arms' propensities, which the weighted adjustment would use",
+        "reason",
+    ),
     TOO_SMALL,
 )
 """Why a log's propensities do not make it the default; the first that is so is said."""
 
 # What its table says
 
-SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, one per round{all}{by}.", "note")
+SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
     "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes "
-    "predicted by the formula from earlier rounds. The other coefficients are fitted to the remainder "
-    "by least squares, with the weight of each round divided by the propensity of its arm.",
+    "predicted by the formula from earlier rounds. Other coefficients are fitted to the remainder, with "
+    "round weights divided by arm propensities.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
     "compared_where_possible",
-    "Each arm is compared with the reference in the rounds where both were available ({gaps}).",
+    "Each arm is compared with the reference arm in the rounds where both were available ({gaps}).",
     "note",
 )
 SHARED = (
     SHARED_WEIGHTS,
     Claim(
         "several_arms",
-        "Trends common to all arms cancel in the arm coefficients; the other coefficients, and effects that "
-        "change over time, are weighted averages over rounds.",
+        "Trends common to all arms cancel in the arm coefficients; time-varying effects and the other "
+        "coefficients are estimated as weighted averages over rounds.",
         "note",
     ),
     PROJECTED,
     Claim(
         "unprojected",
-        "All coefficients are estimated by least squares, weighted by each round's weight over the chosen "
-        "arm's propensity.",
+        "All coefficients are estimated by weighted least squares, with weights equal to the round weight "
+        "divided by the chosen arm's propensity.",
         "note",
     ),
     Claim(
         "shared_errors",
-        "Standard errors are robust to noise that varies with arm, context and round. Student's t has "
-        "Satterthwaite degrees of freedom.",
+        "Standard errors are robust to error variances that depend on arm, context and round. Student's t "
+        "has Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
@@ -100,30 +104,29 @@ GIVEN_TARGET = Claim(
     "inference.regression.facts.weighted.WeightedFacts.own", "fixed in advance by the user", "note"
 )
 OWN = (
-    Claim("own", "Weights are sqrt(target / propensity), with a target policy that is {target}.", "note"),
+    Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
     Claim(
         "own_errors",
-        "The sandwich covariance allows noise to vary with arm and context, but not over time. Residuals "
-        "are divided by 1 - leverage, and degrees of freedom are the number of rounds minus the number of "
-        "columns.",
+        "The sandwich covariance allows error variances to vary with arm and context but not over time. "
+        "Residuals are divided by 1 - leverage; degrees of freedom are rounds minus columns.",
         "note",
     ),
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined when single rounds determine a coefficient (number of such rounds: "
-    "{rounds}).",
+    "Standard errors are undefined, because a single round determines a coefficient (number of such "
+    "rounds: {rounds}).",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
-    "few_with_weight", "Arms with fewer than two weighted rewards have no standard error.", "note"
+    "few_with_weight", "Arms with fewer than two rewards of positive weight have no standard error.", "note"
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""
 BELOW_FLOOR = Claim(
     "below_floor",
-    "the smallest propensity ({least:.2g}) is less than {floor:g}, so tests may over-reject (6.3% at a "
-    "nominal 5% in simulations of Thompson sampling without a floor)",
+    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may over-reject (rejection rate "
+    "6.3% for nominal 5% tests in simulations of Thompson sampling without a floor)",
     "caution",
 )
 

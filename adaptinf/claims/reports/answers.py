@@ -16,9 +16,7 @@ NO_INTERVALS = Claim(
     "caution",
 )
 METHODS = Claim(_CONSORT, "see the methods paragraph above", "note")
-INTERIM = Claim(
-    _CONSORT, "the figure above shows the allocation over the rounds; other details are {yours}", "note"
-)
+INTERIM = Claim(_CONSORT, "the figure above shows allocation over time; other details are {yours}", "note")
 PLANNED = Claim(
     _CONSORT,
     "simulated operating characteristics are in the appendix; how the sample size was determined is {yours}",
@@ -40,13 +38,13 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the table of the plan covers {scenarios} scenarios and {sizes} sample sizes, with {trials:,} "
-    "simulated trials each and Monte Carlo errors; the seed and the choice of scenarios are {yours}",
+    "the planning table reports {trials:,} simulated trials, with Monte Carlo errors, for each of "
+    "{scenarios} scenarios and {sizes} sample sizes; the seed and the choice of scenarios are {yours}",
     "note",
 )
 ESTIMATED = Claim(
     _ICH,
-    "the estimator is {estimator}, and its confidence intervals are {validity} (details are in the "
-    "methods paragraph)",
+    "estimator: {estimator}; validity of confidence intervals: {validity} (details are in the methods "
+    "paragraph)",
     "note",
 )

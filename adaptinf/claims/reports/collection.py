@@ -13,19 +13,19 @@ DOES_NOT_ADAPT = Claim(
     "reports.collection.traits_told", "earlier rewards do not affect later assignments", "note"
 )
 CONTEXTS_UNSTATED = Claim(
-    "reports.collection.traits_told", "contexts are assumed to affect assignment", "assumes"
+    "reports.collection.traits_told", "contexts may have affected assignment (not stated)", "assumes"
 )
 UNSTATED = Claim(
     "reports.collection.traits_told",
-    "it is unknown whether rewards or contexts affected assignment, so both are assumed possible",
+    "assignment may depend on rewards and contexts (not stated)",
     "assumes",
 )
 SUMS = Claim("reports.collection.log_facts", "sums by arm in {batches:,} batches", "note")
 
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
-    "Not covered: this report shows unprotected data of a private trial, and {promise}. Share the "
-    "report only with people who may see the data; for publication, use report(log.public(), path).",
+    "Not covered: this report shows unprotected data from a private trial, and {promise}. Share it only "
+    "with people who may see the data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")
@@ -38,6 +38,6 @@ SHOWS_RELEASES = Claim(
 )
 SHOWS_RAW = Claim(
     "reports.collection.guarantee_facts",
-    "not covered: the report shows figures of the raw log, so publish only log.public()",
+    "not covered: the report contains results from the raw log; publish only log.public()",
     "caution",
 )

@@ -8,10 +8,10 @@ _AT = "reports.methods.methods_told"
 TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
-    "lift": Claim(_AT, "Relative lifts in mean outcomes over the control", "target"),
-    "ratio": Claim(_AT, "Ratios of the arms' mean outcomes", "target"),
+    "lift": Claim(_AT, "Relative lifts over control in mean outcomes", "target"),
+    "ratio": Claim(_AT, "Ratios of mean outcomes within arms", "target"),
     "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
-    "ratio-lift": Claim(_AT, "Relative lifts over the control in ratios of means", "target"),
+    "ratio-lift": Claim(_AT, "Relative lifts over control (ratios of means)", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(_AT, "Linear projections of the treatment effect on covariates", "target"),
@@ -24,12 +24,14 @@ TARGETS = {
 
 COLLECTED = Claim("collected", "Outcomes of {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
-    "selected", "P-values and intervals account for selection of the arm by its estimate.", "reason"
+    "selected",
+    "P-values and intervals are adjusted for selection of the arm based on the estimates.",
+    "reason",
 )
 CORRECTED = Claim(
     "corrected",
-    "A max-information correction based on the privacy guarantee{cited} accounts for adaptive "
-    "collection in the corrected columns: {correction}.",
+    "In the corrected columns, a max-information correction based on the privacy guarantee{cited} "
+    "accounts for adaptive data collection: {correction}.",
     "reason",
 )
 PARAGRAPH = (
@@ -49,20 +51,21 @@ PARAGRAPH = (
         "note",
     ),
     SELECTED,
-    Claim("exact", "Inference is exact for data collected in this way.", "reason"),
+    Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
     Claim(
         "anytime",
-        "Inference is simultaneous over all rounds and so remains valid whenever the log was stopped.",
+        "Inference holds simultaneously over all rounds and so remains valid regardless of when the log was "
+        "stopped.",
         "reason",
     ),
-    Claim("asymptotic", "Inference is asymptotically valid under this adaptive collection.", "reason"),
+    Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),
     Claim(
         "not_valid",
-        "Without a correction, inference is not valid under adaptive collection.",
+        "Without correction, inference under adaptive data collection is not valid.",
         "caution",
     ),
     CORRECTED,
-    Claim("several_terms", "P-values and intervals are not adjusted for multiplicity.", "caution"),
+    Claim("several_terms", "P-values and intervals have no adjustment for multiplicity.", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""

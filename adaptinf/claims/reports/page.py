@@ -11,8 +11,8 @@ NEEDS_LOG = Claim(
 )
 NEEDS_METHODS = Claim(
     "reports.report",
-    "Valid methods are not listed for this estimand; pass methods=ai.recommend(log, ...) with the "
-    "arguments of the analysis.",
+    "To list valid methods for this estimand, pass methods=ai.recommend(log, ...) with the arguments "
+    "used in the analysis.",
     "advice",
 )
 VALID = {
@@ -28,8 +28,8 @@ VALID = {
     ),
     "asymptotic": Claim(
         "reports.report",
-        "The results below are asymptotic approximations for long logs and rest on the assumptions "
-        "stated in the notes{more}.",
+        "The results below are large-sample approximations that rest on the assumptions stated in the "
+        "notes{more}.",
         "reason",
     ),
     "not valid": Claim(
@@ -52,7 +52,7 @@ PLAN_CAPTION = Claim(
     "Results of {trials:,} simulated trials per scenario and sample size, with tests at level {alpha:g}",
     "note",
 )
-PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in brackets.", "note")
+PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in parentheses.", "note")
 NO_CONCERN = Claim("reports.report", "No check raised a concern.", "reason")
 CONCERNS = Claim("reports.report", "These checks raised a concern:", "caution")
 
@@ -77,7 +77,7 @@ SHARES_TEXT = Claim(
     "Cumulative assignment proportions of the arms; the final proportions are {shares}",
     "note",
 )
-PROPENSITIES = Claim("reports.pictures.pictures", "Propensity of each arm over the rounds.", "note")
+PROPENSITIES = Claim("reports.pictures.pictures", "Propensity of each arm by round.", "note")
 PROPENSITIES_TEXT = Claim(
     "reports.pictures.pictures",
     "Propensities of the arms over time; the smallest propensity of a chosen arm is {smallest:.3g}",

@@ -11,7 +11,7 @@ from adaptinf.simulation.environments import Environment
 
 _UNSTABLE = Stability(
     False,
-    "counts remain random when arms are equally good",
+    "counts remain random when arm means are equal",
     "Halder, Pan, Khamaru (2025), 'Stable Thompson sampling: valid inference via variance inflation'",
 )
 

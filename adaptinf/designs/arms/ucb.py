@@ -24,7 +24,7 @@ from adaptinf.simulation.replicate import Program, written_arrays
 _STABLE_WIDTH = 2.0
 _STABLE = Stability(
     True,
-    "a bonus of the order sqrt(log T / pulls)",
+    "an exploration bonus of order sqrt(log T / pulls)",
     "Khamaru, Zhang (2024), 'Inference with the upper confidence bound algorithm'; Han, Khamaru, Zhang "
     "(2024), 'UCB algorithms for multi-armed bandits: precise regret and adaptive inference'",
 )
@@ -193,8 +193,8 @@ class PrivateUCB(Design):
         if self.calibration == "corrected":
             return whole
         reason = (
-            f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but a reward enters one "
-            "counter only, so that the actions are private at epsilon / K"
+            f"the paper splits epsilon = {self.epsilon:g} over {n_arms} counters, but each reward "
+            "enters only one counter, so the actions are private at epsilon / K"
         )
         return replace(whole, reasons=(reason,))
 

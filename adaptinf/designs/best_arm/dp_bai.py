@@ -239,7 +239,7 @@ class DPBAIGauss(_NoisyMeans):
         if self.calibration == "corrected" or given <= delta:
             return PrivacyGuarantee(epsilon=epsilon, delta=delta)
         reason = (
-            f"the classical standard deviation is proved for epsilon below 1 only: at epsilon = {epsilon:g} "
-            f"it gives delta = {given:.3g} where {delta:g} was asked for"
+            f"the classical standard deviation is proved only for epsilon below 1: at epsilon = {epsilon:g}, "
+            f"it gives delta = {given:.3g} instead of the requested {delta:g}"
         )
         return PrivacyGuarantee(epsilon=epsilon, delta=given, reasons=(reason,))

@@ -171,6 +171,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         min_propensity=np.full(len(question.codes), np.nan),
         arm_error=asked.arm_error,
         stationary=asked.stationary,
+        told=tuple(said((claims.UNLESS_NOTHING_ADAPTED,), AleeFacts(question, asked.arm_error))),
     )
 
 

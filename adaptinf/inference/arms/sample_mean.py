@@ -40,7 +40,7 @@ def _plain(question: Question) -> Verdict:
         rank = ORDER["sample-mean: contexts decide" if mixed else "sample-mean"]
         return Verdict(name, "not valid", rank, _CALL, reason, baseline=not mixed)
     case = "sample-mean"
-    if facts.means_stay:
+    if not profile.adaptive:
         case = f"sample-mean: {PLAIN_SAMPLES if _plainly_sampled(profile) else 'not adaptive'}"
     elif facts.simulated:
         case = "sample-mean: counts settled"

@@ -122,7 +122,7 @@ def _settle(estimator: str, question: Question, asked: Asked) -> Choice:
     if refusal := first(claims.NEEDS, WeightedFacts(question, None)):
         known = profile.knows_propensities
         raise Refused(
-            estimator, refusal, last=("an analysis of the randomised rounds alone",) if known else ()
+            estimator, refusal, last=("an analysis of only the randomised rounds",) if known else ()
         )
     weights = asked.weights if asked.decay is None else "two-point"
     decay = profile.usable_decay

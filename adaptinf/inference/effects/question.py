@@ -27,6 +27,7 @@ from adaptinf.inference.inputs.published import refuse_rounds
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
 from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
 from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, listed
@@ -109,6 +110,21 @@ class GroupQuestion:
     def propensities(self) -> FloatArray | None:
         """Of both arms in every round, as far as the log tells; shape (T, 2)."""
         return arm_propensities(self.profile, self.pair)
+
+    @cached_property
+    def trends(self) -> Trends:
+        """Of the rewards of both arms in each group, the control's first; of 2 G in all."""
+        log, groups = self.profile.log, len(self.labels)
+        if self.profile.incomplete:
+            return Trends(np.full(2 * groups, np.nan))
+        keep = self.weightable.keep & np.isin(log.arrays.action, self.pair)
+        cell = 2 * self.group[keep] + (log.arrays.action[keep] == self.pair[1])
+        unit = self.profile.units if self.profile.repeated_units else None
+        time = times(log.n_rounds, log.arrays.batch)[keep]
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return trends_of_rows(
+                cell, log.arrays.reward[keep], time, 2 * groups, None if unit is None else unit[keep]
+            )
 
     @cached_property
     def randomised(self) -> Rounds:

@@ -76,6 +76,7 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
         batch = np.unique(part.arrays.batch, return_inverse=True)[1]
         part.arrays = arrays_of({**columns, "batch": batch.astype(np.int64)})
     part.n_rounds = int(keep.sum())
+    part.omitted = log.omitted + log.n_rounds - part.n_rounds
     # Of some rounds it is not known how many could still move an action, unless none could.
     part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None
     part.released_rounds = None

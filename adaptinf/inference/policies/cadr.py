@@ -188,7 +188,9 @@ def _assess(question: PolicyQuestion) -> list[Verdict]:
 def _fit(question: PolicyQuestion, options: PolicyOptions) -> PolicyFit:
     log, propensity = question.profile.log, question.check_propensities("cadr")
     if question.profile.unit_refusal:
-        raise InvalidForLog("cadr", question.profile.unit_refusal, ["estimator='aipw', with errors by unit"])
+        raise InvalidForLog(
+            "cadr", question.profile.unit_refusal, ["estimator='aipw' with standard errors clustered by unit"]
+        )
     parts = score_parts(question.profile, question.policies, options.outcome)
     plain, change, taken, origin = parts.plain, parts.change, parts.taken, parts.origin
     if question.contrast:

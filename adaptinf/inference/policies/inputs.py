@@ -88,8 +88,8 @@ def check_support(method: str, log: AdaptiveLog, policies: Sequence[Policy]) -> 
                 method,
                 BEYOND_SUPPORT(policy=policy.name, arms=arms, rounds=log.n_rounds),
                 [
-                    "a policy that keeps to the arms the design could choose",
-                    "an analysis of the randomised rounds alone",
+                    "a policy that assigns only arms with positive propensity",
+                    "an analysis of only the randomised rounds",
                 ],
             )
 

@@ -52,7 +52,9 @@ class PolicyQuestion:
         """Propensities of the chosen arms, shape (T,)."""
         propensity = self.profile.propensity
         if self.profile.contradicted_draws:
-            raise InvalidForLog(subject, self.profile.contradicted_draws, ["the propensities of the draws"])
+            raise InvalidForLog(
+                subject, self.profile.contradicted_draws, ["the propensities with which arms were drawn"]
+            )
         if propensity is None:
             raise InvalidForLog(subject, propensities.NEEDED(), [self._without_propensities])
         return propensity
@@ -98,9 +100,10 @@ class PolicyQuestion:
                 "",
                 claims.UNLOGGED_CONTEXTS(),
                 [
-                    "snapshots='context-free' if the design never looked at contexts",
-                    "context= of the log, with PolicySnapshots",
-                    "weights='uniform' (not normal in general when propensities move with the data)",
+                    "snapshots='context-free', if the design did not use contexts",
+                    "logged contexts (context=) with PolicySnapshots",
+                    "weights='uniform' (estimates may not be asymptotically normal if propensities depend on "
+                    "the data)",
                 ],
             )
         if self.source is None or self.keep is None or not isinstance(given, PolicySnapshots):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import units
+from adaptinf.claims import Finding, units
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import SHARED
@@ -90,6 +90,17 @@ class WeightFacts(KindOfWeights):
     @property
     def allows_no_drift(self) -> bool:
         return not self.allows_drift
+
+    @property
+    def drift_found(self) -> Finding | None:
+        """A trend in some arm's rewards; None where none is tested, or does harm.
+
+        It does none where propensities, and so weights, never move.
+        """
+        if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
+            return None
+        found: Finding | None = self.profile.trends.of(range(self.profile.log.n_arms), self.profile.log.arms)
+        return found
 
     @property
     def policies_are_given(self) -> bool:

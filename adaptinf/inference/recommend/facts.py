@@ -9,12 +9,13 @@ from adaptinf.claims import recommendations as claims
 from adaptinf.inference.arms.facts.fits import exact_calls
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.promises import source_note
+from adaptinf.log.stopping import Stopping
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 
-def facts_of(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[tuple[str, str], ...]:
+def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str], ...]:
     """Design, rounds, propensities, batches, contexts, rewards, guarantee."""
     profile, known = profile_of(log), "none"
     if profile.knows_propensities:
@@ -27,7 +28,7 @@ def facts_of(log: AdaptiveLog, stopping: str, variation: float | None) -> tuple[
     bounded = span is not None and all(math.isfinite(end) for end in span)
     facts = [
         ("Design", f"{profile.design_title or 'unknown'}{log.adaptive_told}"),
-        ("Rounds", f"{log.n_rounds}, stopping {stopping}"),
+        ("Rounds", f"{log.n_rounds}, stopping {Stopping.of(log).told}"),
         ("Propensities", known),
         ("Batches", batches_told(log)),
         ("Contexts", contexts_told(log)),

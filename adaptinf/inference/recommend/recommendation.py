@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.claims import recommendations as claims
+from adaptinf.claims.logs.stopping import ASSUMED_FIXED
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
@@ -27,7 +28,8 @@ from adaptinf.inference.recommend.rows import (
 )
 from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.parameters import NON_NEGATIVE, OneOf, refuse
+from adaptinf.log.stopping import STOPPINGS
+from adaptinf.parameters import NON_NEGATIVE, OneOf, OrNone, refuse
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
@@ -64,7 +66,7 @@ def recommend(
     policy: Any = None,
     snapshots: Any = None,
     decay: float | None = None,
-    stopping: str = "fixed",
+    stopping: str | None = None,
     stability: Any = None,
 ) -> Recommendation:
     """Rate the validity of every method for a target on this log.
@@ -103,8 +105,9 @@ def recommend(
     decay : float, optional
         Exponent in [0, 1) of the propensity floor t^-decay, fixed in advance, where the log's design does not
         state it.
-    stopping : {"fixed", "data-chosen"}
-        Whether the number of rounds was fixed in advance. Where the data chose it, sequences alone are valid.
+    stopping : {"fixed", "data-chosen", "planned"}, optional
+        What decided the number of rounds, in the place of what the log says. Where the data or a planned rule
+        chose it, sequences alone are valid. Without any statement methods assume that it was fixed.
     stability : float or result of `audit.stability`, optional
         Coefficient of variation of re-simulated arm counts, the largest over the arms; a result must be of
         the log's arms and number of rounds. Up to 0.1 sample means count as asymptotically normal.
@@ -158,13 +161,14 @@ def recommend(
     given |= {"denominator": denominator, "covariate": covariate}
     given |= {"trusted": trusted, "rounds": rounds, "policy": policy, "snapshots": snapshots}
     variation = _check(log, target, given, decay, stopping, stability)
+    if stopping is not None:
+        log = log.stating(stopping)
     rows, always = _rows(log, target, given, decay, variation)
-    if stopping == "data-chosen":
-        rows = [_at_fixed_rounds(row) for row in rows]
+    rows = [_at_fixed_rounds(row, log.stopping) for row in rows]
     rows = sorted([*rows, *_beside(rows, always)], key=lambda row: row.verdict.order)
     of_means = target in _BY_ARM and denominator is None
-    exact = exact_fact(log) if stopping == "fixed" and of_means else ()
-    return Recommendation(target, tuple(rows), (*facts_of(log, stopping, variation), *exact))
+    exact = exact_fact(log) if log.stopping in (None, "fixed") and of_means else ()
+    return Recommendation(target, tuple(rows), (*facts_of(log, variation), *exact))
 
 
 def _beside(rows: Sequence[Method], always: Sequence[Method]) -> list[Method]:
@@ -231,13 +235,14 @@ def _readable(log: object, target: Any, formula: Any) -> AdaptiveLog:
     return require_log("recommend", log, incomplete=True)
 
 
-def _at_fixed_rounds(row: Method) -> Method:
-    """What a method that holds at a fixed number of rounds is worth where the data chose it."""
-    if not row.verdict.valid:
+def _at_fixed_rounds(row: Method, stopping: str | None) -> Method:
+    """What a method that holds at a fixed number of rounds is worth, by what chose it."""
+    if not row.verdict.valid or stopping == "fixed":
         return row
-    stopped = replace(
-        row.verdict, label="not valid", reason=claims.STOPPED_BY_DATA(), baseline=True, length=math.nan
-    )
+    if stopping is None:
+        return replace(row, verdict=replace(row.verdict, assumes=(*row.verdict.assumes, ASSUMED_FIXED())))
+    reason = claims.STOPPED_BY_PLAN() if stopping == "planned" else claims.STOPPED_BY_DATA()
+    stopped = replace(row.verdict, label="not valid", reason=reason, baseline=True, length=math.nan)
     return replace(row, verdict=stopped)
 
 
@@ -253,7 +258,7 @@ def _check(
     log: AdaptiveLog, target: Any, given: dict[str, Any], decay: Any, stopping: Any, stability: Any
 ) -> float | None:
     problems = OneOf(*_TARGETS)("target", target)
-    problems += OneOf("fixed", "data-chosen")("stopping", stopping)
+    problems += OrNone(OneOf(*STOPPINGS))("stopping", stopping)
     if target in _TARGETS:
         own = _OWN[target]
         for name, value in given.items():

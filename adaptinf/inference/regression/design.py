@@ -41,7 +41,9 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
     if selector == "recommended":
         if log.recommended is None:
             reason = claims.NO_ARM_NAMED()
-            raise InvalidForLog("arm='recommended'", reason, ["arm='most-pulled'", "an arm by its label"])
+            raise InvalidForLog(
+                "arm='recommended'", reason, ["arm='most-pulled'", "arm= set to an arm's label"]
+            )
         return log.recommended
     action = log.arrays.action
     if len(action) == 0:
@@ -73,7 +75,7 @@ def regression_data(
     if arm is not None and not problems:
         rounds = np.flatnonzero(arrays.action == log.arms.index(arm))
         if len(rounds) == 0:
-            raise InvalidForLog(f"a regression of arm {arm!r}", "it was never chosen", ["another arm"])
+            raise InvalidForLog(f"a regression of arm {arm!r}", "the arm was never chosen", ["another arm"])
     every = arm is None or bool(problems)
     rows_of = None
     if formula is None:

@@ -73,6 +73,6 @@ def check_independent(hypothesis: LinearHypothesis) -> None:
 
 
 def check_residuals(residuals: bool) -> None:
-    """Refuse joint tests where the rewards do not vary about the fit."""
+    """Refuse joint tests where all residuals are zero."""
     if not residuals:
-        raise InvalidForLog("a Wald test", "the rewards do not vary about the fit", ["the ellipsoid"])
+        raise InvalidForLog("a Wald test", "all residuals are zero", ["adjustment='ellipsoid'"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims.logs.stopping import ELLIPSOID
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
@@ -29,6 +30,9 @@ from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
+
+_AT_ANY_LENGTH = ("anytime", "ellipsoid")
+"""Adjustments that hold at all rounds at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ class CoefficientTest(LinearTest):
     def _family(self) -> tuple[Reference, Callable[[float], float], int]:
         if self.correction is not None:
             reason = claims.NO_JOINT_LAW()
-            raise InvalidForLog("simultaneous inference", reason, ["adjust('holm'), of corrected p-values"])
+            raise InvalidForLog("simultaneous inference", reason, ["adjust('holm') on corrected p-values"])
         return LinearTest._family(self)
 
     def to_frame(self, alpha: float = 0.05) -> Any:
@@ -270,6 +274,14 @@ class RegressionResults(Results):
     rsquared: float = math.nan
     arm: Any = None
     joint: JointTests | None = None
+
+    @property
+    def at_any_length(self) -> bool:
+        """Whether the adjustment holds at all rounds at once."""
+        return self.adjustment in _AT_ANY_LENGTH
+
+    def _instead(self, complete: bool) -> str:
+        return ELLIPSOID() if complete else super()._instead(complete)
 
     @property
     def naive(self) -> bool:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adaptinf.claims import also_assumed, said
+from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.facts import LogFacts, StoppingFacts
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
@@ -22,6 +24,9 @@ from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
+
+_FOLLOWED = ("arm-mean", "contrast", "policy-value")
+"""Targets of confidence sequences."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -111,6 +116,25 @@ class Results(JointInference):
         ahead = tuple(caution for caution in self.facts.cautions if caution not in self.cautions)
         object.__setattr__(self, "cautions", (*ahead, *self.cautions))
         object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
+        if self.facts.stopping is not None and not self.at_any_length:
+            told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping.complete))
+            warned = said(stopping.FIXED_LENGTH, told, "caution")
+            notes = also_assumed(self.notes, said(stopping.FIXED_LENGTH, told, "assumes"))
+            object.__setattr__(self, "notes", notes)
+            # First, as it is of every number; a changed copy of a result has it already.
+            object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
+
+    @property
+    def at_any_length(self) -> bool:
+        """Whether the numbers hold however the log came to have its number of rounds."""
+        return self.validity == "anytime"
+
+    def _instead(self, complete: bool) -> str:
+        """What holds where the number of rounds was not fixed; `complete`: no reward is missing."""
+        if self.private:
+            return stopping.NO_RELEASED_METHOD()
+        followed = complete and all(one.kind in _FOLLOWED for one in self.estimands)
+        return (stopping.CONFIDENCE_SEQUENCE if followed else stopping.NO_METHOD)()
 
     @property
     def params(self) -> pd.Series[float]:

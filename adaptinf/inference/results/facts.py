@@ -12,6 +12,7 @@ from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.log import PublicLog
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.log.copies import copied_rows
+from adaptinf.log.stopping import Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class LogFacts:
         As what outcomes count that missed their window, in a table from releases.
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
+    stopping : Stopping or None
+        What the log says of how its number of rounds was decided; None without a log.
     owner_only : bool
         Whether files about it are for their owner alone.
     spread : float
@@ -66,6 +69,7 @@ class LogFacts:
     unpromised: tuple[str, ...] = ()
     outcome: str = ""
     readings: tuple[str, ...] = ()
+    stopping: Stopping | None = None
     owner_only: bool = False
     spread: float = math.nan
     cautions: tuple[str, ...] = ()
@@ -92,6 +96,7 @@ class LogFacts:
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             unpromised=log.unpromised if withdrawn else (),
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
+            stopping=Stopping.of(log),
             owner_only=log.owner_only,
             spread=_spread(log),
             cautions=log_cautions(log),
@@ -115,6 +120,7 @@ class LogFacts:
             unpromised=log.unpromised,
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
+            stopping=Stopping.of(log, covered=True),
             spread=math.nan if isinstance(log, PublicLog) else _declared(log),
         )
 
@@ -153,3 +159,33 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     what = "success" if late == 0 else "the outcome"
     return f"within the window, late = {late:g}", LATE_COUNTED(window=window, late=late, what=what)
+
+
+class StoppingFacts:
+    """What claims on a table for a fixed number of rounds ask; `instead`: what holds where it was not."""
+
+    def __init__(self, stopping: Stopping, instead: str) -> None:
+        self.stopping = stopping
+        self._values = {"rounds": stopping.counted, "instead": instead}
+
+    @property
+    def is_unstated(self) -> bool:
+        """The log does not say what chose the number of rounds."""
+        return self.stopping.said is None
+
+    @property
+    def stopped_by_hand(self) -> dict[str, str]:
+        """Somebody ended the trial early, and said why."""
+        by_hand = self.stopping.said == "data-chosen" and self.stopping.reason
+        return {**self._values, "reason": self.stopping.shown_reason} if by_hand else {}
+
+    @property
+    def chosen_by_data(self) -> dict[str, str]:
+        """The data chose it, as the log states."""
+        by_data = self.stopping.said == "data-chosen" and not self.stopping.reason
+        return self._values if by_data else {}
+
+    @property
+    def chosen_by_plan(self) -> dict[str, str]:
+        """A planned rule chose it."""
+        return self._values if self.stopping.said == "planned" else {}

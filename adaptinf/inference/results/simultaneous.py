@@ -246,7 +246,7 @@ class JointInference:
             raise InvalidForLog(
                 "a Wald test of these terms",
                 f"no standard error for {', '.join(missing) or 'a combination'}: see the notes",
-                ["a restriction of the other terms"],
+                ["a test of the other terms only"],
             )
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
 

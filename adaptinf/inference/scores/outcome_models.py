@@ -163,7 +163,7 @@ def running_regression(
     )
     scaled = "" if covariates is None else claims.STANDARDISED()
     by_then = "" if arrays.known is None else " known at the time"
-    start = "; round 1 has no weight" if stratum is None else ""
+    start = "; round 1 has weight 0" if stratum is None else ""
     regressors = {"names": ", ".join(names), "scaled": scaled, "penalty": penalty}
     note = claims.RIDGE(known=by_then, **regressors, start=start)
     return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)

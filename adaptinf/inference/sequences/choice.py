@@ -216,7 +216,10 @@ def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request
     raise InvalidForLog(
         f"the {method} sequence",
         claims.OUTSIDE_RANGE(outside=int(outside.sum()), low=low, high=high),
-        ["a log whose reward_range holds", "a log without one, and method='asymptotic'"],
+        [
+            "a log with a reward_range that includes all rewards",
+            "a log without reward_range, with method='asymptotic'",
+        ],
     )
 
 

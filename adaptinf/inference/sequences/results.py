@@ -64,6 +64,11 @@ class SequenceResults(Results):
     reference: SequenceReference
     dates: NDArray[np.datetime64] | None = None
 
+    @property
+    def at_any_length(self) -> bool:
+        """Always."""
+        return True
+
     def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
         """Estimates and intervals as they were known after each of some rounds.
 

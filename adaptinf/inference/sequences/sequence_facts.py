@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from adaptinf.claims import Finding, contexts, propensities, said
 from adaptinf.inference.arms.circumstances.from_sums import read_from
 from adaptinf.inference.sequences.choice import Quantity, Settings
 from adaptinf.inference.sequences.methods import SequenceMethod
 from adaptinf.inference.sequences.shape import shape_cautions
+from adaptinf.inference.sequences.trends import value_trend
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.stationarity import moving_mean_cautions
+from adaptinf.inference.validity.stationarity import ConstantMeans, trend_of_values
 
 
-class SequenceFacts:
+class SequenceFacts(ConstantMeans):
     """What claims ask of a sequence before there is a fit."""
 
-    def __init__(self, profile: LogProfile, method: SequenceMethod, estimator: str) -> None:
+    def __init__(
+        self,
+        profile: LogProfile,
+        quantities: Sequence[Quantity],
+        method: SequenceMethod,
+        estimator: str,
+        terms: Sequence[str] = (),
+    ) -> None:
         self.profile, self.method, self.estimator = profile, method, estimator
+        self.quantities, self.terms = quantities, terms
+        self.codes = list(dict.fromkeys(code for one in quantities for code in one.codes))
         self.known_scale: dict[str, float] = {}
         self.known_floor: dict[str, float] = {}
 
@@ -38,6 +49,22 @@ class SequenceFacts:
     def is_by_round(self) -> bool:
         """It is of scores, of which every round has one."""
         return not self.is_by_pull
+
+    @cached_property
+    def drift_found(self) -> Finding | None:
+        """Of the arms' own rewards, or of the value of scores in every round."""
+        if self.is_by_pull:
+            return self.profile.trends.of(self.codes, self.profile.log.arms)
+        terms = self.terms or [""] * len(self.quantities)
+        return trend_of_values(terms, [value_trend(self.profile, one) for one in self.quantities])
+
+    @property
+    def no_trend(self) -> dict[str, str]:
+        return super().no_trend if self.is_by_pull else {}
+
+    @property
+    def no_trend_of_values(self) -> bool:
+        return self.is_by_round and self.drift_found is not None and not self.drift_found.contradicted
 
     @property
     def propensities_assumed(self) -> list[str]:
@@ -78,9 +105,8 @@ class FitFacts(SequenceFacts):
         *,
         stationary: bool,
     ) -> None:
-        super().__init__(profile, settings.method, settings.estimator)
-        self.quantities, self.terms, self.settings = quantities, terms, settings
-        self.stationary = stationary
+        super().__init__(profile, quantities, settings.method, settings.estimator, terms)
+        self.settings, self.stationary = settings, stationary
         if settings.sigma is not None:
             self.known_scale = {"sigma": settings.sigma}
         if settings.floor is not None:
@@ -106,11 +132,6 @@ class FitFacts(SequenceFacts):
     @property
     def late_start(self) -> dict[str, int]:
         return {"start": self.settings.start} if self.in_the_limit else {}
-
-    @property
-    def drift_cautions(self) -> tuple[str, ...]:
-        """That means are to stay."""
-        return moving_mean_cautions(stationary=self.stationary, by_pull=self.is_by_pull)
 
     @property
     def share_cautions(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ def _verdict(
     why = refusal(settled, profile, quantities, Request(method.name, _USUAL_ALPHA, estimator))
     if why:
         return Verdict(name, "not valid", order["sequences"], call, why)
-    facts = SequenceFacts(profile, method, estimator)
+    facts = SequenceFacts(profile, quantities, method, estimator)
     rank = order["sequences: contexts" if facts.contexts_may_spoil else "sequences"]
     with np.errstate(under="ignore", over="ignore"):
         length = expected_width(profile, quantities, method, estimator)

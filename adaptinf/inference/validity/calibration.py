@@ -70,17 +70,18 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
         every = np.where(action[:, None] == np.arange(2), own[:, None], 1.0 - own[:, None])
     else:
         return None
-    variance = every.sum(axis=0) - np.einsum("tk,tk->k", every, every)
+    columns = np.ascontiguousarray(every.T)  # sums along rows are quick
+    variance = columns.sum(axis=1) - np.einsum("kt,kt->k", columns, columns)
     if not np.any(variance >= _LEAST_VARIANCE):
         return None
     names = list(arrays.context)[:_CONTEXTS]
     ways = 3 + len(names)
-    if _overall_pvalue(action, every, variance) * ways < ALARM:
+    if _overall_pvalue(action, columns, variance) * ways < ALARM:
         return "overall"
     time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
     pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
     if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
-        return "by their size"
+        return "by size of propensity"
     if _smallest_pvalue(action, every, time[:, None], _STRETCHES) * ways < ALARM:
         return "over time"
     for name in names:
@@ -101,20 +102,21 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
     return rows[np.diff(np.maximum.accumulate(rows), prepend=-1) > 0]
 
 
-def _overall_pvalue(action: IntArray, every: FloatArray, variance: FloatArray) -> float:
+def _overall_pvalue(action: IntArray, columns: FloatArray, variance: FloatArray) -> float:
     """Smallest p-value of the arms, times their number, of all rounds, plain and with inverse propensities.
 
-    Shapes: action (T,), every (T, K), variance of the plain sums (K,).
+    Shapes: action (T,), columns of propensities (K, T), variance of the plain sums (K,).
     """
-    n_arms = every.shape[1]
-    own = every[np.arange(len(action)), action]
-    gap = np.bincount(action, minlength=n_arms) - every.sum(axis=0)
+    n_arms = len(columns)
+    own = columns[action, np.arange(len(action))]
+    gap = np.bincount(action, minlength=n_arms) - columns.sum(axis=1)
     plain = np.where(variance >= _LEAST_VARIANCE, gap / np.sqrt(np.maximum(variance, 1.0)), 0.0)
-    possible = every > 0.0
-    inverse = np.divide(1.0, every, out=np.zeros_like(every), where=possible)
-    spread = inverse.sum(axis=0) - possible.sum(axis=0)
-    usable = (variance >= _LEAST_VARIANCE) & (inverse.max(axis=0) <= _LARGEST_STEP * np.sqrt(spread))
-    excess = np.bincount(action, weights=1.0 / own, minlength=n_arms) - possible.sum(axis=0)
+    open_to = columns > 0.0
+    inverse = np.divide(1.0, columns, out=np.zeros_like(columns), where=open_to)
+    possible = open_to.sum(axis=1)
+    spread = inverse.sum(axis=1) - possible
+    usable = (variance >= _LEAST_VARIANCE) & (inverse.max(axis=1) <= _LARGEST_STEP * np.sqrt(spread))
+    excess = np.bincount(action, weights=1.0 / own, minlength=n_arms) - possible
     weighted = np.where(usable, excess / np.sqrt(np.maximum(spread, 1.0)), 0.0)
     return float(2.0 * special.ndtr(-np.abs([plain, weighted]).max()) * 2 * n_arms)
 
@@ -129,7 +131,7 @@ def miscalibrated_sums(cells: Cells) -> str | None:
         return "overall"
     pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
     if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
-        return "by their size"
+        return "by size of propensity"
     time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
     return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""

@@ -164,7 +164,7 @@ def logging_policies(log: AdaptiveLog, snapshots: Any, method: str) -> LoggingPo
             claims.OTHER_CONTEXTS_UNKNOWN(),
             [
                 "snapshots=PolicySnapshots(starts, policies)",
-                "snapshots='context-free' if the design never looked at contexts",
+                "snapshots='context-free', if the design did not use contexts",
                 unweighted,
             ],
         )

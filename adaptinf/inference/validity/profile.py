@@ -22,6 +22,7 @@ from adaptinf.inference.validity.assignment import (
 )
 from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
+from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
@@ -159,6 +160,27 @@ class LogProfile(PropensityFacts, RewardFacts):
         """The stated decay, where two-point weights can use it: below 1."""
         return self.floor_decay if self.floor_decay is not None and self.floor_decay < 1.0 else None
 
+    # Whether means stay
+
+    @cached_property
+    def trends(self) -> Trends:
+        """Of each arm's own rewards in time.
+
+        None is tested where contexts assign arms, whose rewards then move with the mix of contexts.
+        """
+        if self.context_refusal:
+            return Trends(np.full(self.log.n_arms, np.nan))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._trends()
+
+    def _trends(self) -> Trends:
+        arrays, unit = self.log.arrays, self.units if self.repeated_units else None
+        time = times(self.log.n_rounds, arrays.batch)
+        if arrays.observed is not None:
+            time = time[arrays.observed]
+            unit = None if unit is None else unit[arrays.observed]
+        return trends_of_rows(self.rewarded_actions, self.rewards, time, self.log.n_arms, unit)
+
     # Contexts
 
     @cached_property
@@ -249,11 +271,23 @@ class LogProfile(PropensityFacts, RewardFacts):
             return ""
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
 
-    @cached_property
+    @property
     def contexts_found(self) -> Finding | None:
-        """Whether a context visibly decides arms, whatever the log says of it; None without contexts.
+        """Whether a context visibly decides arms, for methods in which it must not; None without contexts.
 
         A design that decides by contexts is refused where they must have no part.
+        """
+        found = self.visible_context
+        if found is None:
+            return None
+        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
+        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+
+    @cached_property
+    def visible_context(self) -> str | None:
+        """Name of a context that visibly decides arms, whatever the log says of it; empty where none does.
+
+        None without contexts, and of a design that decides by them.
         """
         arrays = self.log.arrays
         if not arrays.context or self.decides_by_context:
@@ -261,9 +295,7 @@ class LogProfile(PropensityFacts, RewardFacts):
         rows = some_rounds(self.log.n_rounds, 1)
         context = {name: np.asarray(values)[rows] for name, values in arrays.context.items()}
         batch = None if arrays.batch is None else arrays.batch[rows]
-        found = deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
-        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
-        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+        return deciding_context(context, arrays.action[rows], self.log.n_arms, batch)
 
     @cached_property
     def context_refusal(self) -> str:

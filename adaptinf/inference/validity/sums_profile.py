@@ -24,6 +24,7 @@ from adaptinf.inference.validity.calibration import (
     miscalibrated_sums,
 )
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
+from adaptinf.inference.validity.stationarity import Trends, trends_of_sums
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums import Sums
@@ -142,6 +143,12 @@ class SumsProfile(LogProfile):
             part.two_values, part.successes = self.two_values, self.successes
         return part
 
+    def _trends(self) -> Trends:
+        """None is tested where units come back, of which sums do not tell the times."""
+        if self.repeated_units:
+            return Trends(np.full(self.log.n_arms, np.nan))
+        return trends_of_sums(self.cells)
+
     # Units and contexts
 
     @cached_property
@@ -194,10 +201,9 @@ class SumsProfile(LogProfile):
                 found, least = name, p
         return found
 
-    @cached_property
-    def contexts_found(self) -> Finding | None:
-        """None: only groups of sums may show it, which refuse such methods."""
-        return None
+    @property
+    def visible_context(self) -> None:
+        """None: only groups of sums may show one, and such methods are refused then."""
 
     @cached_property
     def in_place_of_means(self) -> str:

@@ -130,7 +130,7 @@ class Winner:
             return self._later(estimator, weights, last_rounds(self._means.log, held_out), options)
         codes = arm_codes("Winner", self._means.log, self.arms)
         if reason := refusal(Question(profile_of(self._means.log), codes)):
-            raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
+            raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
         means = self._means.fit(estimator, weights, **options)
         if exact.serves(profile_of(self._means.log), codes, means):
             contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
@@ -140,7 +140,7 @@ class Winner:
         assert means.covariance is not None
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         if problems := variance_problems(means.covariance, contest):
-            raise InvalidForLog("Winner", problems[0], ["arms=[...], without one of them"])
+            raise InvalidForLog("Winner", problems[0], ["arms=[...] without one of these arms"])
         law: WinnerLaw = _RECORDS[method].fit(means, contest)
         return _results(means, law, contest, self.arms)
 
@@ -151,7 +151,9 @@ class Winner:
         log, asked = self._means.log, {"estimator": estimator, "weights": weights, **options}
         means = ArmMeans(log, self.arms, rounds=~keep).fit(**asked)
         if not np.isfinite(means.estimate).all():
-            raise InvalidForLog("Winner", "an arm has no estimate in the first rounds", ["arms=[...]"])
+            raise InvalidForLog(
+                "Winner", "at least one arm has no estimate from the first rounds", ["arms=[...]"]
+            )
         contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
         later = HELD_OUT.fit(log, contest, self.arms, keep, **asked)
         rounds = {"first": int((~keep).sum()), "last": int(keep.sum())}
@@ -168,7 +170,7 @@ def _whole(means: Results, arms: Sequence[Any]) -> Results:
     if not known.all():
         without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
         reason = claims.NO_ERROR(arms=", ".join(without))
-        raise InvalidForLog("Winner", reason, ["arms=[...], the others alone"])
+        raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
     if means.covariance is None or not np.isfinite(means.covariance).all():
         reason = claims.NO_COVARIANCE(estimator=means.estimator)
         raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])

@@ -144,14 +144,16 @@ class WinnerResults(Results):
             raise InvalidForLog("best_arms", f"{means.estimator} is not valid for the log", ['fit("aipw")'])
         if isinstance(self.reference, ProjectedLaw):
             raise InvalidForLog(
-                "best_arms", TOO_RARE(), ["the exact intervals of means", "arms=[...], the others"]
+                "best_arms",
+                TOO_RARE(),
+                ["the exact intervals for the arm means", "arms=[...] with only the other arms"],
             )
         sigma = np.asarray(means.covariance)
         if not (difference_errors(sigma) > 1e-7 * math.sqrt(float(np.diagonal(sigma).max()))).all():
             raise InvalidForLog(
                 "best_arms",
-                "the difference of two arms has no variance",
-                ["Winner(arms=[...]), without one of them"],
+                "the difference between two arms has zero estimated variance",
+                ["Winner(arms=[...]) without one of these arms"],
             )
         freedom = means._freedom
         df = math.inf if freedom is None else float(freedom.min())

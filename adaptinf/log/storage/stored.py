@@ -27,6 +27,7 @@ PLAIN_FIELDS = (
     "recommended",
     "context_free",
     "adaptive",
+    "stopping",
     "missing",
 )
 METADATA_FIELDS = (
@@ -40,7 +41,7 @@ METADATA_FIELDS = (
     "design",
     "traits",
 )
-LATER_FIELDS = ("missing", "outcomes", "adaptive")
+LATER_FIELDS = ("missing", "outcomes", "adaptive", "stopping")
 """Fields that files of earlier versions do not have."""
 
 

@@ -216,6 +216,7 @@ class LogColumns(Promises):
         return (
             f"AdaptiveLog: {self.n_rounds:,} rounds, {self.n_arms} arms ({arms})",
             f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
+            *self.stopping_told,
         )
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import UNITS, PrivacyGuarantee
+from adaptinf.log.stopping import STOPPINGS
 from adaptinf.log.traits import DesignTraits, traits_problems
 from adaptinf.log.validation.columns import Label, label_key, plain_label
 from adaptinf.log.validation.findings import Findings
@@ -41,6 +42,7 @@ class Metadata:
     propensity_status: Any = None
     context_free: Any = None
     adaptive: Any = None
+    stopping: Any = None
     missing: Any = None
 
 
@@ -78,6 +80,7 @@ def check_metadata(
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
         context_free=_check_truth("context_free", given.context_free, found),
         adaptive=_check_adaptive(given.adaptive, design, counts["adaptive_rounds"], found),
+        stopping=_check_stopping(given.stopping, found),
         missing=given.missing,
     )
 
@@ -123,7 +126,7 @@ def _check_adaptive(
     stated = _check_truth("adaptive", given, found)
     if stated is None:
         return None
-    said = f"adaptive={stated} says that assignment {'reacted' if stated else 'did not react'} to outcomes"
+    said = f"adaptive={stated} states that assignment {'adapted' if stated else 'did not adapt'} to outcomes"
     traits = None if design is None else design.traits
     if design is not None and isinstance(traits, DesignTraits) and traits.adapts is not stated:
         does = "does not adapt" if stated else "adapts"
@@ -139,6 +142,13 @@ def _check_adaptive(
             "out the one that is wrong",
         )
     return stated
+
+
+def _check_stopping(given: object, found: Findings) -> str | None:
+    if given is None or (isinstance(given, str) and given in STOPPINGS):
+        return given
+    found.add("bad-stopping", unlisted("stopping", STOPPINGS, given))
+    return None
 
 
 def _check_design(given: object, found: Findings) -> DesignRecord | None:

@@ -145,5 +145,6 @@ def gathered(
         reward_range=env.reward_range,
         propensity_status="exact",
         adaptive_rounds=0,
+        stopping="fixed",
     )
     return AuxiliaryLog(log, epsilon=epsilon)

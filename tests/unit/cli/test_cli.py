@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -22,6 +23,7 @@ from claims_said import says
 import adaptinf as ai
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
+from adaptinf.claims.propensities import NOT_FOLLOWED
 from adaptinf.cli.entry import main
 
 UNUSED = UNUSED_COLUMNS(names="pa, pb, number, site, coin")
@@ -515,3 +517,50 @@ def test_names_of_files_cannot_hold_nul(option: str, path: str, run: Run) -> Non
     code, out, err = run("analyze", *given)
     assert (code, out) == (2, "")
     assert "the name of a file cannot hold NUL" in err
+
+
+def mismatched(path: Path) -> Path:
+    """A file of 5,300 rounds of A and 4,700 of B, where both had even odds."""
+    arm = np.random.default_rng(0).permutation(["A"] * 5300 + ["B"] * 4700)
+    frame = pd.DataFrame(
+        {"arm": arm, "y": np.arange(10_000) % 10 == 0, "propensity_A": 0.5, "propensity_B": 0.5}
+    )
+    frame.astype({"y": int}).to_csv(path, index=False)
+    return path
+
+
+def test_what_speaks_against_the_log_is_in_the_first_lines(run: Run, tmp_path: Path) -> None:
+    file = str(mismatched(tmp_path / "srm.csv"))
+    code, out, _ = run("validate", file, *COLUMNS)
+    first, second, *_ = out.splitlines()
+    assert code == 0
+    assert "valid" not in first
+    assert says(second, NOT_FOLLOWED, where="overall")
+    code, out, _ = run("analyze", file, *COLUMNS, "--treatment", "B", "--control", "A")
+    assert code == 0
+    assert says(out.splitlines()[0], NOT_FOLLOWED)
+    page = tmp_path / "page.html"
+    code, out, err = run("analyze", file, *COLUMNS, "--format", "json", "--report", str(page))
+    assert code == 0
+    assert json.loads(out)["results"]
+    assert says(err, NOT_FOLLOWED)
+    lead, _, _ = page.read_text(encoding="utf-8").partition("<nav")
+    assert says(html.unescape(lead), NOT_FOLLOWED)
+
+
+def test_sums_of_such_a_log_say_it_too(run: Run, tmp_path: Path) -> None:
+    frame = pd.read_csv(mismatched(tmp_path / "srm.csv")).assign(batch=0)
+    sums = ai.aggregate(frame, action="arm", reward="y", batch="batch", propensities="propensity_{arm}")
+    sums.to_parquet(tmp_path / "sums.parquet")
+    for command in ("validate", "analyze"):
+        code, out, _ = run(command, str(tmp_path / "sums.parquet"))
+        assert code == 0
+        assert any(says(line, NOT_FOLLOWED) for line in out.splitlines()[:2])
+
+
+def test_nothing_is_said_of_a_log_that_its_rows_do_not_contradict(run: Run, path: str) -> None:
+    code, out, err = run("validate", path, *KNOWN)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].endswith(" is a valid log.")
+    code, out, err = run("analyze", path, *KNOWN)
+    assert not says(out, NOT_FOLLOWED)

@@ -111,7 +111,7 @@ def test_every_column_and_field(
     assert set(public.left_out) >= set(log.frame.columns) - set(covered) - {"t"}
     assert {"reward", "seeds, timestamps, delays", "digests of the log"} <= set(public.left_out)
     names = set(covered) & {*log.frame.columns, "t"} if "action" in covered else set()
-    extra = {name for name in ("recommended", "pulls") if name in covered}
+    extra = {"stopping", *(name for name in ("recommended", "pulls") if name in covered)}
     extra |= {"calendar"} if covered.get("phase") == CALENDAR["phase"] else set()
 
     public.to_parquet(tmp_path / "public.parquet")
@@ -155,6 +155,7 @@ def test_a_public_file_does_not_know_the_rewards(tmp_path: Path) -> None:
         noise=log.noise,
         releases=log.releases,
         adaptive_rounds=3,
+        stopping=log.stopping,
         guarantee_source="design",
     )
     for place, one in (("one", log), ("other", other)):
@@ -181,6 +182,7 @@ def test_an_anticipating_file_does_not_know_actions_and_contexts(tmp_path: Path)
         design=log.design,
         noise=log.noise,
         releases=log.releases,
+        stopping=log.stopping,
         guarantee_source="design",
     )
     log.public().to_parquet(tmp_path / "one.parquet")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from adaptinf.claims.arms import alee as claims
 from adaptinf.inference.arms.facts.base import ArmFacts
-from adaptinf.inference.validity.stationarity import moving_mean_cautions
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
@@ -29,7 +28,6 @@ class AleeFacts(ArmFacts):
         return bool(not self.profile.has_contexts and self.profile.varying_propensities)
 
     @property
-    def moving_means(self) -> tuple[str, ...]:
+    def may_not_adapt(self) -> dict[str, str]:
         classical = claims.WELCH() if self.question.contrast else claims.STUDENT()
-        known = classical if self.profile.may_not_adapt else ""
-        return moving_mean_cautions(stationary=self.fit.stationary, by_pull=True, classical=known)
+        return {"classical": classical} if self.profile.may_not_adapt else {}

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from adaptinf.claims import Finding
 from adaptinf.claims.facts import Fitted
 from adaptinf.inference.arms.circumstances import from_sums
+from adaptinf.inference.validity.stationarity import ConstantMeans
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
     from adaptinf.inference.arms.question import Question
 
 
-class ArmFacts(Fitted["ArmFit"]):
+class ArmFacts(Fitted["ArmFit"], ConstantMeans):
     """What is known of a question; without a fit, of a row of `recommend`."""
 
     def __init__(self, question: Question, fit: ArmFit | None = None) -> None:
         self.question, self.profile = question, question.profile
         self._fit = fit
+        self.codes, self.stationary = question.codes, question.stationary
 
     @property
     def always(self) -> bool:

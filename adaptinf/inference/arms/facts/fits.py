@@ -41,7 +41,10 @@ class FitFacts(ArmFacts):
     def choice_reason(self) -> dict[str, str]:
         if not self.fit.choice.reason:
             return {}
-        return {"data": "log" if self.profile.sums is None else "sums", "reason": self.fit.choice.reason}
+        data = "log" if self.profile.sums is None else "sums"
+        if self.profile.log.stopping not in (None, "fixed"):
+            data += ", stopping='fixed'"
+        return {"data": data, "reason": self.fit.choice.reason}
 
     @property
     def never_chosen(self) -> list[dict[str, str]]:

@@ -56,15 +56,16 @@ class SampleFacts(ArmFacts):
 
     @property
     def means_stay(self) -> bool:
-        return not self.profile.adaptive
+        """Rounds of an arm are no even sample of the period, whose mean theirs is where nothing drifts."""
+        return self.profile.adaptive or self.profile.shares_move
 
     @property
     def not_adaptive(self) -> dict[str, str]:
-        return {"why": self.profile.why_not_adaptive} if self.means_stay else {}
+        return {} if self.profile.adaptive else {"why": self.profile.why_not_adaptive}
 
     @property
     def shares_moved(self) -> str:
-        return SHARES_MOVED() if self.means_stay and self.profile.shares_move else ""
+        return SHARES_MOVED() if not self.profile.adaptive and self.profile.shares_move else ""
 
     # Where assignment adapts: simulation, or the design, may say that counts settle
 

@@ -160,6 +160,18 @@ class WeightedFacts(ArmFacts, KindOfWeights):
         log = self.profile.log
         return self.is_two_point and self._fit is not None and not log.context and log.context_free is None
 
+    @property
+    def drift_untested(self) -> bool:
+        return self.means_stay and super().drift_untested
+
+    @property
+    def no_trend(self) -> dict[str, str]:
+        return super().no_trend if self.means_stay else {}
+
+    @property
+    def mix_may_move(self) -> bool:
+        return self.means_stay and super().mix_may_move
+
     # What a fit says
 
     @cached_property
@@ -254,12 +266,12 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def own_weights_unstated(self) -> dict[str, str]:
-        unstated = self.means_stay and not self.question.contrast and not self.fit.stationary
+        unstated = self.drift_untested and not self.question.contrast
         return {"weights": self.weights} if unstated else {}
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        unstated = self.means_stay and self.question.contrast and not self.fit.stationary
+        unstated = self.drift_untested and self.question.contrast
         return {"weights": self.weights} if unstated else {}
 
     @property

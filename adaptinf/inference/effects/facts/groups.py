@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from adaptinf.claims import Said, propensities, rare_outcomes
+from adaptinf.claims import Finding, Said, propensities, rare_outcomes
 from adaptinf.claims.facts import Fitted
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.effects.facts import terms
@@ -18,6 +18,7 @@ from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.stationarity import trend_of_values
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
 from adaptinf.typing import FloatArray
 
@@ -246,7 +247,17 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        return {"weights": self.weights} if self.is_sqrt and not self.fit.stationary else {}
+        untested = self.is_sqrt and self.drift_found is None
+        return {"weights": self.weights} if untested and not self.fit.stationary else {}
+
+    @cached_property
+    def drift_found(self) -> Finding | None:
+        """A trend in the rewards of an arm within a group; None where none can be tested."""
+        question, arms = self.question, self.profile.log.arms
+        names = [f"arm {arms[code]!r} within {term}" for term in question.terms for code in question.pair]
+        every = zip(names, question.trends.z, question.trends.tested, strict=True)
+        tested = [(name, z) for name, z, yes in every if yes]
+        return trend_of_values(*zip(*tested, strict=True)) if tested else None
 
     @property
     def few_effective(self) -> dict[str, Any]:

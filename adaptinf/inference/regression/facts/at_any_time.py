@@ -18,7 +18,10 @@ class EllipsoidFacts(RegressionFacts):
     @property
     def sub_gaussian(self) -> dict[str, Any]:
         given = self.options.settings.get("noise_scale") is not None
-        return {"scale": self.fit.found.noise_scale, "source": "as given" if given else claims.HALF_RANGE()}
+        return {
+            "scale": self.fit.found.noise_scale,
+            "source": "specified by the user" if given else claims.HALF_RANGE(),
+        }
 
     @property
     def norm_bound(self) -> dict[str, float]:

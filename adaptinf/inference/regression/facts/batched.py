@@ -23,6 +23,11 @@ class BatchedFacts(RegressionFacts):
     a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
     """
 
+    @property
+    def assumes_constant(self) -> bool:
+        """A drift between batches cancels."""
+        return False
+
     @cached_property
     def regressions(self) -> BatchRegressions:
         """Of the batches in the rounds used; there are batches."""

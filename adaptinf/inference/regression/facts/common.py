@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from adaptinf.claims import Finding
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.facts.trends import residual_trends
 from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
 from adaptinf.inference.scores.least_squares import BY_CLUSTER
 from adaptinf.inference.validity.profile import LogProfile
@@ -89,8 +91,28 @@ class RegressionFacts:
     # What speaks against a fit
 
     @property
+    def assumes_constant(self) -> bool:
+        """Whether coefficients that change spoil it."""
+        return True
+
+    @cached_property
+    def drift_found(self) -> Finding | None:
+        """A trend in what the columns leave of an arm's rewards; None where none is tested, or does harm."""
+        harmless = not (self.data.adaptive or self.profile.shares_move)
+        if harmless or not self.assumes_constant or self.profile.incomplete:
+            return None
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            trends = residual_trends(self.data, self.profile)
+        return trends.of(self.arms_used, self.profile.log.arms, claims.COEFFICIENTS_DRIFT)
+
+    @property
+    def no_trend(self) -> bool:
+        return self.drift_found is not None and not self.drift_found.contradicted
+
+    @property
     def coefficients_may_move(self) -> bool:
-        return self.data.adaptive and self.data.arm is None and not self.options.stationary
+        several = self.data.adaptive and self.data.arm is None
+        return several and not self.options.stationary and self.drift_found is None
 
     @property
     def perfect(self) -> bool:

@@ -98,7 +98,7 @@ class PlainFacts(RegressionFacts):
 
     @property
     def constant_coefficients(self) -> str:
-        return "" if self.naive else CONSTANT()
+        return "" if self.naive else CONSTANT.of(self, {})
 
     @property
     def selected_naively(self) -> bool:

@@ -149,7 +149,7 @@ class WeightedFacts(RegressionFacts):
             return ""
         fixed = fixed_by(self.profile, self.arms_used)
         if fixed == "round":
-            return ", computed from its propensities"
+            return ", computed from that round's propensities"
         before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
         return f", computed from {before()}"
 
@@ -195,7 +195,11 @@ class WeightedFacts(RegressionFacts):
 
     @property
     def constant_coefficients(self) -> str:
-        return "" if self.is_shared else CONSTANT()
+        return "" if self.is_shared else CONSTANT.of(self, {})
+
+    @property
+    def assumes_constant(self) -> bool:
+        return not self.is_shared
 
     @property
     def own_errors(self) -> bool:
@@ -217,7 +221,9 @@ class WeightedFacts(RegressionFacts):
     @property
     def below_floor(self) -> dict[str, float]:
         least = float(np.min(self.fit.details["min_propensity"]))
-        return {"least": least, "floor": SMALL} if self.data.adaptive and least < SMALL else {}
+        small = self.data.adaptive and least < SMALL
+        enough = self.is_shared and float(self.effective.min()) >= FEW_EFFECTIVE
+        return {"least": least, "floor": SMALL} if small and not enough else {}
 
     @property
     def few_effective(self) -> list[dict[str, Any]]:

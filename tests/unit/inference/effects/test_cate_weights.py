@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,11 @@ def test_own_weights_are_the_default_of_means_that_do_not_drift() -> None:
     assert says(result.notes, claims.NO_DRIFT)
     asked = CATE(free, by="g").fit(weights="sqrt")
     np.testing.assert_array_equal(result.estimate, asked.estimate)
-    assert result.cautions == ()
-    assert says(asked.cautions[:1], stationarity.OWN_WEIGHTS, weights="sqrt")
+    assert result.cautions == asked.cautions == ()
+    drifting = arrays(batches=None)
+    moved = drifting.reward + 3.0 * np.arange(len(drifting.reward)) / len(drifting.reward)
+    found = CATE(log_of(replace(drifting, reward=moved), context_free=True), by="g").fit(weights="sqrt")
+    assert says(found.cautions, stationarity.VALUE_DRIFTS, move="rise")
     assert CATE(free, by="g").fit("aipw", weights="uniform", stationary=True).weights == "uniform"
     assert CATE(log_of(arrays()), by="g").fit("aipw", stationary=True).weights == "combined"
     with pytest.raises(ParameterError, match="stationary must be"):

@@ -86,7 +86,7 @@ def test_rows_with_covariates_come_before_those_without_and_are_shorter() -> Non
         "aipw with combined weights",
     )
     assert first.length / second.length == pytest.approx(own[first.name] / own[second.name], rel=0.05)
-    assert says(first.assumes[-1], covariates.UNMOVED, names="prior")
+    assert says(first.assumes, covariates.UNMOVED, names="prior")
     assert table.best.call.endswith("fit(estimator='aipw', weights='combined', covariate='prior')")
     assert says(table.fit().notes[0], covariates.VARIANCE, names="prior")
 

@@ -23,5 +23,9 @@ class ReleasedPairFacts:
         return True
 
     @property
+    def drift_found(self) -> None:
+        """A table of releases tells nothing of the rewards behind them."""
+
+    @property
     def several_pairs(self) -> bool:
         return self.profile.log.n_arms > 2

@@ -1,0 +1,50 @@
+"""What is said of how a log came to have its number of rounds, and of methods that take it to be fixed."""
+
+from __future__ import annotations
+
+from adaptinf.claims.claim import Claim
+
+CONFIDENCE_SEQUENCE = Claim(
+    "inference.results.base.Results.at_any_length",
+    "ConfidenceSequence is valid under any stopping rule",
+    "advice",
+)
+ELLIPSOID = Claim(
+    "inference.results.base.Results.at_any_length",
+    'AdaptiveOLS(...).fit(adjustment="ellipsoid") allows any stopping rule',
+    "advice",
+)
+NO_METHOD = Claim(
+    "inference.results.base.Results.at_any_length",
+    "no method for this target accounts for early stopping",
+    "note",
+)
+NO_RELEASED_METHOD = Claim(
+    "inference.results.base.Results.at_any_length",
+    "methods based on releases do not account for early stopping",
+    "note",
+)
+
+ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance", "assumes")
+STOPPED = Claim(
+    "stopped_by_hand",
+    "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced that decision, "
+    "fixed-length p-values are too small and intervals undercover; {instead}",
+    "caution",
+)
+DATA_CHOSEN = Claim(
+    "chosen_by_data",
+    "the data determined when to stop (after {rounds}), so tests for a fixed number of rounds reject "
+    "too often and intervals undercover; {instead}",
+    "caution",
+)
+PLANNED = Claim(
+    "chosen_by_plan",
+    "a prespecified rule determined when to stop (after {rounds}); p-values and intervals ignore this "
+    "rule, so tests may reject too often and intervals may undercover; {instead}",
+    "caution",
+)
+FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
+"""Of a table that holds at a fixed number of rounds."""
+
+UNSTATED = Claim("log.stopping.Stopping.told", "not stated, assumed to be fixed in advance", "assumes")
