@@ -6,14 +6,16 @@ among those of its arm around both places, or after the reward before it, whiche
 least 1/20. Arms, propensities and contexts count nothing: a design may repeat them. Over all pairs of places
 the chance of such a stretch is below `ALARM` where rewards are as independent as that takes them to be.
 
-Stretches are found by hashes of rows, or of as many rows in line as it takes to be unlikely twice, of every
-fourth row by its hash, so that originals and copies are looked at alike.
+Stretches are found by windows of as many rows as it takes to be unlikely twice. Windows are kept or not by
+their hash, so that those of originals and of copies are kept alike. Copies in another order are not looked
+for, and copies of single rows only where every row of the log is doubled in its place.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +28,16 @@ if TYPE_CHECKING:
 ALARM = 1e-3
 """Chance, at most, of an alarm in a log without copies."""
 _LEAST_ROWS, _LEAST_CHANCE = 20, 0.05
-_AROUND = 200
-_SAMPLED, _FEW, _MOST_LAGS, _FEW_LAGS, _PROBE = 2, 100, 20, 3, 1024
-_MOST_FAILED = 2
-"""Stretches at a distance that may be chance before shorter ones are left alone."""
+_AROUND, _ENOUGH = 200, 4096
+"""Rows on either side that tell how frequent a reward is, and rows of a stretch that are looked at."""
+_PROBE = 1024
+_BLOCK, _LONG = 2**15, 100_000
+"""Rows that are hashed at a time, as they fit a cache; a long log keeps fewer windows."""
+_FEW, _MOST_LAGS, _MOST_FAILED = 100, 8, 4
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
-_SHIFT = np.uint64(32)
+_TIMES = 0xD6E8FEB86659FD93
+_HALF = np.uint64(32)
 
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
@@ -43,156 +48,186 @@ def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
         return {}
-    rows = _hashed(arrays.reward)
-    places = _sampled(rows)
-    lags = _lags(rows, places)
-    if len(lags) > _FEW:  # rewards are of few values: whole rows tell more, and several in line
-        rows = _whole(rows, arrays)
-        lags = _lags_of_windows(rows)
-    if _doubled(rows):
-        lags = np.append(np.ones(len(lags) + 1, dtype=np.int64), lags)  # the first to be looked at
-    if not len(lags):
+    rows = _Rows(arrays, units)
+    if rows.all_twice():
+        found = [_Stretch(0, size // 2, 1, 2)]
+    else:
+        found = [rows.around(place, lag) for place, lag in _repeated(rows)]
+    needed = math.log(size**2 / 2.0 / ALARM)
+    copies, first, left = np.zeros(0, dtype=bool), found[:0], _MOST_FAILED
+    for stretch in found:
+        if stretch.length < _LEAST_ROWS or (len(copies) and copies[stretch.start + stretch.lag]):
+            continue
+        rate = _surprise(arrays, stretch)
+        if rate * stretch.length > needed:
+            copies = copies if len(copies) else np.zeros(size, dtype=bool)
+            least = max(_LEAST_ROWS, math.ceil(needed / rate))
+            for other in (stretch,) if stretch.step > 1 else rows.stretches(stretch.lag, least):
+                copies[other.places + other.lag] = True
+            first = first or [stretch]
+        elif not (left := left - 1):
+            break
+    if not first:
         return {}
-    return _confirmed(rows, lags, arrays, units)
+    start, again = int(first[0].places[0]), int(first[0].places[0]) + first[0].lag
+    return {
+        "n": int(copies.sum()),
+        "rows": size,
+        "start": start,
+        "last": int(first[0].places[-1]),
+        "again": again,
+    }
 
 
-def _hashed(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """A hash of each value of a column of numbers; (T,)."""
-    kind = np.float64 if values.dtype.kind == "f" else np.int64
-    bits = np.ascontiguousarray(values, dtype=kind).view(np.uint64)
-    mixed = bits * _ODD
-    mixed ^= mixed >> _SHIFT
-    mixed *= _OTHER
-    return mixed
+class _Stretch(NamedTuple):
+    """Rows that are equal to those a lag later: every row from the first on, or every second."""
+
+    start: int
+    length: int
+    lag: int
+    step: int = 1
+
+    @property
+    def places(self) -> IntArray:
+        """Of the originals; (length,)."""
+        return np.arange(self.start, self.start + self.length * self.step, self.step)
 
 
-def _whole(rewards: NDArray[np.uint64], arrays: LogArrays) -> NDArray[np.uint64]:
-    """Hashes of rows: rewards, arms, propensities, batches and numeric contexts; (T,)."""
-    columns = [arrays.action, arrays.propensity, arrays.batch]
-    columns += [values for values in arrays.context.values() if values.dtype.kind in "iufb"]
-    rows = rewards
-    for values in columns:
-        if values is not None:
-            rows = (rows ^ (rows >> _SHIFT)) * _ODD + _hashed(values)
-    return rows
+class _Rows:
+    """Rows of a log, to be told equal or not."""
 
+    def __init__(self, arrays: LogArrays, units: NDArray[Any] | None) -> None:
+        self.size = len(arrays.action)
+        self.action = np.ascontiguousarray(arrays.action, dtype=np.int64)
+        self.reward = np.ascontiguousarray(arrays.reward, dtype=np.float64).view(np.uint64)
+        columns = (
+            arrays.propensity,
+            arrays.batch,
+            units,
+            *arrays.context.values(),
+            *arrays.outcomes.values(),
+        )
+        self.others = [values for values in columns if values is not None]
 
-def _sampled(hashes: NDArray[np.uint64]) -> IntArray:
-    """Places of every fourth row or so, picked by its hash."""
-    return np.flatnonzero(hashes >> np.uint64(64 - _SAMPLED) == 0)
+    def hashes(self, part: slice) -> NDArray[np.uint64]:
+        """Of rewards and arms of some rows."""
+        mixed = self.reward[part] * _ODD
+        mixed ^= mixed >> _HALF
+        mixed += self.action[part].view(np.uint64) * _OTHER
+        return mixed
 
+    def equal(self, start: int, end: int, lag: int) -> BoolArray:
+        """Which of some rows are equal to those a lag later, in every column; (end - start,)."""
+        one, other = slice(start, end), slice(start + lag, end + lag)
+        same: BoolArray = self.reward[one] == self.reward[other]
+        same &= self.action[one] == self.action[other]
+        for values in self.others:
+            at = np.flatnonzero(same) + start
+            same[at - start] = values[at] == values[at + lag]
+        return same
 
-def _lags(hashes: NDArray[np.uint64], places: IntArray) -> IntArray:
-    """Distances between places of equal hashes next to each other in time."""
-    picked = hashes[places]
-    order = np.argsort(picked, kind="stable")
-    ordered = picked[order]
-    same = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if not len(same):
-        return np.zeros(0, dtype=np.int64)
-    return places[order[same + 1]] - places[order[same]]
+    def all_twice(self) -> bool:
+        """Whether each row stands twice in its place."""
+        few = 2 * _LEAST_ROWS - 1
+        if self.size % 2 or (self.reward[:few:2] != self.reward[1 : few + 1 : 2]).any():
+            return False
+        return bool(self.equal(0, self.size - 1, 1)[::2].all())
 
-
-def _lags_of_windows(rows: NDArray[np.uint64]) -> IntArray:
-    """The same of windows of rows in line, as long as makes equal ones improbable."""
-    probe = np.unique(rows[:: max(1, len(rows) // _PROBE)], return_counts=True)[1]
-    equal = float((probe**2).sum() / probe.sum() ** 2)
-    window, width, needed = rows, 1, 2.0 * math.log(len(rows)) / max(-math.log(equal), 1e-12)
-    while width <= len(rows) // 4:
-        window = (window[:-width] ^ (window[:-width] >> _SHIFT)) * _ODD + window[width:]
-        width *= 2
-        if width >= needed:
-            lags = _lags(window, _sampled(window * _OTHER))
-            if len(lags) <= _FEW or _agree(lags):
-                return lags
-    return np.zeros(0, dtype=np.int64)
-
-
-def _agree(lags: IntArray) -> bool:
-    """Whether most of many distances are the same few, as those of copies are."""
-    counts = np.sort(np.unique(lags, return_counts=True)[1])[::-1]
-    return bool(counts[:_MOST_LAGS].sum() > 0.5 * len(lags))
-
-
-def _doubled(rows: NDArray[np.uint64]) -> bool:
-    """Whether each row stands twice in its place."""
-    few = slice(None, 2 * _LEAST_ROWS)
-    return len(rows) % 2 == 0 and bool(
-        np.all(rows[few][::2] == rows[few][1::2]) and np.all(rows[::2] == rows[1::2])
-    )
-
-
-def _confirmed(
-    rows: NDArray[np.uint64], lags: IntArray, arrays: LogArrays, units: NDArray[Any] | None
-) -> dict[str, int]:
-    """What is told of copies at some of these distances, where they are too long to be chance."""
-    needed = math.log(len(rows) ** 2 / 2.0 / ALARM)
-    found, counts = np.unique(lags, return_counts=True)
-    copies, first = np.zeros(len(rows), dtype=bool), (0, 0, 0)
-    for lag in found[np.argsort(-counts, kind="stable")][
-        : _MOST_LAGS if _agree(lags) else _FEW_LAGS
-    ].tolist():
-        equal = _equal(rows, lag, arrays, units)
-        steps, left = 2 if lag == 1 else 1, _MOST_FAILED
-        for start, length in _stretches(equal[::steps]):
-            if length < _LEAST_ROWS or not left:
+    def around(self, place: int, lag: int) -> _Stretch:
+        """The rows around a place that are equal to those a lag later."""
+        start, end, most = place, place, self.size - lag
+        for reach in _reaches(most - end):
+            same = self.equal(end, end + reach, lag)
+            end += reach if same.all() else int(same.argmin())
+            if not same.all():
                 break
-            at = np.arange(start, start + length) * steps
-            if _surprise(arrays, at, at + lag) > needed:
-                first = first if first[2] else (int(at[0]), int(at[-1]), lag)
-                copies[at + lag] = True
-            else:
-                left -= 1
-    number = int(copies.sum())
-    if not number:
-        return {}
-    start, last, lag = first
-    return {"n": number, "rows": len(rows), "start": start, "last": last, "again": start + lag}
+        for reach in _reaches(start):
+            same = self.equal(start - reach, start, lag)[::-1]
+            start -= reach if same.all() else int(same.argmin())
+            if not same.all():
+                break
+        return _Stretch(start, end - start, lag)
+
+    def stretches(self, lag: int, least: int) -> list[_Stretch]:
+        """All stretches at a lag that have so many rows."""
+        same = np.concatenate([[False], self.equal(0, self.size - lag, lag), [False]])
+        edges = np.flatnonzero(same[1:] != same[:-1])
+        starts, lengths = edges[::2], edges[1::2] - edges[::2]
+        long = lengths >= least
+        pairs = zip(starts[long].tolist(), lengths[long].tolist(), strict=True)
+        return [_Stretch(start, length, lag) for start, length in pairs]
 
 
-def _equal(rows: NDArray[np.uint64], lag: int, arrays: LogArrays, units: NDArray[Any] | None) -> BoolArray:
-    """Rows that are equal to those a lag later, in every column; (T - lag,)."""
-    equal: BoolArray = rows[:-lag] == rows[lag:]
-    columns = [arrays.action, arrays.propensity, arrays.batch, units]
-    for values in (*columns, *arrays.context.values(), *arrays.outcomes.values()):
-        if values is not None:
-            at = np.flatnonzero(equal)
-            equal[at] = values[at] == values[at + lag]
-    return equal
+def _reaches(rows: int) -> Iterator[int]:
+    """Numbers of rows to look at, more and more of them, until all are."""
+    reach = 64
+    while rows > 0:
+        yield min(reach, rows)
+        rows, reach = rows - reach, 4 * reach
 
 
-def _stretches(equal: BoolArray) -> list[tuple[int, int]]:
-    """Starts and lengths of the longest stretches of rows that are so, the longest first."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], equal, [False]]).astype(np.int8)))
-    starts, lengths = edges[::2], edges[1::2] - edges[::2]
-    order = np.argsort(-lengths, kind="stable")[:_FEW]
-    return list(zip(starts[order].tolist(), lengths[order].tolist(), strict=True))
+def _repeated(rows: _Rows) -> list[tuple[int, int]]:
+    """Places of windows that come again, and after how many rows, the most frequent distances first."""
+    probe = rows.hashes(slice(None, None, max(1, rows.size // _PROBE)))
+    equal = (np.count_nonzero(probe[1:] == probe[:-1]) + 1.0) / (len(probe) + 1.0)
+    needed = 2.0 * math.log(rows.size) / max(-math.log(equal), 1e-12)
+    width = 2 ** max(0, math.ceil(math.log2(needed)))
+    while width <= rows.size // 4:
+        place, lag = _pairs(rows, width)
+        order = np.argsort(lag, kind="stable")
+        found, at, counts = np.unique(lag[order], return_index=True, return_counts=True)
+        most = np.argsort(-counts, kind="stable")[:_MOST_LAGS]
+        # Where equal windows are many, and not at the same few distances, there are regular spells.
+        if len(lag) <= _FEW or counts[most].sum() > 0.5 * len(lag):
+            own = [(order[at[k] + counts[k] * np.arange(3) // 3], found[k]) for k in most]
+            return [(int(place[one]), int(far)) for ones, far in own for one in np.unique(ones)]
+        width *= 2
+    return []
 
 
-def _surprise(arrays: LogArrays, one: IntArray, other: IntArray) -> float:
-    """How improbable it is that the rewards of some rows come again, as -log; one, other (n,)."""
-    size = len(arrays.action)
+def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
+    """Places of windows of rows in line whose next of the same hash is so far away; (n,), (n,)."""
+    spare = 2 if rows.size <= _LONG else 3
+    most, spare, bits = np.uint64(2 ** (64 - spare)), np.uint64(spare), np.uint64(rows.size.bit_length())
+    block, found = max(_BLOCK, 4 * width), []
+    for start in range(0, rows.size - width + 1, block):
+        window, times, done = rows.hashes(slice(start, start + block + width - 1)), _TIMES, 1
+        while done < width:
+            longer = window[:-done] * np.uint64(times)
+            longer += window[done:]
+            window, times, done = longer, times * times % 2**64, 2 * done
+        kept = np.flatnonzero(window < most)
+        found.append(window[kept] << spare >> bits << bits | (kept + start).astype(np.uint64))
+    ordered = np.sort(np.concatenate(found))
+    same = np.flatnonzero(ordered[1:] >> bits == ordered[:-1] >> bits)
+    low = (np.uint64(1) << bits) - np.uint64(1)
+    place = (ordered[same] & low).astype(np.int64)
+    other = (ordered[same + 1] & low).astype(np.int64)
+    for ahead in (0, width - 1):  # the bits that are left of hashes may agree by chance
+        real = rows.reward[place + ahead] == rows.reward[other + ahead]
+        place, other = place[real], other[real]
+    return place, other - place
+
+
+def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
+    """How improbable it is that the rewards of a stretch come again, as -log of it by row."""
+    one = stretch.places[:_ENOUGH]
     reach = max(_AROUND, len(one))
-    near = np.unique(
-        np.concatenate([np.arange(max(0, at[0] - reach), min(size, at[-1] + reach)) for at in (one, other)])
-    )
-    arm = arrays.action
-    value = np.zeros(size, dtype=np.int64)
-    value[near] = np.unique(arrays.reward[near], return_inverse=True)[1]
+    low, middle = max(0, int(one[0]) - reach), int(one[-1]) + 1 + reach
+    after, high = int(one[0]) + stretch.lag - reach, min(middle + stretch.lag, len(arrays.action))
+    parts = [(low, middle), (after, high)] if middle < after else [(low, high)]
+    near = np.concatenate([np.arange(start, end) for start, end in parts])
+    arm, value = arrays.action[near], np.unique(arrays.reward[near], return_inverse=True)[1]
     before = np.concatenate([[0], value[:-1]])
-    most = int(value.max()) + 1
-    plain = _frequency(arm[near], value[near], arm[one], value[one], most)
-    after = arm * most + before
-    chained = _frequency(after[near], value[near], after[one], value[one], most)
-    # A value that is seldom seen after another has too few rounds to tell more than it does alone.
-    chance = np.maximum(np.maximum(plain, np.where(most <= _LEAST_ROWS, chained, 0.0)), _LEAST_CHANCE)
-    return float(-np.log(chance).sum())
+    most, own = int(value.max()) + 1, np.searchsorted(near, one)
+    chance = _frequency(arm, value, own, most)
+    # One of many values is seen too seldom after another to tell more than it does alone.
+    if most <= _LEAST_ROWS:
+        chance = np.maximum(chance, _frequency(arm * most + before, value, own, most))
+    return float(-np.log(np.maximum(chance, _LEAST_CHANCE)).mean())
 
 
-def _frequency(given: IntArray, value: IntArray, asked: IntArray, wanted: IntArray, most: int) -> FloatArray:
-    """Share of a value among rows with the same condition; (n,), (n,), (m,), (m,); returns (m,)."""
-    conditions, place = np.unique(given, return_inverse=True)
-    totals = np.bincount(place)
-    pairs, number = np.unique(given.astype(np.int64) * most + value, return_counts=True)
-    own = number[np.searchsorted(pairs, asked.astype(np.int64) * most + wanted)]
-    return np.asarray(own / totals[np.searchsorted(conditions, asked)], dtype=np.float64)
+def _frequency(given: IntArray, value: IntArray, asked: IntArray, most: int) -> FloatArray:
+    """Share of a row's value among rows of the same condition; (n,), (n,), places (m,); returns (m,)."""
+    pair = given * most + value
+    return np.asarray(np.bincount(pair)[pair[asked]] / np.bincount(given)[given[asked]], dtype=np.float64)
