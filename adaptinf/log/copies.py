@@ -187,16 +187,17 @@ def _repeated(rows: _Rows) -> list[tuple[int, int]]:
 
 def _pairs(rows: _Rows, width: int) -> tuple[IntArray, IntArray]:
     """Places of windows of rows in line whose next of the same hash is so far away; (n,), (n,)."""
-    spare = 2 if rows.size <= _LONG else 3
-    most, spare, bits = np.uint64(2 ** (64 - spare)), np.uint64(spare), np.uint64(rows.size.bit_length())
-    block, found = max(_BLOCK, 4 * width), []
+    spare = np.uint64(2 if rows.size <= _LONG else 3)
+    most, bits = np.uint64(2**64 - 1) >> spare, np.uint64(rows.size.bit_length())
+    block = max(_BLOCK, 4 * width)
+    found: list[NDArray[np.uint64]] = []
     for start in range(0, rows.size - width + 1, block):
         window, times, done = rows.hashes(slice(start, start + block + width - 1)), _TIMES, 1
         while done < width:
             longer = window[:-done] * np.uint64(times)
             longer += window[done:]
             window, times, done = longer, times * times % 2**64, 2 * done
-        kept = np.flatnonzero(window < most)
+        kept = np.flatnonzero(window <= most)
         found.append(window[kept] << spare >> bits << bits | (kept + start).astype(np.uint64))
     ordered = np.sort(np.concatenate(found))
     same = np.flatnonzero(ordered[1:] >> bits == ordered[:-1] >> bits)

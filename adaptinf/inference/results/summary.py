@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
-from adaptinf.claims import tables
-from adaptinf.inference.results.estimand import LONGEST, scale_of
+from adaptinf.inference.results.estimand import without_meaning
 from adaptinf.inference.results.footers import footer
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
@@ -37,7 +36,7 @@ from adaptinf.inference.results.tables import (
     total_width,
 )
 from adaptinf.parameters import check_alpha
-from adaptinf.texts import literal, several, spreadsheet_cell
+from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 _MIN_WIDTH = 78
 _FACT_GAP = "   "
-_SHOWN = 5
 
 
 class ResultSummary:
@@ -231,14 +229,14 @@ def _coefficients(
 
 
 def _without_interval(results: Results, alpha: float, adjust: str | None) -> tuple[str, ...]:
-    """Why terms whose p-value is known have no limits."""
+    """Why terms have no limits at this level, where the notes do not say it of the usual one."""
     shown = results.conf_int_simultaneous(alpha) if adjust == AT_ONCE else results.conf_int(alpha)
     lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
-    if not lacking.any() or not np.isfinite(results.reference.interval(float(np.log(alpha)))[lacking]).all():
+    if not lacking.any():
         return ()
-    names = several([str(term) for term, one in zip(results.terms, lacking, strict=True) if one], _SHOWN)
-    scale = scale_of(results.estimands[int(np.argmax(lacking))].kind, results.facts.spread)
-    return (tables.TOO_LONG(terms=names, longest=int(LONGEST), scale=scale),)
+    asked = (results.terms, results.estimands, results.facts.spread, results.std_error)
+    limits = np.where(lacking[:, None], results.reference.interval(float(np.log(alpha))), np.nan)
+    return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
 
 
 def _facts(results: Results) -> list[list[str]]:

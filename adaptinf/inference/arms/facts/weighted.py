@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import first, said
+from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
@@ -16,6 +16,7 @@ from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
+from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.scores.joint import JOINT, movement_of, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
@@ -194,6 +195,11 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     def adjusted_by(self) -> dict[str, str]:
         names = () if self.fit.outcome is None else self.fit.outcome.covariates
         return {"names": ", ".join(names)} if names else {}
+
+    @property
+    def covariates_found(self) -> Finding | None:
+        outcome = self.fit.outcome
+        return None if outcome is None else moved_covariates(self.profile, outcome.covariates)
 
     @property
     def unit_notes(self) -> list[str]:
