@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.sums.cells import Cells
 
-ALARM = 1e-3
+ALARM = 5e-4
 """P-value, times the number of arms and of columns, below which a covariate is taken to be affected."""
 _LARGEST_STEP = 0.25
 """Of one round, in standard deviations, for a sum to be taken as normal."""
