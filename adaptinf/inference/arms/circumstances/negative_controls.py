@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 ALARM = 5e-4
 """P-value, times the number of arms and of columns, below which a covariate is taken to be affected."""
-_LARGEST_STEP = 0.25
-"""Of one round, in standard deviations, for a sum to be taken as normal."""
+_LARGEST_STEP, _LARGEST_INVERSE = 0.25, 0.1
+"""Of one round, in standard deviations, for a sum to be taken as normal; less where they are estimated."""
 _LEAST_ROUNDS = 100
 
 
@@ -59,6 +59,7 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
     values = np.column_stack([_ranks(x) for x in context_matrix("covariate", log, [name])[rows, 1:].T])
     action, own = log.arrays.action[rows], log.arrays.propensity
     every = profile.propensities
+    largest = _LARGEST_STEP if every is not None else _LARGEST_INVERSE
     z = np.full((values.shape[1], log.n_arms), np.nan)
     for code in range(log.n_arms):
         chosen = action == code
@@ -70,7 +71,7 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
             inverse = chosen / own[rows]
             gap, spread = inverse - 1.0, inverse * np.maximum(inverse - 1.0, 0.0)
         for column, x in enumerate(values.T):
-            z[column, code] = _standardised(x, gap, spread)
+            z[column, code] = _standardised(x, gap, spread, largest)
     return z
 
 
@@ -80,12 +81,12 @@ def _ranks(x: FloatArray) -> FloatArray:
     return np.asarray((np.cumsum(counts) - 0.5 * counts)[place] - 0.5 * len(x), dtype=np.float64)
 
 
-def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray) -> float:
+def _standardised(away: FloatArray, gap: FloatArray, spread: FloatArray, largest: float) -> float:
     """A sum over its standard deviation, NaN where single rounds may decide it; (T,), (T,), (T,)."""
     if len(away) < _LEAST_ROUNDS:
         return np.nan
     size = np.sqrt(away**2 @ spread)
-    if not size > 0.0 or np.abs(away * gap).max() > _LARGEST_STEP * size:
+    if not size > 0.0 or np.abs(away * gap).max() > largest * size:
         return np.nan
     return float(away @ gap / size)
 
