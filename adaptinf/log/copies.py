@@ -99,7 +99,7 @@ class _Rows:
     def __init__(self, arrays: LogArrays, units: NDArray[Any] | None) -> None:
         self.size = len(arrays.action)
         self.action = np.ascontiguousarray(arrays.action, dtype=np.int64)
-        self.reward = np.ascontiguousarray(arrays.reward, dtype=np.float64).view(np.uint64)
+        self.reward = np.ascontiguousarray(arrays.recorded, dtype=np.float64).view(np.uint64)
         columns = (
             arrays.propensity,
             arrays.batch,
@@ -123,7 +123,8 @@ class _Rows:
         same &= self.action[one] == self.action[other]
         for values in self.others:
             at = np.flatnonzero(same) + start
-            same[at - start] = values[at] == values[at + lag]
+            here, there = values[at], values[at + lag]
+            same[at - start] = (here == there) | ((here != here) & (there != there))  # both missing
         return same
 
     def all_twice(self) -> bool:
@@ -218,7 +219,7 @@ def _surprise(arrays: LogArrays, stretch: _Stretch) -> float:
     after, high = int(one[0]) + stretch.lag - reach, min(middle + stretch.lag, len(arrays.action))
     parts = [(low, middle), (after, high)] if middle < after else [(low, high)]
     near = np.concatenate([np.arange(start, end) for start, end in parts])
-    arm, value = arrays.action[near], np.unique(arrays.reward[near], return_inverse=True)[1]
+    arm, value = arrays.action[near], np.unique(arrays.recorded[near], return_inverse=True)[1]
     before = np.concatenate([[0], value[:-1]])
     most, own = int(value.max()) + 1, np.searchsorted(near, one)
     chance = _frequency(arm, value, own, most)

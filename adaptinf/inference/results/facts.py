@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.log import PublicLog
@@ -142,8 +144,8 @@ def _spread(log: AdaptiveLog | Sums) -> float:
     if isinstance(log, Sums):
         count, first, squares = (float(part.sum()) for part in log.cells.moments[0, :3])
         return math.sqrt(max(squares / count - (first / count) ** 2, 0.0))
-    reward = log.arrays.reward
-    return float(reward.max() - reward.min()) if len(reward) else math.nan
+    reward = log.arrays.recorded
+    return float(np.fmax.reduce(reward) - np.fmin.reduce(reward)) if len(reward) else math.nan
 
 
 def _declared(log: AdaptiveLog | Sums) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from claims_said import says
 
@@ -71,3 +72,15 @@ def test_units_that_differ_make_rows_differ() -> None:
     arrays = log_of(rows, np.tile(every, 2)).arrays
     assert copied_rows(arrays, np.tile(every, 2))["n"] == 500
     assert copied_rows(arrays, np.arange(1_000)) == {}
+
+
+def test_missing_rewards_are_read_as_such() -> None:
+    action, reward = rows_of("any", 500, seed=4)
+    data = pd.DataFrame({"arm": np.array(["a", "b"])[action], "y": reward, "p": 0.5})
+    data.loc[::7, "y"] = np.nan
+    options = {"action": "arm", "reward": "y", "propensity": "p", "missing": "drop"}
+    for frame, copies in ((data, 0), (pd.concat([data, data]), 500)):
+        log = ai.AdaptiveLog(frame, **options)
+        table = ai.ArmMeans(log).fit()
+        assert table.facts.spread == np.ptp(reward[~data["y"].isna()])
+        assert bool(says(table.cautions, COPIES, n=500)) == bool(copies)

@@ -59,15 +59,15 @@ def _of_rows(profile: LogProfile, name: str) -> FloatArray:
     values = np.column_stack([_ranks(x) for x in context_matrix("covariate", log, [name])[rows, 1:].T])
     action, own = log.arrays.action[rows], log.arrays.propensity
     every = profile.propensities
-    largest = _LARGEST_STEP if every is not None else _LARGEST_INVERSE
+    assert own is not None
+    largest = _LARGEST_STEP if every is not None or log.n_arms == 2 else _LARGEST_INVERSE
     z = np.full((values.shape[1], log.n_arms), np.nan)
     for code in range(log.n_arms):
         chosen = action == code
-        if every is not None:
-            share = every[rows, code]
+        if every is not None or log.n_arms == 2:
+            share = every[rows, code] if every is not None else np.where(chosen, own[rows], 1.0 - own[rows])
             gap, spread = chosen - share, share * (1.0 - share)
         else:
-            assert own is not None
             inverse = chosen / own[rows]
             gap, spread = inverse - 1.0, inverse * np.maximum(inverse - 1.0, 0.0)
         for column, x in enumerate(values.T):
