@@ -64,6 +64,16 @@ FOOTER = (
 )
 """In the order in which a summary has them."""
 
+TOO_LONG = Claim(
+    "inference.results.estimand.meaningful",
+    "{terms}: no interval, because it would be more than {longest:,} times as long as {scale}: too few "
+    "rounds carry the estimate.",
+    "note",
+)
+OF_REWARDS = Claim("inference.results.estimand.meaningful", "the spread of the rewards", "note")
+OF_CONTROL = Claim("inference.results.estimand.meaningful", "the control's mean", "note")
+OF_ERROR = Claim("inference.results.estimand.meaningful", "the standard error", "note")
+
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
     "Holm: {pvalues} of {count} terms are adjusted by Holm's method, which controls the familywise error "
