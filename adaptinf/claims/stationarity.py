@@ -11,6 +11,18 @@ SHARES_MOVED = Claim(
     "means",
     "caution",
 )
+BOTH_MOVED = Claim(
+    "shares_moved",
+    "assignment proportions and rewards both appear to change over time (p = {p:.1g} for rewards), so "
+    "differences in sample means are biased",
+    "caution",
+)
+ONLY_SHARES_MOVED = Claim(
+    "only_shares_moved",
+    "Assignment proportions changed over time, which biases differences in sample means if outcomes drove "
+    "the change or if rewards drifted; no drift was found.",
+    "note",
+)
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
     "arm-specific {weights} weights require constant means: even drift common to both arms biases the "
@@ -22,6 +34,20 @@ ARM_DRIFTS = Claim(
     "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), but this method assumes "
     "a constant mean, so intervals may miss it (with logged propensities, Contrast allows for drift common "
     "to both arms)",
+    "caution",
+)
+ARMS_DRIFT = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "rewards of arms {arms} taken together appear to {move} over time (linear trend, p = {p:.1g}), but this "
+    "method assumes constant means, so intervals may miss them (with logged propensities, Contrast allows "
+    "for drift common to both arms)",
+    "caution",
+)
+LEVEL_MOVES = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "rewards appear to change over time (p = {p:.1g}, comparing {n} consecutive periods), but this "
+    "method assumes constant means, so intervals may miss them (with logged propensities, Contrast allows "
+    "for drift common to both arms)",
     "caution",
 )
 VALUE_DRIFTS = Claim(
@@ -43,7 +69,7 @@ MIX_MOVES = Claim(
 )
 NO_TREND = Claim(
     "no_trend",
-    "No linear trend was detected in the rewards of {arms}; cycles, such as daily ones, are not tested.",
+    "No drift was detected in the rewards of {arms}; short cycles, such as daily ones, are not tested.",
     "note",
 )
 NO_TREND_OF_VALUES = Claim(
