@@ -8,6 +8,7 @@ from string import Formatter
 from typing import Any
 
 from adaptinf.claims import Claim, Said
+from adaptinf.claims.views import Assumed
 
 
 def says(texts: Iterable[str] | str, claim: Claim, **values: Any) -> bool:
@@ -23,7 +24,10 @@ def one_says(text: str, claim: Claim, values: dict[str, Any]) -> bool:
 
 
 def within(text: object) -> Iterator[Said]:
-    """What a text was said as, and what its values were."""
+    """What a text was said as, and what its values were; and the clauses of a note on assumptions."""
+    if isinstance(text, Assumed):
+        for clause in text.clauses:
+            yield from within(clause)
     if isinstance(text, Said):
         yield text
         for value in text.values.values():

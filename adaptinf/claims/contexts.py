@@ -15,7 +15,7 @@ NO_PART = Claim(
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
-    "{why}, so contexts {differ} between arms and confound comparisons of sample means",
+    "{why}, so sample means may be confounded by contexts, whose distributions {differ} between arms",
     "needs",
 )
 BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
@@ -26,25 +26,25 @@ AS_STATED = Claim(
 )
 VISIBLY = Claim(
     "inference.validity.profile.LogProfile.deciding_context",
-    "the choice of arms appears to depend on context {context} (test within short runs of rounds: p < "
-    "{visible:g})",
+    "arm assignment appears to depend on context {context} (test within short blocks of consecutive "
+    "rounds: p < {visible:g})",
     "needs",
 )
 FOLLOWED = Claim(
     "inference.validity.profile.LogProfile.contexts_found",
-    "{visibly}, contrary to what this method assumes; differences between sample means may reflect "
-    "contexts rather than arms",
+    "{visibly}, which would violate an assumption of this method; differences between sample means may "
+    "reflect contexts rather than arms",
     "caution",
 )
 PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",
-    "{design} may use contexts to assign arms (the log does not say whether it does)",
+    "{design} may use contexts to assign arms (not stated in the log)",
     "needs",
 )
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "weights shared by arms require batches, because contexts may affect propensities",
+    "propensities may depend on contexts, in which case weights shared across arms require batched data",
     "needs",
 )
 NEVER_RANDOM = Claim(
@@ -55,7 +55,9 @@ NEVER_RANDOM = Claim(
     "caution",
 )
 """Of a method that compares the arms' rounds as they are."""
-NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "contexts not in the log", "note")
+NOT_IN_LOG = Claim(
+    "inference.validity.profile.LogProfile.context_names", "contexts that were not logged", "note"
+)
 """What may move propensities where the log names no context."""
 
 WITH_COLUMN = Claim(
@@ -65,7 +67,7 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True or a stated design (design=), if contexts did not affect assignment",
+    "context_free=True or the actual design (design=) in the log, if assignment ignored contexts",
     "advice",
 )
 REGRESSION = Claim(
@@ -80,7 +82,7 @@ RELEASED_BINS = Claim(
 )
 WITHIN_BIN = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "a comparison of arms within one bin",
+    "a comparison of arms within a single context bin",
     "advice",
 )
 WITHIN_GROUPS = Claim(

@@ -33,12 +33,13 @@ CERTAIN = Claim(
 )
 CIRCULAR = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "the propensities were estimated from the choices themselves, so agreement is guaranteed",
+    "the propensities were estimated from the choices themselves, so they agree with the choices by "
+    "construction",
     "needs",
 )
 FEW_CHOICES = Claim(
     "inference.diagnostics.propensities.merged_bins",
-    "there are too few randomised rounds (the variance of the arm count is below {least:g})",
+    "there are too few randomised rounds: the variance of the arm's count is below {least:g}",
     "needs",
 )
 NEEDS_EVERY = Claim(
@@ -51,7 +52,7 @@ ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "the log has only one 
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
     "propensities vary within batches, but the sums lack the products of arms' propensities that the "
-    "test requires; use an AdaptiveLog of the rows instead",
+    "test requires; use row-level data (AdaptiveLog) instead",
     "needs",
 )
 
@@ -82,12 +83,12 @@ LOST_ROUNDS = Claim(
 )
 SEE_ANYTIME = Claim(
     "inference.diagnostics.choices.ratio_checks",
-    "use the anytime test, which is exact, because an arm was randomised in few rounds",
+    "use the exact anytime-valid test, because an arm was randomised in only a few rounds",
     "advice",
 )
 SHARES_MOVE = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "assignment proportions, which stand in for propensities, do not appear constant within batches",
+    "assignment proportions, used in place of propensities, appear to change within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
@@ -109,7 +110,7 @@ NEVER_POSSIBLE = Claim(
     "needs",
 )
 FEW_REWARDS = Claim(
-    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards of the arm were observed", "needs"
+    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards were observed for the arm", "needs"
 )
 ONE_REWARD = Claim("inference.diagnostics.arms.usable", "the arm's rewards are all equal", "needs")
 SETTLED = Claim(
@@ -126,7 +127,7 @@ UNVARYING = Claim(
 NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
 FEW_IN_STRETCH = Claim(
     "inference.diagnostics.arms._batch_checks",
-    "the arm has fewer than {fewest} rewards in some group of consecutive batches",
+    "the arm has fewer than {fewest} rewards in at least one group of consecutive batches",
     "needs",
 )
 
@@ -156,7 +157,8 @@ MEAN_CHANGED = Claim(
 )
 AVERAGES = Claim(
     "inference.diagnostics.agreement.drifts",
-    "estimates then target weighted averages over time, and methods that assume constant means are invalid",
+    "under drift, estimates target weighted averages over time, and methods that assume constant means "
+    "are invalid",
     "caution",
 )
 COMPARE_WITHIN = Claim(
@@ -228,13 +230,14 @@ HOLM = Claim(
 )
 MISSED = Claim(
     "missed",
-    "The tests have 80% power to detect a {drift} of {least:.2g} reward standard deviations over the "
-    "whole log; smaller drifts may go undetected.",
+    "The tests have 80% power to detect a {drift} of {least:.2g} standard deviations of the reward over "
+    "the whole log; smaller drifts may go undetected.",
     "note",
 )
 MISSED_ALONE = Claim(
     "missed_alone",
-    "In a single arm, the smallest drift detectable with 80% power is {least:.2g} standard deviations.",
+    "In a single arm, the smallest drift detectable with 80% power is {least:.2g} reward standard "
+    "deviations.",
     "note",
 )
 NOTES = (ERROR_IGNORED, HOLM, MISSED, MISSED_ALONE)

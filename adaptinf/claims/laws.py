@@ -5,14 +5,16 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 HALL = Claim(
-    "inference.distributions.skewed.SkewedSumReference", "t, with skewness correction (Hall, MOVER)", "note"
+    "inference.distributions.skewed.SkewedSumReference",
+    "t with skewness correction (Hall's transformation and MOVER)",
+    "note",
 )
 BY_BATCH = Claim(
     "inference.distributions.student_sums.BatchedReference.name",
     "average of independent t variables, one per batch",
     "note",
 )
-TRUNCATED = Claim("inference.winners.law.WinnerLaw", "normal, conditional on the selection", "note")
+TRUNCATED = Claim("inference.winners.law.WinnerLaw", "truncated normal (conditional on selection)", "note")
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
     "the distribution of the maximum t statistic",

@@ -94,10 +94,11 @@ SAME_LAW = Claim(
     check="drift_found",
 )
 FIXED = Claim("policies_are_given", "the policies were chosen without using this log", "assumes")
-SETTLING = Claim("needs_settling", "propensities converge", "assumes")
+SETTLING = Claim("needs_settling", "propensities converge as the number of rounds grows", "assumes")
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
-    "every arm that a policy assigns had positive propensity (only propensities of chosen arms are logged)",
+    "every arm that a policy assigns had positive propensity in every round (only the chosen arms' "
+    "propensities are logged)",
     "assumes",
 )
 AVERAGE = Claim(
@@ -105,7 +106,8 @@ AVERAGE = Claim(
 )
 WEIGHTED_AVERAGE = Claim(
     "is_combined",
-    "if the difference drifts, the estimand is its weighted average (weights='uniform' gives equal weights)",
+    "if the difference drifts, the estimand is its weighted average over rounds (unweighted if "
+    "weights='uniform')",
     "target",
 )
 ASSUMES = (
@@ -140,13 +142,15 @@ CHOSEN_ON_LOG = Claim(
 )
 FREEDOM = Claim(
     "is_of_values",
-    "Inference uses Student's t; the degrees of freedom are each value's effective sample size minus 1.",
+    "Inference on each policy value uses Student's t, with degrees of freedom equal to the value's "
+    "effective sample size minus 1.",
     "note",
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "Effective sample sizes are computed separately for rounds with positive and with negative "
-    "contributions to a difference. Student's t has the smaller size minus 1 as its degrees of freedom.",
+    "For each difference, separate effective sample sizes are computed from rounds with positive and "
+    "with negative contributions. Degrees of freedom for Student's t are the smaller of these sizes "
+    "minus 1.",
     "note",
 )
 UNSETTLED = Claim(
@@ -156,8 +160,8 @@ UNSETTLED = Claim(
 )
 COMBINED_INSTEAD = Claim(
     "uniform_difference",
-    "Set weights='combined' for asymptotic normality without convergent propensities; the propensities "
-    "of all arms must then be known.",
+    "Set weights='combined' if propensities may not converge; estimates are then asymptotically normal, "
+    "but the propensities of all arms must be known.",
     "advice",
 )
 STABLE_INSTEAD = Claim(
@@ -173,14 +177,16 @@ POLICIES_FIRST = Claim(
 )
 COMBINED = Claim(
     "combined_by",
-    "Each round has one weight for both policies, so common drift cancels. The weight is computed from {by}.",
+    "In each round, both policies receive one common weight, so shared drift cancels from their "
+    "difference. This weight is computed from {by}.",
     "note",
 )
 BY_OWN = Claim("combined_by", "the propensities of that round, which are unaffected by contexts", "note")
 BY_DESIGN = Claim("combined_by", "the logging policy of that round, evaluated at earlier contexts", "note")
 BY_BATCH_BEFORE = Claim(
     "combined_by",
-    "propensities of the previous batch, or of the preceding {nearest} rounds if that batch is smaller",
+    "propensities of the previous batch or, if it has fewer than {nearest} rounds, those of the "
+    "preceding {nearest} rounds",
     "note",
 )
 BY_ROUNDS_BEFORE = Claim(
@@ -192,7 +198,7 @@ BY_ROUNDS_BEFORE = Claim(
 """What combined weights are made of."""
 UNSETTLED_TOO = Claim(
     "needs_settling",
-    "If propensities may not converge, use non-contextual variance-stabilising weights "
+    "If convergence of propensities is uncertain, use context-independent variance-stabilising weights "
     "(weights='stable-variance', contextual=False).",
     "advice",
 )
@@ -204,8 +210,8 @@ SNAPSHOTS = Claim(
 )
 LAGGED = Claim(
     "lagged",
-    "Each weight is computed from the propensities of the preceding round, because unlogged contexts may "
-    "have affected the current propensities (set snapshots='context-free' if there were none).",
+    "Each weight is computed from the preceding round's propensities, because unlogged contexts may "
+    "have affected the current ones (if there were no such contexts, set snapshots='context-free').",
     "note",
 )
 BURNT_IN = Claim(
@@ -249,8 +255,8 @@ UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds ha
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume a constant value; if the value drifts, set weights='uniform' to estimate "
-    "its average over the period (otherwise set stationary=True)",
+    "{weights} weights assume that the policy value is constant; if it drifts, set weights='uniform' to "
+    "estimate its average over the period (otherwise set stationary=True)",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
@@ -274,9 +280,9 @@ TINY_PROPENSITY = Claim(
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "The effective number of rare outcomes is about {worth:.1f} (rate {rate:.2g}, effective sample size "
-    "{size:.1f}), below {enough}; estimates and standard errors may be too small, and intervals may "
-    "undercover",
+    "The effective number of rare outcomes, about {worth:.1f} (rate {rate:.2g}, effective sample size "
+    "{size:.1f}), is below {enough}; estimates and standard errors may be biased downwards, and "
+    "intervals may undercover",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)

@@ -40,43 +40,43 @@ UNSETTLED = Claim(
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
-    "assignment frequencies do not match the logged propensities ({where}, p < {alarm:g}); estimates "
-    "that use them are unreliable (possible causes: another arm's propensities, propensities logged "
-    "after the choice, constants or averages, lost rounds; see diagnose)",
+    "assignment frequencies do not match the propensities ({where}, p < {alarm:g}), so weighted "
+    "estimates are unreliable; propensities may belong to another arm, be averages or postdate the "
+    "choice, or rounds may be missing (see diagnose)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
-    "for {arms}, selection frequencies contradict the chosen arms' propensities, so inverse-propensity "
-    "estimates are unreliable (check that the propensities belong to the logged choices; if arms were "
-    "sometimes unavailable, set batch= or propensities=)",
+    "for {arms}, selection frequencies contradict the logged propensities, so inverse-propensity "
+    "estimates are unreliable; check that each propensity belongs to the logged choice, and set batch= "
+    "or propensities= if arms were sometimes unavailable",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
-    "all propensities are constant, although adaptive=True states that outcomes affected assignment; "
-    "they are probably not the actual assignment probabilities, so inverse-propensity weighting is "
-    "doubtful",
+    "all propensities are constant, but outcomes affected assignment (adaptive=True); the logged values "
+    "are probably not the actual assignment probabilities, so estimates weighted by inverse "
+    "propensities are doubtful",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "assignment proportions serve as propensities but appear to vary within batches (p {p}; possibly "
-    "because of consecutive rows from one person). If rewards also drift, differences may be biased; "
-    "set propensity= or aggregate by shorter batches (every='hour')",
+    "assignment proportions are used as propensities but appear to vary within batches (p {p}), perhaps "
+    "because one person has consecutive rows. If rewards also drift, differences may be biased; set "
+    "propensity= or aggregate into shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
     "no unit ever changes its arm (probability 1e{power:.0f} under independent draws in each round). If "
-    "units were randomised only once, log that draw's propensity in all their rounds, or 1 after the "
-    "first",
+    "each unit was randomised only once, log the propensity of that draw in all its rounds, or 1 in "
+    "later rounds",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
     "inference.validity.policies.logging_policies",
-    "the method requires each round's assignment probabilities at the contexts of other rounds, which "
-    "cannot be derived from the logged propensities",
+    "the method evaluates each round's assignment probabilities at the contexts of other rounds, but "
+    "the logged propensities do not determine these values",
     "needs",
 )
 SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "note")

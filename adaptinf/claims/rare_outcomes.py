@@ -12,8 +12,8 @@ CORRECTED = Claim(
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "intervals may undercover if rewards are skewed or outcomes are rare, which these sums cannot show "
-    "(set sum_cubes= or nonzero=)",
+    "intervals may undercover if rewards are skewed or outcomes are rare; the sums cannot show this "
+    "unless sum_cubes= or nonzero= is set",
     "caution",
 )
 NO_INTERVAL = Claim(
@@ -36,8 +36,8 @@ SKEWED_THOUGH_CORRECTED = Claim(
 )
 SKEWED_UNCORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
-    "skewed rewards of a few rounds dominate the estimates for {terms}, so intervals may undercover (no "
-    "skewness correction is applied)",
+    "a few rounds with skewed rewards dominate the estimates for {terms}, so intervals without skewness "
+    "correction may undercover",
     "caution",
 )
 FEW_EVENTS = Claim(
@@ -48,13 +48,13 @@ FEW_EVENTS = Claim(
 )
 UNVARYING = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "all rewards of arm {arm} are equal, so its mean and its differences from other arms cannot be "
-    "tested (exact tests and intervals require estimator='sample-mean')",
+    "all rewards of arm {arm} are equal, so neither its mean nor its differences from other arms can be "
+    "tested; estimator='sample-mean' gives exact tests and intervals",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "rewards of arm {arm} do not vary, so contrasts with this arm have no standard error, and their "
-    "intervals are based on counts",
+    "rewards of arm {arm} do not vary, so contrasts with this arm have no standard errors and use "
+    "count-based intervals",
     "caution",
 )

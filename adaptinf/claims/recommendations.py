@@ -6,14 +6,13 @@ from adaptinf.claims.claim import Claim
 
 LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
-    "Length is the expected length of the 95% interval relative to that of the first method, based on "
-    "counts, propensities, and the pooled mean and variance of rewards (rewards of single arms are not "
-    "used).",
+    "Length is the expected length of the 95% interval relative to the first method. It is computed "
+    "from counts, propensities, and rewards pooled over arms (mean and variance).",
     "note",
 )
 COUNTS_VARY = Claim(
     "inference.recommend.facts.facts_of",
-    "in simulations, the standard deviation is {variation:.1%} of the median",
+    "the standard deviation of simulated arm counts is {variation:.1%} of their median",
     "note",
 )
 NO_PART = Claim("inference.recommend.facts.contexts_told", "{contexts} (not used to choose arms)", "note")
@@ -25,7 +24,8 @@ NO_SEQUENCE_OF_RATIOS = Claim(
 )
 STOPPED_BY_PLAN = Claim(
     "inference.recommend.recommendation.recommend",
-    "the method requires a fixed number of rounds, but a prespecified rule chose it",
+    "the method requires a fixed sample size, but a prespecified stopping rule determined the number of "
+    "rounds",
     "needs",
 )
 STOPPED_BY_DATA = Claim(

@@ -50,11 +50,13 @@ UNLOGGED_TOO_LATE = Claim(
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "all propensities must be positive if the policy changes between rounds",
+    "the method requires positive propensities for all arms if the policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
-    "inference.sequences.from_sums.check_sums", "the sums do not include bounds on the scores", "needs"
+    "inference.sequences.from_sums.check_sums",
+    "the aggregated data do not include the required bounds on scores",
+    "needs",
 )
 
 # What would serve
@@ -71,7 +73,7 @@ KNOWN_SCALE = Claim(
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "floor=, a lower bound on propensities that the design guaranteed in advance",
+    "set floor= to a lower bound on propensities that the design guaranteed in advance",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(

@@ -7,8 +7,8 @@ from adaptinf.claims.claim import Claim
 MEANS_STAY = Claim("means_stay", "arm means do not change over time", "assumes", check="drift_found")
 SHARES_MOVED = Claim(
     "profile.shares_move",
-    "assignment proportions changed over time, so drift common to all arms biases differences in sample "
-    "means",
+    "assignment proportions changed over time, so drift common to all arms would bias differences in "
+    "sample means",
     "caution",
 )
 BOTH_MOVED = Claim(
@@ -31,29 +31,28 @@ OWN_WEIGHTS = Claim(
 )
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
-    "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), but this method assumes "
-    "a constant mean, so intervals may miss it (with logged propensities, Contrast allows for drift common "
-    "to both arms)",
+    "a linear trend test suggests that rewards of arm {arm!r} {move} with time (p = {p:.1g}), so "
+    "intervals assuming a constant mean may be invalid; with logged propensities, Contrast allows for "
+    "common drift",
     "caution",
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
-    "rewards of arms {arms} taken together appear to {move} over time (linear trend, p = {p:.1g}), but this "
-    "method assumes constant means, so intervals may miss them (with logged propensities, Contrast allows "
-    "for drift common to both arms)",
+    "a linear trend test suggests that rewards of arms {arms} together {move} with time (p = {p:.1g}), so "
+    "intervals assuming constant means may be invalid; with logged propensities, Contrast allows for common "
+    "drift",
     "caution",
 )
 LEVEL_MOVES = Claim(
     "inference.validity.stationarity.Trends.of",
-    "rewards appear to change over time (p = {p:.1g}, comparing {n} consecutive periods), but this "
-    "method assumes constant means, so intervals may miss them (with logged propensities, Contrast allows "
-    "for drift common to both arms)",
+    "mean rewards appear to differ between {n} consecutive periods of the log (p = {p:.1g}), so intervals "
+    "assuming constant means may be invalid; with logged propensities, Contrast allows for common drift",
     "caution",
 )
 VALUE_DRIFTS = Claim(
     "inference.validity.stationarity.trend_of_values",
-    "the scores of {term} appear to {move} over time (linear trend, p = {p:.1g}), but this method assumes "
-    "a constant expected value, so intervals may not cover its average",
+    "the scores of {term} seem to {move} over time (linear trend, p = {p:.1g}), although the method "
+    "assumes that the expected score is constant; intervals may therefore fail to cover its average",
     "caution",
 )
 UNTESTED = Claim(
@@ -64,17 +63,18 @@ UNTESTED = Claim(
 )
 MIX_MOVES = Claim(
     "mix_may_move",
-    "If contexts affected arm choice, the rewards of an arm can show a trend even without drift.",
+    "If arm choice depends on contexts, an arm's rewards can show a trend even without drift.",
     "note",
 )
 NO_TREND = Claim(
     "no_trend",
-    "No drift was detected in the rewards of {arms}; short cycles, such as daily ones, are not tested.",
+    "No evidence of drift was found in the rewards of {arms}; the tests cannot detect short cycles, such as "
+    "daily patterns.",
     "note",
 )
 NO_TREND_OF_VALUES = Claim(
     "no_trend_of_values",
-    "The test for drift, which detects linear trends but not cycles, found none in the scores.",
+    "No evidence of drift was found in the scores; the test detects linear trends but not cycles.",
     "note",
 )
 PAIR_SHARES_DRIFT = Claim(
@@ -89,6 +89,6 @@ AVERAGED_EQUALLY = Claim(
 )
 AVERAGED_BY_WEIGHT = Claim(
     "averages_by_weight",
-    "a time-varying effect is averaged using the weights of the rounds",
+    "effects that change over time are averaged with the round weights used in estimation",
     "target",
 )

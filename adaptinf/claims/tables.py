@@ -18,7 +18,8 @@ CORRECTION_IMPOSSIBLE = Claim(
 )
 FAR_OUT = Claim(
     "inference.results.footers.Footer.correction",
-    "The {law} approximation may be inaccurate in the extreme tails required by the correction.",
+    "The approximate distribution ({law}) may be inaccurate in the extreme tails that the correction "
+    "requires.",
     "note",
 )
 EXACT_LAW = Claim(
@@ -78,7 +79,8 @@ BH = Claim(
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
-    "At once: p-values are adjusted for {count} terms and intervals are simultaneous, using {method}.",
+    "At once: p-values are adjusted for {count} terms, and intervals have simultaneous coverage, based "
+    "on {method}.",
     "note",
 )
 
@@ -89,12 +91,12 @@ NOT_VALID = Claim(
 )
 SINGLES_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "This test is not corrected for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
+    "The test shown has no correction for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
     "note",
 )
 CONTRASTS_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "No correction for adaptivity is applied here; Contrast gives corrected columns.",
+    "This test is not corrected for adaptivity; use Contrast for corrected columns.",
     "note",
 )
 FEWEST_FREEDOM = Claim(
@@ -104,31 +106,31 @@ FEWEST_FREEDOM = Claim(
 )
 NORMAL_FOR = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The test uses a normal approximation, although the reference distribution of single terms is {law}.",
+    "The test uses a normal approximation, although the reference distribution of individual terms is {law}.",
     "note",
 )
 
 LATE_COUNTED = Claim(
     "inference.results.facts.LogFacts.released",
-    "Outcomes that arrived more than {window:,} participants later were recorded as {late:g}, so results "
-    "refer to {what} within this window, not to the eventual outcome.",
+    "Outcomes observed only after more than {window:,} further participants had enrolled were recorded "
+    "as {late:g}, so results refer to {what} within this window, not to the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "Results come from a user-supplied estimator, labelled {validity!r} by the user; its validity for "
-    "this log was not checked.",
+    "The user supplied this estimator and declared its validity as {validity!r}; validity for this log "
+    "was not checked.",
     "note",
 )
 
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals use alpha = {alpha:g}, and p-values test the null value {nulls}. This table should not be "
-    "used to choose between methods.",
+    "Intervals use alpha = {alpha:g}, and p-values are computed under a null value of {nulls}. This "
+    "table should not be used to choose between methods.",
     "note",
 )
 NULLS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "{nulls}, so p-values are not comparable", "note"
+    "inference.results.comparison.Comparison.summary", "{nulls}, so they are not comparable", "note"
 )
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
@@ -147,6 +149,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "{results}: under adaptivity, only corrected columns are valid ({label}, given the privacy guarantee).",
+    "For {results}, only corrected columns account for adaptivity; their validity is {label} and relies "
+    "on the privacy guarantee.",
     "note",
 )

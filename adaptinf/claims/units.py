@@ -15,10 +15,12 @@ NOT_DRAWN_BY_ROUND = Claim(
     "each unit's arm was drawn only once, but these scores require a draw in every round",
     "needs",
 )
-BY_UNIT = Claim("profile.repeated_units", "standard errors are cluster-robust (by unit)", "reason")
+BY_UNIT = Claim(
+    "profile.repeated_units", "cluster-robust standard errors allow for dependence within units", "reason"
+)
 NOT_BY_UNIT = Claim(
     "profile.repeated_units",
-    "rounds of the same unit are treated as independent, so standard errors may be too small",
+    "rounds of the same unit are treated as independent; standard errors may therefore be too small",
     "caution",
 )
 """Of errors that ignore units with several rounds."""
@@ -31,20 +33,20 @@ OF_LOGGED_ROUNDS = Claim(
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
-    "the model for missing rewards requires independent rounds, but some units have several",
+    "the model for missing rewards requires independent rounds, but some units have repeated rounds",
     "needs",
 )
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: mean of other units' earlier rewards under the same arm, or under any arm if there "
-    "are none. Rounds without an earlier reward from another unit have weight 0.",
+    "The outcome model is the mean of other units' earlier rewards under the same arm, or under any arm "
+    "if there are none. Rounds without an earlier reward from another unit have weight 0.",
     "note",
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "Outcome model: for each arm, the average of rewards already observed in other units (over all arms "
-    "if that arm has none). Rounds before any such reward is observed have weight 0.",
+    "The outcome model predicts an arm's rewards by the average reward already observed in other units "
+    "(over all arms if that arm has none). Rounds before any such reward is observed have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -69,8 +71,8 @@ ONE_UNIT = Claim(
 
 DEPENDENT = Claim(
     "inference.validity.unit_facts.UnitFacts.unit_refusal",
-    "rounds must be independent, but {units} units have {rounds} rounds, and rounds of one unit may be "
-    "dependent",
+    "rounds must be independent, but the {rounds} rounds come from only {units} units and may be "
+    "dependent within units",
     "needs",
 )
 """Why a method that takes rounds to be independent does not serve."""
@@ -92,8 +94,8 @@ NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "No interval is available for {terms}: fewer than {fewest} units (number in parentheses) have an "
-    "uncommon reward, such as the rarer of two outcomes.",
+    "No interval is available for {terms}: fewer than {fewest} units have an uncommon reward, such as "
+    "the rarer of two outcomes (number of units in parentheses).",
     "note",
 )
 
@@ -118,20 +120,21 @@ FEW_WITH_EVENTS = Claim(
 )
 SKEWED = Claim(
     "skewed",
-    "clustered intervals for {terms} may undercover, because units are few and their mean rewards are skewed",
+    "clustered intervals for {terms} may undercover, because there are few units, and unit-level mean "
+    "rewards are skewed",
     "caution",
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover: with each of {units} units randomised once, fewer than {fewest} are "
-    "expected in arm {arms} at the smallest propensity (expected numbers in parentheses)",
+    "intervals may undercover: each of {units} units was randomised once, and at the smallest "
+    "propensity, fewer than {fewest} would be expected in arm {arms} (expected numbers in parentheses)",
     "caution",
 )
 TIED = Claim(
     "tied",
-    "propensity-based weights make units dependent, so unit-clustered standard errors may be too small "
-    "(in simulations, variance estimates were .65 to .85 of the true variances); weights='uniform' "
-    "avoids this problem",
+    "propensity-based weights induce dependence between units' weighted terms, so unit-clustered "
+    "standard errors may be too small (in simulations, variance estimates were 65% to 85% of the true "
+    "variances); weights='uniform' avoids this problem",
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)

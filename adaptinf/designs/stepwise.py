@@ -26,7 +26,7 @@ class Stepwise:
     lost_unsaid: ClassVar[float | None] = None
     """As which reward one counts in trials whose file does not say; None where that never changed."""
     nodes: ClassVar[tuple[str, str] | None] = None
-    inexact: ClassVar[str] = "it promises no privacy, so that there is no noise to draw"
+    inexact: ClassVar[str] = "it promises no privacy, or draws its noise only in its own kernels"
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """Largest scale of a node of exact noise, for rewards of width 1.

@@ -82,7 +82,7 @@ class Promises:
         """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
         if self.adaptive is None:
             return ""
-        return f"; {claims.ADAPTIVE(adapted='adapted' if self.adaptive else 'did not adapt')}"
+        return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
 
     def stating(self, stopping: str) -> Self:
         """The same log with another statement of what decided its number of rounds."""
@@ -182,4 +182,4 @@ def most_rounds(units: NDArray[Any] | None) -> int:
 
 def source_note(source: str | None) -> str:
     """How a text marks a guarantee that no design computed."""
-    return "; stated, not derived" if source == "stated" else ""
+    return "; stated by the user, not derived" if source == "stated" else ""

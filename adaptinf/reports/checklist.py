@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.sums import Sums
 
-FOR_YOU = "to be reported by the authors"
+FOR_YOU = "for the authors of the trial report to add"
 _INTRODUCTION = (
     "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
     "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "

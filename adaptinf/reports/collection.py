@@ -88,7 +88,7 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
     """Whether the design adapts, and to what."""
     traits = None if log.design is None else log.design.traits
     if traits is None and log.adaptive is not None:
-        stated = ADAPTIVE(adapted="adapted" if log.adaptive else "did not adapt")
+        stated = ADAPTIVE(reacted="adapted" if log.adaptive else "did not adapt")
         return sentence([stated, claims.CONTEXTS_UNSTATED()])
     if traits is None:
         return claims.UNSTATED()

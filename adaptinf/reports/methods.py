@@ -87,10 +87,9 @@ class _Facts:
     def estimated(self) -> dict[str, str]:
         results = self.results
         kinds = dict.fromkeys(one.kind for one in results.estimands)
+        named = [claims.TARGETS[kind]() if kind in claims.TARGETS else kind for kind in kinds]
         return {
-            "target": " and ".join(
-                claims.TARGETS[kind]() if kind in claims.TARGETS else kind for kind in kinds
-            ),
+            "target": " and ".join([named[0], *(name[:1].lower() + name[1:] for name in named[1:])]),
             "estimator": ESTIMATORS.get(results.estimator, (results.estimator, ()))[0],
             "weights": f" with {results.weights} weights" if results.weights else "",
             "cited": _cite(self.cited[0]),

@@ -53,7 +53,7 @@ def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
     """Why a design cannot be used with exact noise."""
     if getattr(design, "nodes", None) is None:
         reason = getattr(design, "inexact", "")
-        return [f'noise="release" is not to be had of {type(design).__name__}: {reason}']
+        return [f'noise="release" is not available for {type(design).__name__}: {reason}']
     if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
         return ['noise="release" needs a larger epsilon: sums with their noise would exceed exact arithmetic']
     return []

@@ -7,9 +7,9 @@ from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
     "self_normalised",
-    "self-normalised intervals may undercover: with equal arm means, simulated coverage of nominal 95% "
-    "intervals was 93% (Thompson sampling) and 94% (UCB) for two arms and 1,000 rounds, 87% (UCB, five "
-    "arms) and 89% (greedy)",
+    "self-normalised intervals may undercover: in simulations with equal arm means, nominal 95% "
+    "intervals covered 93% (Thompson sampling, two arms, 1,000 rounds), 94% (UCB, same setting), 87% "
+    "(UCB, five arms) and 89% (greedy)",
     "caution",
 )
 WELCH = Claim(
@@ -21,7 +21,7 @@ STUDENT = Claim(
 """What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(
     "may_not_adapt",
-    "If assignment did not depend on outcomes, set adaptive=False: {classical} in that case.",
+    "If outcomes had no effect on assignment, set adaptive=False; in that case, {classical}.",
     "advice",
 )
 """The first line of a fit."""
@@ -64,8 +64,8 @@ FIT = (
     ),
     Claim(
         "conservative",
-        "Standard errors are the residual standard deviation divided by the sum of the weights, which is "
-        "conservative because the squared weights sum to less than 1.",
+        "Standard errors equal the residual standard deviation divided by the sum of the weights. They are "
+        "conservative, because the sum of the squared weights is less than 1.",
         "note",
     ),
     Claim(

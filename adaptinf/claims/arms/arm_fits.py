@@ -8,7 +8,7 @@ CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {
 NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and has no estimate.", "note")
 UNWEIGHTED = Claim(
     "unweighted",
-    "Arm {arm} has no estimate, because all its rounds have weight 0 (as round 1 always does).",
+    "Arm {arm} has no estimate, because all its rounds have weight 0 (round 1 always has weight 0).",
     "note",
 )
 CHOSEN_ONCE = Claim(
@@ -46,15 +46,15 @@ TINY = Claim(
 )
 TINY_WARNING = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "{subject}: {found}; estimates depend heavily on a few rewards, so normal intervals may undercover "
-    "substantially",
+    "{subject}: {found}; a few rewards largely determine the estimates, so normal intervals may "
+    "undercover substantially",
     "caution",
 )
 
 INCOMPLETE = Claim(
     "profile.incomplete",
-    "rewards are missing, and excluding these rounds biases comparisons if missingness differs between "
-    "arms (estimator='aipw' uses inverse-probability-of-observation weights)",
+    "some rewards are missing, and omitting the affected rounds biases comparisons if missingness "
+    "differs between arms (estimator='aipw' weights rounds by the inverse probability of observation)",
     "needs",
 )
 """Of a method that does not know what to do where rewards are missing."""

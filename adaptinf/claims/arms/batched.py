@@ -12,8 +12,8 @@ NO_BATCHES = Claim(
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities must be constant within batches, but they vary within {n} batches ({which}; counting "
-    "from 0)",
+    "propensities vary within {n} batches ({which}; the first batch is numbered 0), but the method "
+    "requires constant propensities within each batch",
     "needs",
 )
 LACKING = Claim(
@@ -24,8 +24,8 @@ LACKING = Claim(
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; under adaptive assignment, dropping these batches would invalidate the test because "
-    "their number depends on earlier rewards",
+    "{lacking}; dropping these batches would invalidate the test, because under adaptive assignment, "
+    "earlier rewards affect which batches are dropped",
     "needs",
 )
 DRIFTS = Claim(
@@ -65,13 +65,14 @@ DIFFERENCE_MOVES = Claim(
 )
 UNVARYING = Claim(
     "unvarying",
-    "all rewards in at least one batch are equal, so its estimated variance is 0 and no result is available",
+    "at least one batch has rewards that are all equal, so its variance estimate is 0, and no result "
+    "can be computed",
     "caution",
 )
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
-    "assignment proportions seem to vary within batches, so even drift common to both arms would bias "
-    "the difference; shorter batches with constant assignment probabilities, such as hours, avoid this",
+    "assignment proportions seem to vary within batches, so even common drift would bias the difference "
+    "between arms; use shorter batches, such as hourly ones, with constant assignment probabilities",
     "caution",
 )
 FIT = (

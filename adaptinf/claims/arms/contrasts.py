@@ -6,18 +6,18 @@ from adaptinf.claims.claim import Claim
 
 TOGETHER = Claim(
     "inference.contrasts.methods.told_at_once",
-    "intervals are simultaneous by the max-t method",
+    "intervals have simultaneous coverage (max-t method)",
     "reason",
 )
 APART = Claim(
     "inference.contrasts.methods.told_at_once",
-    "intervals use Bonferroni's method to hold simultaneously, because the correlations between "
-    "contrasts are unknown",
+    "simultaneous intervals use the Bonferroni correction, because correlations between contrasts are "
+    "unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
     "inference.contrasts.joint.joint_covariance",
-    "Covariances between the estimates are unknown, so simultaneous intervals and tests use the "
+    "Covariances between the estimates are unknown, so simultaneous inference is based on the "
     "Bonferroni correction.",
     "note",
 )
@@ -25,13 +25,13 @@ NO_COVARIANCE = Claim(
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
     "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
-    "Intervals use t for the log ratio if both means are positive, and Fieller's method otherwise. "
-    "Simultaneous intervals evaluate correlations at the estimated ratios.",
+    "Intervals use a t approximation for the log ratio if both means are positive, and Fieller's method "
+    "otherwise. Correlations for simultaneous intervals are evaluated at the estimated ratios.",
     "note",
 )
 NO_MEANS = Claim(
     "inference.contrasts.methods.of_lift",
-    "a lift requires valid estimates of both arm means, which this method does not give",
+    "a lift requires valid estimates of both arm means, which this method does not provide",
     "needs",
 )
 NO_ERROR = Claim(
@@ -39,14 +39,14 @@ NO_ERROR = Claim(
 )
 FEW_OUTCOMES = Claim(
     "inference.contrasts.lifts.lift_of",
-    "for a ratio, at least {fewest} rewards of each arm must differ from its most frequent value, but "
-    "one arm has only {n:d} such rewards",
+    "for ratios, each arm must have at least {fewest} rewards that differ from its most frequent "
+    "reward, but one arm has only {n:d}",
     "needs",
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but it is "
-    "{errors:.1f} standard errors away",
+    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but its "
+    "distance from 0 is {errors:.1f} standard errors",
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")

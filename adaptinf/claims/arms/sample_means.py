@@ -9,9 +9,9 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 
 SHORT_RUNS = Claim(
     "stable",
-    "intervals may undercover slightly in short runs: in UCB simulations (width 2, two arms, success "
-    "rates .5), nominal 95% intervals for the difference covered 93.9% after 1,000 rounds and 94.3% "
-    "after 10,000 (see audit.stability)",
+    "intervals may undercover slightly in short runs: in UCB simulations (width=2, two arms, success "
+    "rates of 0.5), nominal 95% intervals for the difference covered 93.9% (1,000 rounds) and 94.3% "
+    "(10,000 rounds; see audit.stability)",
     "caution",
 )
 VARIATION = Claim(
@@ -28,7 +28,7 @@ NEEDS = (
     Part("profile.unit_refusal", "needs"),
     Claim(
         "counts_vary",
-        "{vary} (more than {most:.0%}), so sample means may not be approximately normal",
+        "{vary} (above the limit of {most:.0%}), so sample means may not be approximately normal",
         "needs",
     ),
     BIASED,
@@ -40,13 +40,15 @@ NEEDS = (
 )
 REASONS = (
     Claim("not_adaptive", "{why}, so each arm's rewards are a random sample", "reason"),
-    Claim("counts_settled", "{vary}, so these counts are sufficiently stable", "reason"),
+    Claim("counts_settled", "{vary}, so arm counts are sufficiently stable", "reason"),
     Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
 )
 ASSUMES = (
     NOT_ADAPTIVE,
     MEANS_STAY,
-    Claim("simulated", "the simulated environment matches the true one", "assumes"),
+    Claim(
+        "simulated", "the model used for simulation correctly describes how rewards are generated", "assumes"
+    ),
     Claim("stable_if", "the run is long, and the design uses {condition}", "assumes"),
     contexts.NO_PART,
 )
@@ -54,7 +56,7 @@ CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
 """Of a row of `recommend` with t-tests, and no correction."""
 
 ONE_RATE = Claim("is_exact", "rewards are independent, and each arm has a constant success rate", "assumes")
-NOT_BINARY = Claim("not_binary", "rewards must take only two values, such as 0 and 1", "needs")
+NOT_BINARY = Claim("not_binary", "rewards must be binary (two values, such as 0 and 1)", "needs")
 EXACT_NEEDS = (
     Part("profile.context_refusal", "needs"),
     NOT_BINARY,
@@ -65,7 +67,7 @@ EXACT_NEEDS = (
         "needs",
     ),
 )
-EXACT_REASONS = (Claim("not_adaptive", "rewards take two values, and {why}", "reason"),)
+EXACT_REASONS = (Claim("not_adaptive", "rewards are binary, and {why}", "reason"),)
 EXACT_ASSUMES = (NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
 EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
@@ -75,7 +77,7 @@ CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
     Claim(
         "units_of_rows",
-        "{refusal} (for a correction by person, use correction_for with unit='person')",
+        "{refusal} (for a person-level correction, use correction_for with unit='person')",
         "needs",
     ),
     Part("profile.unit_refusal", "needs"),
@@ -84,8 +86,8 @@ CORRECTED_NEEDS = (
 )
 GUARANTEED = Claim(
     "short",
-    "the privacy guarantee bounds the effect of adaptivity ({bound}); corrected intervals have about "
-    "{ratio:.2g} times the length of ALEE intervals",
+    "the privacy guarantee bounds the effect of adaptivity ({bound}); the length of corrected intervals "
+    "is about {ratio:.2g} times that of ALEE intervals",
     "reason",
 )
 VACUOUS = Claim("vacuous", "the privacy guarantee is too weak to allow a correction ({bound})", "reason")
@@ -110,7 +112,7 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "validity is {label} only if {no_part}, which the log does not state",
+        "corrected inference is valid ({label}) only if {no_part}, which the log does not state",
         "caution",
     ),
 )
@@ -153,8 +155,8 @@ TAKEN_AS_ADAPTIVE = Claim(
 UNCORRECTED = Claim("no_corrected_columns", "Corrected columns are not given, because {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
-    "At least one arm has fewer than {fewest} successes or failures, so inference uses exact binomial "
-    "tests for means and the Agresti-Caffo adjustment for differences.",
+    "Fewer than {fewest} successes or failures occurred in at least one arm, so means are analysed with "
+    "exact binomial methods, and differences with the Agresti-Caffo adjustment.",
     "note",
 )
 FIT = (
@@ -172,18 +174,18 @@ FIT = (
     contexts.NEVER_RANDOM,
     Claim(
         "moved_with_propensities",
-        "{moved} (estimator='aipw' uses the propensities and avoids this bias)",
+        "{moved}; estimator='aipw' uses the propensities to avoid this bias",
         "caution",
     ),
     Claim(
         "moved_with_batches",
-        "{moved} (p < {p:g}; Contrast with estimator='batched' compares arms within batches)",
+        "{moved} (p < {p:g}); to compare arms within batches, use Contrast with estimator='batched'",
         "caution",
     ),
     Claim(
         "moved_without_batches",
-        "{moved} (p < {p:g}; to compare arms within periods of constant assignment probabilities, log these "
-        "periods as batch=)",
+        "{moved} (p < {p:g}); for comparisons within periods of constant assignment probabilities, log "
+        "these periods as batch=",
         "caution",
     ),
     Part("sums_cautions", "caution"),

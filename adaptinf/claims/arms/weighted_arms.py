@@ -65,9 +65,7 @@ REASONS = (
         "all propensities are known, and square-root weights stabilise the variance when propensities change",
         "reason",
     ),
-    Claim(
-        "uniform_without_adaptation", "propensities are known and not affected by earlier rewards", "reason"
-    ),
+    Claim("uniform_without_adaptation", "propensities are known and unaffected by earlier rewards", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
     Claim("unaugmented", "no outcome model is used, so intervals are longer than with aipw", "reason"),
@@ -79,8 +77,8 @@ ROW_CAUTIONS = (
     units.TIED,
     Claim(
         "small_propensities",
-        "intervals may undercover because some propensities are small: in simulations of the high-signal "
-        "setting of Hadad et al., nominal 95% normal intervals covered about 90% at 1,000 rounds and 92% at "
+        "intervals may undercover because some propensities are small: in the high-signal simulations of "
+        "Hadad et al., coverage of nominal 95% normal intervals was about 90% at 1,000 rounds and 92% at "
         "10,000",
         "caution",
     ),
@@ -119,12 +117,14 @@ UNIFORM_FOR_CONTEXTS = Claim(
 )
 UNIFORM_OF_ADAPTIVE = Claim(
     "uniform_of_adaptive",
-    "Weights are uniform, and {unsettled}. Other weights avoid this problem but require every arm's "
+    "With these uniform weights, {unsettled}. Other weights avoid this problem but require every arm's "
     "propensity.",
     "note",
 )
 TWO_POINT_DECAY = Claim(
-    "two_point_decay", "Two-point weights assume a propensity floor that decays as t^-{decay:g}.", "note"
+    "two_point_decay",
+    "Two-point weights assume that the propensity floor decays as t^-{decay:g}, where t is the round number.",
+    "note",
 )
 CHOSEN_ALONE_IN_BATCHES = Claim(
     "chosen_alone_in_batches",
@@ -170,8 +170,8 @@ FIT = (
     ),
     Claim(
         "combined_by",
-        "Combined weights are the same for both arms, so common drift cancels. If the effect varies over "
-        "time, the target is its weighted average (unweighted for uniform weights). Weights are based on "
+        "Combined weights are the same for both arms, so common drift cancels. A time-varying effect is "
+        "averaged with these weights (weights='uniform' gives the unweighted average). Weights are based on "
         "{by}.",
         "note",
     ),
@@ -184,8 +184,8 @@ FIT = (
     ),
     Claim(
         "two_point_by_context",
-        "Estimates are valid only if propensities did not depend on {contexts}; otherwise two-point weights "
-        "distort the distribution of contexts and bias the means.",
+        "Estimates are valid only if propensities did not depend on {contexts}. Otherwise, two-point "
+        "weights distort the context distribution, and the estimated means are biased.",
         "note",
     ),
     TWO_POINT_DECAY,

@@ -25,7 +25,9 @@ NO_COVARIANCE = Claim(
     "{estimator} does not give the joint covariance matrix of the arm means",
     "needs",
 )
-TOO_RARE = Claim("too_rare", "outcomes of an arm are too rare for a normal approximation", "needs")
+TOO_RARE = Claim(
+    "too_rare", "at least one arm has too few uncommon outcomes for a normal approximation", "needs"
+)
 CORRECTED = Claim(
     "corrected",
     "the correction for adaptivity applies to arms specified in advance, not to an arm selected as the best",
@@ -45,18 +47,20 @@ HELD_OUT_NEEDS = (
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "outcomes are rare, so simultaneous intervals are computed from counts; they are valid for any "
-    "selection rule",
+    "uncommon outcomes are too few for normal approximations, so simultaneous intervals are computed "
+    "from counts; they are valid under any selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval is conditional on the winning arm and lies within the projection interval at level "
+    "the interval conditions on the winning arm and is truncated to the projection interval at level "
     "alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
-    "inference.winners.methods.CONDITIONAL", "coverage is nominal conditional on the selected arm", "reason"
+    "inference.winners.methods.CONDITIONAL",
+    "intervals have nominal coverage conditional on the selected arm",
+    "reason",
 )
 VERY_LONG = Claim(
     "inference.winners.methods.CONDITIONAL",
@@ -75,7 +79,7 @@ HAS_NO_PART = Claim(
 )
 HARDLY_CHOSEN = Claim(
     "hardly_chosen",
-    "there is no interval if the winner has fewer than two rounds in the last batch",
+    "no interval can be computed if the winner was chosen fewer than twice in the last batch",
     "caution",
 )
 
@@ -88,8 +92,8 @@ BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the co
 BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "note")
 USUAL = Claim(
     "inference.winners.model.Winner.fit",
-    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores the "
-    "selection of this arm; the estimate shown is median-unbiased.",
+    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores that "
+    "this arm was selected; the estimate shown is median-unbiased.",
     "note",
 )
 HELD_OUT = Claim(
@@ -105,7 +109,7 @@ HYBRID = Claim(
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The conditional method is used: {reason}, but the interval may be very long.",
+    "The conditional method is used: {reason}, but may be very long.",
     "note",
 )
 PROJECTION = Claim(

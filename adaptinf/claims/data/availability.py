@@ -12,13 +12,13 @@ NEVER_DRAWN = Claim(
 )
 NEVER_TOGETHER = Claim(
     "never_together",
-    "{arms} were never available together (arm {arm!r} was unavailable in {n} of {rounds} rounds)",
+    "no round offered {arms} simultaneously (arm {arm!r} was unavailable in {n} of {rounds} rounds)",
     "needs",
 )
 TAKEN_AWAY = Claim(
     "taken_away",
     "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} of "
-    "{rounds} rounds, so its other rounds are a selected sample",
+    "{rounds} rounds, and its remaining rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
@@ -31,24 +31,24 @@ DIFFERS_AS_MUCH = Claim(
 )
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
-    "{same} the same in the rounds left out as in the rounds used",
+    "{same} the same in excluded rounds as in those used for estimation",
     "assumes",
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Rounds with propensity 0 for {arm} are excluded: {left} (out of {rounds}).",
+    "Of {rounds} rounds, those in which {arm} has propensity 0 are excluded: {left}.",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
     "different_rounds",
-    "arms were available in different rounds, so common drift can make arms with equal means appear "
-    "different (Contrast compares two arms in rounds that offered both)",
+    "arms were available in different rounds, so common drift can produce spurious differences in "
+    "means; use Contrast to compare two arms in rounds that offered both",
     "caution",
 )
 BY_TURNS = Claim(
     "by_turns",
-    "the set of available arms changed often, perhaps depending on contexts: arms are compared only in "
-    "their common rounds, and their differences are assumed to be the same in all other rounds",
+    "arm availability changed often, perhaps in response to contexts; differences are estimated from "
+    "rounds in which all the compared arms were available, and are assumed to be the same elsewhere",
     "caution",
 )
 GONE = Claim(

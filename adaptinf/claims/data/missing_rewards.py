@@ -18,12 +18,13 @@ STEADY = Claim(
 )
 TOO_MANY_VALUES = Claim(
     "left_out",
-    "Observation probabilities are estimated without conditioning on {names} (too many distinct values).",
+    "Estimated observation probabilities do not condition on {names}, because there are too many "
+    "distinct values.",
     "note",
 )
 WEIGHTED = Claim(
     "weighted",
-    "Scores are inversely weighted by the arm's proportion of observed rewards in earlier rounds{within}.",
+    "Scores are divided by the proportion of the arm's rewards observed in earlier rounds{within}.",
     "note",
 )
 BEFORE_OBSERVED = Claim(
@@ -31,7 +32,7 @@ BEFORE_OBSERVED = Claim(
     "Rounds before an arm's first observed reward have weight 0 (at most {n} rounds per arm).",
     "note",
 )
-BEFORE_KNOWN = Claim("before_known", "Rounds before any reward became known have weight 0.", "note")
+BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward became known have weight 0.", "note")
 SHARES_DIFFER = Claim(
     "shares_differ",
     "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "
@@ -59,8 +60,8 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Over all possible values of the missing rewards, estimates range as follows: {ends}. The "
-    "table shows the {lead} case. Intervals remain valid for any such values; p-values refer to the "
-    "bound nearer to the null value (1 if the null value lies between the bounds).",
+    "{missing} Estimates range as follows over all possible values of the missing rewards: {ends} (the "
+    "table shows the {lead} case). Intervals are valid for all such values; p-values use the bound "
+    "nearer the null value (1 if it lies between the bounds).",
     "note",
 )

@@ -6,37 +6,38 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: the arm's running mean or, before its first round, the pooled mean over all arms "
-    "(weight 0 in round 1).",
+    "Outcome model: the arm's running mean, or the pooled mean of all arms until the arm has been "
+    "chosen; the first round has weight 0.",
     "note",
 )
 BATCH_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: the arm's mean over earlier batches or, before the arm has rewards, the overall "
-    "mean. First-batch predictions are leave-one-out means of all rewards.",
+    "Outcome model: the arm's mean over earlier batches, or the mean over all arms if the arm has no "
+    "earlier rewards. In the first batch, predictions are leave-one-out means of all rewards in that "
+    "batch.",
     "note",
 )
 RIDGE = Claim(
     "inference.scores.outcome_models.running_regression",
-    "The outcome model is a ridge regression of the arm's earlier rewards{known} on "
-    "{names}{scaled}, with penalty {penalty:g}, fixed in advance{start}.",
+    "The outcome model is a ridge regression of the arm's earlier rewards{known} on {names}{scaled}, "
+    "with a prespecified penalty of {penalty:g}{start}.",
     "note",
 )
 STANDARDISED = Claim(
     "inference.scores.outcome_models.running_regression",
-    "(standardised using data up to each round)",
+    " (standardised using data up to each round)",
     "note",
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: ridge regression of rewards in earlier batches on {names} (standardised), with "
-    "slope penalty {penalty:g} chosen beforehand. Fits are separate by arm, but pooled for arms without "
-    "rewards; the first batch uses leave-one-out means.",
+    "Outcome model: ridge regression of earlier batches' rewards on {names} (standardised), with "
+    "prespecified slope penalty {penalty:g}, fitted by arm where the arm has rewards and pooled "
+    "otherwise. First-batch predictions are leave-one-out means.",
     "note",
 )
 OWN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome predictions were supplied by the user and are assumed not to use rewards from the same or "
-    "later rounds, which the log cannot confirm.",
+    "User-supplied outcome predictions are assumed not to use rewards from the same round or later "
+    "rounds; the log cannot confirm this.",
     "assumes",
 )

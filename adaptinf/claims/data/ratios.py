@@ -11,24 +11,25 @@ DIFFERENCES_ALONE = Claim(
 )
 ESTIMATED = Claim(
     "inference.arms.circumstances.ratios.ratio_fit",
-    "Each ratio divides mean {reward} by mean {below}, both estimated by the same method and weights; "
-    "standard errors use the delta method. Mean {below} by arm (standard error): {means}.",
+    "Ratios are mean {reward} over mean {below}, both estimated with the same method and weights; "
+    "standard errors use the delta method. Arm means of {below} (standard errors): {means}.",
     "note",
 )
 FEW_ROUNDS = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "{arm} has no ratio estimate: {below} is positive in only {n:.0f} of its rounds (minimum {fewest})",
+    "no ratio is estimated for {arm}, because {below} is positive in only {n:.0f} of its rounds and at "
+    "least {fewest} are required",
     "caution",
 )
 NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "for {arm}, mean {below} is too near 0 to estimate a ratio ({errors:.1f} standard errors away; "
-    "minimum {fewest:g})",
+    "the ratio for {arm} cannot be estimated: mean {below} is {errors:.1f} standard errors away from 0, "
+    "whereas a minimum of {fewest:g} is required",
     "caution",
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.rather_near_zero",
-    "the interval for the ratio of {arm} may undercover, because mean {below} is only {errors:.1f} "
-    "standard errors above 0 (below {enough:g}) and a normal approximation may be poor",
+    "the interval for the ratio of {arm} may undercover: mean {below} is only {errors:.1f} standard "
+    "errors above 0, and the normal approximation can be poor below {enough:g}",
     "caution",
 )

@@ -7,7 +7,7 @@ from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 
 EQUAL_WEIGHTS = Claim(
     "totals_by_unit",
-    "the sums contain only totals per unit, so a unit's rounds must all have equal weights",
+    "the sums contain only totals per unit, so weights must be constant within each unit",
     "needs",
 )
 BY_ROUND = Claim(
@@ -34,15 +34,15 @@ READ = Claim(
 )
 SHARES_STAND_IN = Claim(
     "sums.shares",
-    "The sums contain no propensities, so each arm's assignment proportion in a batch is used, assuming "
-    "constant probabilities within batches. Standard errors are conditional on the proportions and "
-    "allow variances to differ by arm and batch.",
+    "Because the sums contain no propensities, assignment proportions by batch replace them; "
+    "probabilities are assumed constant within batches. Standard errors condition on these proportions "
+    "and allow variances to differ by arm and batch.",
     "note",
 )
 FEW_IN_A_BATCH = Claim(
     "few_in_a_batch",
-    "an arm has as few as {n} rounds in a batch (fewer than {enough}), so its propensity estimate is "
-    "imprecise there, and intervals may undercover",
+    "some batch contains only {n} rounds of an arm; with fewer than {enough}, estimated propensities "
+    "are imprecise, and intervals may undercover",
     "caution",
 )
 FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)

@@ -46,8 +46,8 @@ ROW_CAUTIONS = (Part("tied_units", "caution"), propensities.UNSETTLED)
 
 WEIGHED_CONTEXTS = Claim(
     "weighed_contexts",
-    "the formula is correctly specified, or contexts do not affect propensities (otherwise {weights} "
-    "over-represent some contexts)",
+    "the effect model is correctly specified, or contexts do not affect propensities (otherwise "
+    "{weights} over-represent some contexts)",
     "assumes",
 )
 ASSUMES = (
@@ -64,8 +64,8 @@ FORMULA = Claim(
 )
 SATURATED = Claim(
     "is_saturated",
-    "The model is saturated (each combination of contexts has its own effect), so the weights do not "
-    "change the estimand.",
+    "The model is saturated (each combination of context values has its own effect), so the weights do "
+    "not change the estimand.",
     "note",
 )
 BEST_APPROXIMATION = Claim(
@@ -81,8 +81,8 @@ T_LAW_NEEDS = Claim(
 )
 DEGREES = Claim(
     "is_projection",
-    "Each term uses Student's t, with degrees of freedom based on the smaller of the arms' effective "
-    "sample sizes.",
+    "Inference on each coefficient uses Student's t distribution, with degrees of freedom based on the "
+    "smaller of the two arms' effective sample sizes.",
     "note",
 )
 LOW_PROPENSITIES = Claim(
@@ -99,8 +99,8 @@ BARE_COLUMN = Claim(
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "HC2 and HC3 cannot be computed, because some rounds have leverage 1 (round numbers, from 0: "
-    "{rounds}). HC0 and HC1 remain available.",
+    "HC2 and HC3 cannot be computed, because rounds with the following numbers (counting from 0) have "
+    "leverage 1: {rounds}. HC0 and HC1 remain available.",
     "note",
 )
 FEW_ROUNDS = Claim(

@@ -37,9 +37,9 @@ SMALL_GROUPS = Claim(
 )
 ADJUSTED = Claim(
     "adjusted",
-    "Agresti-Caffo intervals are used for {terms}, where either arm has fewer than {enough} successes "
-    "or failures. The estimate is the raw difference; its interval, test and standard error add one "
-    "success and failure per arm.",
+    "Agresti-Caffo intervals are used for {terms} (fewer than {enough} successes or failures in an "
+    "arm). Estimates are unadjusted; standard errors, tests and intervals are computed after adding one "
+    "success and one failure to each arm.",
     "note",
 )
 EMPTY_INTERVAL = Claim(
@@ -68,7 +68,9 @@ CONSTANT_PROPENSITIES = Claim(
     "reason",
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
-DRIFT_ALLOWED = Claim("drift_allowed", "rewards are allowed to drift over time", "target")
+DRIFT_ALLOWED = Claim(
+    "drift_allowed", "the effect may vary over time, as mean rewards are allowed to drift", "target"
+)
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
 DIFFERENCE = (
@@ -85,8 +87,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "combined weights require batches if {contexts} may affect propensities within a group "
-    "(context_free=True states that assignment ignored contexts)",
+    "combined weights require batched data, because {contexts} may affect propensities within groups "
+    "(set context_free=True if assignment ignored contexts)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -96,13 +98,13 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "AIPW scores share one weight across both arms in each round, which stabilises the variance of "
-    "their difference",
+    "in each round, one weight is shared by both arms' AIPW scores, which stabilises the variance of "
+    "the estimated difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "AIPW scores have arm-specific weights that stabilise the variance of each arm's mean",
+    "AIPW scores have arm-specific weights that stabilise the variance of each estimated arm mean",
     "reason",
 )
 EVERY_ROUND = Claim(
@@ -130,26 +132,26 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Rewards are predicted by the arm's mean earlier reward in the group or, failing that, the overall "
-    "mean. The first round has weight 0. Degrees of freedom: the smaller effective sample size minus 1.",
+    "Predictions are the arm's mean earlier reward in the group or, if there is none, the overall mean. "
+    "Round 1 has weight 0. Degrees of freedom equal the smaller effective sample size minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Predictions are means of earlier rewards from other units: those with the same arm and group or, "
-    "failing that, with any arm. Rounds without such rewards have weight 0.",
+    "Each reward is predicted by averaging earlier rewards of other units with the same arm and group "
+    "or, if there are none, with any arm. Rounds without such rewards have weight 0.",
     "note",
 )
 COMBINED = Claim(
     "is_combined",
-    "In each round, both arms have weight (1/e1 + 1/e0)^(-1/2), where e1 and e0 are their propensities. "
-    "Set weights='uniform' to estimate the unweighted average effect over time.",
+    "In each round, both arms receive the same weight, (1/e1 + 1/e0)^(-1/2), where e1 and e0 are their "
+    "propensities. Set weights='uniform' to estimate the unweighted average effect over time.",
     "note",
 )
 SQRT = Claim(
     "is_sqrt",
-    "Each arm is weighted by the square root of its propensity. If rewards drift, the two means weight "
-    "periods differently, and their difference is not an average effect.",
+    "Each arm is weighted by the square root of its propensity. If rewards drift, the two arm means "
+    "weight time periods differently, so their difference does not estimate an average effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
@@ -200,18 +202,19 @@ NO_COMMON_BATCH = Claim(
 )
 MOVING_PROPENSITIES = Claim(
     "inference.effects.from_sums.SumsQuestion.settled",
-    "sample means can be biased, because propensities within a group are estimated or change over time",
+    "bias in the sample means cannot be ruled out, because propensities within a group are estimated or "
+    "change over time",
     "needs",
 )
 GROUPS_ALONE = Claim(
     "inference.effects.from_sums.SumsQuestion.parts",
-    "Each group's effect is estimated from that group's batch sums alone. Weights and outcome "
-    "predictions use no other group.",
+    "Each group's effect is estimated from that group's batch sums alone; its weights and outcome "
+    "predictions use no data from other groups.",
     "note",
 )
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "For {terms}, no batch had both arms available, so there is no estimate.",
+    "No effect can be estimated for {terms}, because no batch offered both arms.",
     "note",
 )
 
@@ -219,8 +222,8 @@ GROUPS_WITHOUT_BATCH = Claim(
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "The interval for a difference between two effects combines their intervals with level 1 - alpha/2 "
-    "each (Bonferroni), which is valid for any noise distribution.",
+    "The interval for a difference between two effects combines the effects' separate intervals at "
+    "level 1 - alpha/2; by the Bonferroni inequality, it is valid for any noise distribution.",
     "note",
 )
 SATTERTHWAITE = Claim(
@@ -251,13 +254,14 @@ GROUPS_LEFT_OUT = Claim(
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test rejects if the intervals of the G groups at level 1 - alpha/G have no value in common.",
+    "The hypothesis of equal effects is rejected if the G groups' intervals at level 1 - alpha/G have "
+    "no value in common.",
     "note",
 )
 HOTELLING = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "Some groups share units, so the test is based on Hotelling's statistic with a covariance clustered "
-    "by unit.",
+    "Some units belong to several groups, so effects are compared using Hotelling's T-squared statistic "
+    "with a covariance matrix clustered by unit.",
     "note",
 )
 ADJUSTED_ENTER = Claim(

@@ -44,7 +44,7 @@ MARK_THE_ROUNDS = Claim(
 )
 KNOW_PROPENSITIES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "aipw with standard errors clustered by unit, if propensities are known",
+    "the AIPW estimator with unit-clustered standard errors, if propensities are known",
     "advice",
 )
 ALL_ROUNDS = Claim(
@@ -63,8 +63,8 @@ MARKED = Claim(
 )
 MARKED_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "The logged propensities of these rounds vary within {groups}; the difference in means is valid only "
-    "if assignment probabilities were in fact fixed in every marked round.",
+    "Logged propensities vary within {groups} in the marked rounds; the difference in means is valid "
+    "only if the actual assignment probabilities were fixed in these rounds.",
     "note",
 )
 CHOSEN_ALONE = Claim(
@@ -78,8 +78,8 @@ WEIGHTABLE = Claim(
 )
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Rounds of {where} are excluded if either arm had propensity 0 (number excluded: {n}), for example "
-    "after randomisation stopped.",
+    "Rounds of {where} in which either arm had propensity 0 are excluded ({n} in total), for example "
+    "those after randomisation stopped.",
     "note",
 )
 

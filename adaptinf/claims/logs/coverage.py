@@ -15,7 +15,7 @@ OWN_ACTION = Claim(
     "needs",
 )
 
-ACTIONS_ARE_OUTPUTS = Claim("always", "the guarantee covers actions jointly with the releases", "reason")
+ACTIONS_ARE_OUTPUTS = Claim("always", "the privacy guarantee covers actions and releases jointly", "reason")
 ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
 """Actions, and what is counted from them."""
 
@@ -30,7 +30,7 @@ BY_CONTEXT = Claim(
 )
 COMPUTED = Claim(
     "always",
-    "propensities are computed only from covered outputs (actions, proposals and releases)",
+    "propensities are computed only from actions, proposals and releases, which the guarantee covers",
     "reason",
 )
 PROPENSITY = (
@@ -45,10 +45,10 @@ PROPENSITY = (
     COMPUTED,
 )
 
-COUNTS_ROUNDS = Claim("counts_rounds", "the column only numbers the rounds", "reason")
+COUNTS_ROUNDS = Claim("counts_rounds", "the column contains only consecutive round numbers", "reason")
 ROUND = (
     COUNTS_ROUNDS,
-    Claim("always", "times and round numbers supplied by the user are not covered", "needs"),
+    Claim("always", "user-supplied times and round numbers are outside the scope of the guarantee", "needs"),
 )
 
 PHASE_BY_CALENDAR = Claim("phase_by_calendar", "phases follow a calendar fixed in advance", "reason")
@@ -56,7 +56,11 @@ PHASE_BY_OUTPUTS = Claim("phase_by_outputs", "phases are determined by actions a
 PHASE = (
     PHASE_BY_CALENDAR,
     PHASE_BY_OUTPUTS,
-    Claim("always", "the design does not specify that phases depend only on covered outputs", "needs"),
+    Claim(
+        "always",
+        "the design does not specify that phases depend only on outputs that the guarantee covers",
+        "needs",
+    ),
 )
 
 CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public", "reason")
@@ -69,30 +73,38 @@ CONTEXT = (
 
 OUTCOME = Claim("always", "additional outcomes are protected data, like rewards", "needs")
 REWARD = Claim("always", "rewards are the protected data", "needs")
-UNIT = Claim("always", "the identities of participants are not covered", "needs")
+UNIT = Claim("always", "the guarantee gives no protection to participants' identities", "needs")
 COLUMNS = {
     "t": ROUND,
     "action": ACTION,
     "phase": PHASE,
     "unit_id": (UNIT,),
     "reward": (REWARD,),
-    "received": (Claim("always", "the arms actually received are not covered", "needs"),),
-    "observation": (Claim("always", "the pattern of observed rewards is not covered", "needs"),),
-    "outcome_round": (Claim("always", "the arrival times of outcomes are not covered", "needs"),),
-    "batch": (
-        Claim("always", "batch boundaries may reflect more than the calendar and covered outputs", "needs"),
+    "received": (Claim("always", "the guarantee does not include the arms actually received", "needs"),),
+    "observation": (
+        Claim("always", "missingness indicators for rewards are excluded from the guarantee", "needs"),
     ),
-    "randomised": (Claim("always", "the design's coin flips are not covered", "needs"),),
+    "outcome_round": (
+        Claim("always", "arrival times of outcomes lie outside the privacy guarantee", "needs"),
+    ),
+    "batch": (
+        Claim(
+            "always", "batch boundaries may depend on more than the calendar, actions and releases", "needs"
+        ),
+    ),
+    "randomised": (Claim("always", "the guarantee does not extend to the design's coin flips", "needs"),),
 }
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
-RELEASES = Claim("always", "releases are covered outputs, and their noise scales were declared", "reason")
+RELEASES = Claim(
+    "always", "the guarantee covers all releases, and their noise scales were declared", "reason"
+)
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
-RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed from releases", "reason")
+RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
 STOPPED_BY_DATA = Claim(
     "stopped_by_data",
-    "the number of rounds when the trial was stopped, covered only if the decision to stop used outputs "
-    "alone",
+    "the guarantee covers the number of rounds at stopping, provided that the decision to stop used "
+    "only covered outputs",
     "reason",
 )
 SO_FAR = Claim(
@@ -120,15 +132,25 @@ FIELDS = {
     ),
     "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
     "adaptive_rounds": (
-        Claim("always", "this number may depend on coin flips, which are not covered", "needs"),
+        Claim(
+            "always",
+            "this number may depend on the design's coin flips, which lie beyond the guarantee",
+            "needs",
+        ),
     ),
-    "seeds, timestamps, delays": (Claim("always", "seeds, timestamps and delays are not covered", "needs"),),
+    "seeds, timestamps, delays": (
+        Claim("always", "no privacy guarantee applies to seeds, timestamps and delays", "needs"),
+    ),
     "counts of missing or clipped outcomes": (
-        Claim("always", "these counts are computed from rewards", "needs"),
+        Claim("always", "these counts are computed from rewards, which are protected data", "needs"),
     ),
-    "digests of the log": (Claim("always", "a digest could confirm a guess of the log's contents", "needs"),),
+    "digests of the log": (
+        Claim("always", "a digest of the log could be used to confirm a guess about its contents", "needs"),
+    ),
 }
 """What is no column, in the order in which it is shown."""
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
-INFINITE = Claim("log.coverage.not_covered", "the guarantee has infinite epsilon and covers nothing", "needs")
+INFINITE = Claim(
+    "log.coverage.not_covered", "the guarantee has infinite epsilon and therefore protects nothing", "needs"
+)

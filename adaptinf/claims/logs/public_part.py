@@ -50,7 +50,7 @@ RECORD = Claim(
     "protects_records", "A record consists of one participant's context and potential rewards.", "note"
 )
 NOTION = (
-    Claim("standard", "Everything included here is protected jointly.", "note"),
+    Claim("standard", "All outputs in this public part are protected jointly.", "note"),
     ALL_BUT_OWN_ACTION,
     Claim("protects_rewards", "Contexts are assumed to be public.", "assumes"),
     RECORD,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-READ = Claim("log.report.reading_notes", "Notes from reading the log (see log.report): {readings}.", "note")
+READ = Claim(
+    "log.report.reading_notes", "Details of how the log was read (see log.report): {readings}.", "note"
+)
 
 SORTED = Claim(
     "log.validation.order.row_order",
@@ -19,14 +21,18 @@ NUMBERS_GO_DOWN = Claim(
     "caution",
 )
 DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
-COUNTED_AS = Claim("log.validation.outcomes.numbered_outcomes", "in {column}, {labels}", "note")
+COUNTED_AS = Claim(
+    "log.validation.outcomes.numbered_outcomes",
+    "labels in {column} were converted to numbers: {labels}",
+    "note",
+)
 AS_WRITTEN = Claim(
     "log.storage.foreign.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",
-    "Columns not used: {names}. If the choice of arms could depend on any of these columns, "
-    "declare them as contexts (--context).",
+    "Columns not used: {names}. If any of them could have influenced the choice of arms, declare it as "
+    "a context (--context).",
     "note",
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
@@ -65,7 +71,7 @@ BY_ASSIGNMENT = Claim(
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
     "{late:,} outcomes became known only after the arm of a later round was chosen. Propensities are "
-    "assumed to use only outcomes known at the time; a log cannot show this.",
+    "assumed to use only outcomes known at the time, but a log cannot confirm this assumption.",
     "assumes",
 )
 SHOWN_LATE = Claim(

@@ -15,8 +15,8 @@ NO_ROUNDS = Claim(
 )
 MARKED = Claim(
     "inference.inputs.rounds.marked_log",
-    "Results use {kept} of {rounds} rounds (rounds=), assumed to have been selected without regard "
-    "to any reward.",
+    "Results use {kept} of {rounds} rounds (selected by rounds=); the selection is assumed not to "
+    "depend on rewards.",
     "assumes",
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")

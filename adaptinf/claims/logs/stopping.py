@@ -6,12 +6,12 @@ from adaptinf.claims.claim import Claim
 
 CONFIDENCE_SEQUENCE = Claim(
     "inference.results.base.Results.at_any_length",
-    "ConfidenceSequence is valid under any stopping rule",
+    "use ConfidenceSequence, which is valid under any stopping rule",
     "advice",
 )
 ELLIPSOID = Claim(
     "inference.results.base.Results.at_any_length",
-    'AdaptiveOLS(...).fit(adjustment="ellipsoid") allows any stopping rule',
+    'use AdaptiveOLS(...).fit(adjustment="ellipsoid"), which allows any stopping rule',
     "advice",
 )
 NO_METHOD = Claim(
@@ -29,7 +29,7 @@ ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance"
 STOPPED = Claim(
     "stopped_by_hand",
     "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced that decision, "
-    "fixed-length p-values are too small and intervals undercover; {instead}",
+    "p-values that assume a fixed sample size are too small and intervals undercover; {instead}",
     "caution",
 )
 DATA_CHOSEN = Claim(
@@ -47,4 +47,8 @@ PLANNED = Claim(
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 """Of a table that holds at a fixed number of rounds."""
 
-UNSTATED = Claim("log.stopping.Stopping.told", "not stated, assumed to be fixed in advance", "assumes")
+UNSTATED = Claim(
+    "log.stopping.Stopping.told",
+    "rule not stated; the number of rounds is assumed to have been fixed in advance",
+    "assumes",
+)

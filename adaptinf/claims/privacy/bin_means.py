@@ -21,7 +21,7 @@ SAME_LABELS = Claim(
 )
 SUMS_MISSING = Claim(
     "inference.released.bin_sums.read_reports",
-    "released sums are missing for some combination of bin and arm",
+    "released sums are missing for at least one combination of bin and arm",
     "needs",
 )
 NORMAL_WITH_COIN = Claim(
@@ -38,14 +38,14 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Reporting for an arm stops at a time that depends on its own reports. Each term's unused variance "
-    "budget (median {median:.0%}, maximum {largest:.0%}) is filled by a normal draw, seeded by "
+    "Reporting for an arm stops at a time that depends on its own reports. The unused part of each "
+    "variance budget (median {median:.0%}, maximum {largest:.0%}) is filled by a normal draw, seeded by "
     "rng={rng} and the releases.",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are conservative and valid in finite samples, whatever the rule for stopping the reports.",
+    "Tests are conservative and valid in finite samples under any rule for stopping the reports.",
     "note",
 )
 NO_ESTIMATE = Claim(

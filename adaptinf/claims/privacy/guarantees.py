@@ -33,12 +33,12 @@ COVERS_ACTIONS_OF_OTHERS = Claim(
 )
 NOT_COVERED = Claim(
     "inference.results.footers.Footer.privacy",
-    "The raw log, its propensities and estimates from the raw log, such as those in this table, "
-    "are not covered.",
+    "The raw log, its propensities and any estimates from it, such as those in this table, are outside "
+    "the guarantee.",
     "note",
 )
 ALL_ROUNDS_OF_A_UNIT = Claim(
-    "all_rounds_of_a_unit", "Privacy over all rounds of a unit: {guarantee}.", "note"
+    "all_rounds_of_a_unit", "Privacy guarantee for all rounds of a unit together: {guarantee}.", "note"
 )
 AUXILIARY = Claim(
     "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"

@@ -17,7 +17,7 @@ ANTICIPATING = Claim(
 )
 INFINITE = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "epsilon is infinite, so the max-information is not bounded",
+    "epsilon is infinite, so no bound on the max-information is available",
     "needs",
 )
 APPROXIMATE = Claim(
@@ -28,7 +28,7 @@ APPROXIMATE = Claim(
 
 BITS = Claim(
     "inference.corrections.information.Correction.describe",
-    "max-information {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
+    "max-information of at most {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
     "note",
 )
 MOMENTS = Claim(
@@ -38,7 +38,7 @@ MOMENTS = Claim(
 )
 IMPOSSIBLE = Claim(
     "inference.corrections.information.Correction.vacuous",
-    "{bound}: no correction is possible at this epsilon and n",
+    "{bound}: with this epsilon and sample size, no correction is possible",
     "note",
 )
 REQUIRED = Claim(

@@ -33,7 +33,7 @@ INVERTED = Claim(
 
 UNITS_AS_DECLARED = Claim(
     "inference.released.units.refuse_repeated_units",
-    "as declared, a unit may contribute up to {n} rounds; {vary}",
+    "each unit was declared to contribute up to {n} rounds; {vary}",
     "needs",
 )
 UNITS_CAME_BACK = Claim(
@@ -67,19 +67,19 @@ NO_GROUP_EFFECTS = Claim(
 )
 UNFINISHED = Claim(
     "inference.released.group_effects.released_effects",
-    "the releases of the last round ({round}) lack contrast_sum or arrivals for some group",
+    "the releases of the last round ({round}) lack contrast_sum or arrivals for at least one group",
     "needs",
 )
 NO_LEAST_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "the minimum usable count cannot be computed, because the design's alpha or the arrivals released "
-    "in the first half are missing",
+    "the minimum usable count cannot be computed, because the design's alpha or the released number of "
+    "arrivals in the first half is missing",
     "needs",
 )
 SMALL_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate is given for {terms}, because the released count {count:.1f} does not exceed "
-    "T_min/4 = {least:.1f}.",
+    "No estimate is given for {terms}, because the released count of {count:.1f} does not exceed the "
+    "required minimum, T_min/4 = {least:.1f}.",
     "note",
 )
 NOT_RELEASED = Claim(
@@ -99,7 +99,7 @@ VARIANCE_OF_SUMS = Claim(
 )
 MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "Estimates use only the released differences in means and their numbers of rounds (length).",
+    "Estimates use only the released differences in means and the corresponding numbers of rounds (length).",
     "note",
 )
 VARIANCE_OF_MEANS = Claim(
@@ -132,7 +132,7 @@ NO_PAIR_EFFECT = Claim(
 )
 SEVERAL_GROUPS = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the releases are for {n} groups ({groups}); CATE estimates the effect in each group",
+    "the releases are for {n} groups ({groups}); use CATE to estimate the effect in each group",
     "needs",
 )
 NO_COMMON_EPOCH = Claim(
@@ -154,8 +154,8 @@ EPOCH_ALONE = Claim(
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
-    "Which epoch is last depends on earlier releases, so each epoch is allotted a fraction of alpha "
-    "before it begins (here {share:.3g}); these fractions sum to at most 1.",
+    "The last epoch depends on earlier releases, so each epoch is allotted a fraction of alpha before "
+    "it begins ({share:.3g} for the epoch used here); the fractions sum to at most 1.",
     "note",
 )
 VARIANCE_OF_EPOCH = Claim(
@@ -169,19 +169,20 @@ VARIANCE_OF_EPOCH = Claim(
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",
-    "no within-window counts of successes and failures were released (set in_time= in a session or trial)",
+    "no counts of successes and failures within the window were released; set in_time= in the session "
+    "or trial",
     "needs",
 )
 IN_TIME_OUTCOME = Claim(
     "inference.released.in_time.in_time_means",
-    "observed within the window (lateness assumed unrelated to the outcome)",
+    "outcomes observed within the window, which are assumed to represent late outcomes as well",
     "target",
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates use only released counts of successes (S) and failures (F) that arrived within "
-    "{window:,} further participants; fractional rewards count as partial successes. The rate S / (S + "
-    "F) assumes lateness unrelated to outcomes, which the releases cannot confirm.",
+    "Estimates use only released counts of successes (S) and failures (F) observed before {window:,} "
+    "more participants had entered; fractional rewards count fractionally. The rate S / (S + F) assumes "
+    "that lateness is unrelated to outcomes, which the releases cannot confirm.",
     "note",
 )
 MANSKI = Claim(

@@ -37,7 +37,8 @@ BATCHED_REASONS = (
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Some batches are excluded: {what}. This is valid, because rewards did not affect assignment.",
+    "Some batches are excluded, because {what}. The exclusion is valid, as rewards did not affect "
+    "assignment.",
     "note",
 )
 CONSTANT_IN_A_BATCH = Claim(
@@ -72,8 +73,8 @@ BATCHED = (
 )
 DRIFTING_TEST = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
-    "The statistic is the sum of the batches' F statistics, each transformed to chi-squared, so "
-    "coefficients may differ between batches.",
+    "The test statistic is the sum of the batches' F statistics, each transformed to a chi-squared "
+    "variable. The test allows coefficients to differ between batches.",
     "note",
 )
 STUDENT_SUM = Claim(
@@ -85,7 +86,9 @@ STUDENT_SUM = Claim(
 # W-decorrelation
 
 UNEVEN = Claim("uneven", "columns on very different scales, or a large ridge penalty", "needs")
-RARELY_SEEN = Claim("rarely_seen", "a rare arm or level ({name}, present in {rounds} of {n} rounds)", "needs")
+RARELY_SEEN = Claim(
+    "rarely_seen", "a rare arm or factor level ({name}, present in {rounds} of {n} rounds)", "needs"
+)
 SHORT = Claim("always", "too few rounds, or too large a ridge penalty", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
@@ -101,7 +104,7 @@ ONE_SCALE = Claim("uneven", "covariates on a common scale, such as scale(age) in
 SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge penalty (ridge=)", "advice")
 LEFT_ADVICE = (
     ONE_SCALE,
-    Claim("rarely_seen", "more rounds with the rare arm or level", "advice"),
+    Claim("rarely_seen", "more data on the rarely observed arm or factor level", "advice"),
     Part("by_propensities", "advice"),
     SMALLER_RIDGE,
 )
@@ -143,7 +146,9 @@ HALF_RANGE = Claim(
     "half the range of the rewards",
     "note",
 )
-SUB_GAUSSIAN = Claim("sub_gaussian", "errors are sub-Gaussian with scale {scale:g} ({source})", "assumes")
+SUB_GAUSSIAN = Claim(
+    "sub_gaussian", "errors are sub-Gaussian with scale parameter {scale:g} ({source})", "assumes"
+)
 ELLIPSOID = (
     regressions.LINEAR,
     regressions.CONSTANT,
@@ -152,21 +157,21 @@ ELLIPSOID = (
     *regressions.HEAD,
     Claim(
         "ridge",
-        "The self-normalised confidence ellipsoid (ridge {ridge:g}) is valid at all rounds and for all "
-        "linear combinations simultaneously, for any design.",
+        "The self-normalised confidence ellipsoid (ridge penalty {ridge:g}) is simultaneously valid over "
+        "all rounds and all linear combinations of coefficients, for any design.",
         "note",
     ),
     Claim(
         "always",
-        "Standard errors are descriptive only: each equals the noise scale times the half-width of the "
-        "unit-radius ellipsoid.",
+        "Standard errors are only descriptive: each equals the noise scale times the coefficient's "
+        "half-width in the unit-radius ellipsoid.",
         "note",
     ),
     Claim(
         "beyond_bound",
-        "The least-squares coefficients have norm {norm:.3g}, which exceeds the bound; intervals are invalid "
-        "if the bound is wrong. Standardising covariates, for example with scale(age), makes a bound easier "
-        "to justify.",
+        "The norm of the least-squares coefficients ({norm:.3g}) exceeds the assumed bound; intervals are "
+        "invalid if that bound is wrong. A bound is easier to justify for standardised covariates, such as "
+        "scale(age).",
         "note",
     ),
     regressions.MOVES,
@@ -175,7 +180,7 @@ ELLIPSOID = (
 )
 ELLIPSOID_LAW = Claim(
     "inference.regression.ellipsoid.EllipsoidTests.wald_test",
-    "self-normalised ellipsoid (anytime-valid)",
+    "anytime-valid self-normalised ellipsoid",
     "note",
 )
 
@@ -183,12 +188,12 @@ ELLIPSOID_LAW = Claim(
 
 NEEDS_A_FIXED_DESIGN = Claim(
     "data.adaptive",
-    "the Bayes factors require a design fixed in advance, but rewards may have affected later actions",
+    "the Bayes factors require a design fixed in advance, but rewards may have affected later arm choices",
     "needs",
 )
 ANYTIME_NEEDS = (NEEDS_A_FIXED_DESIGN,)
 ANYTIME = (
-    Claim("always", "rewards did not influence later arms or covariates", "assumes"),
+    Claim("always", "rewards did not influence later arm assignments or covariates", "assumes"),
     regressions.LINEAR,
     regressions.CONSTANT,
     regressions.NORMAL,
@@ -200,8 +205,8 @@ ANYTIME = (
     ),
     Claim(
         "mixture",
-        "The mixture precision is {precision:g} and must be fixed in advance; power is highest for "
-        "coefficients of about {size:.3g} error standard deviations.",
+        "The mixture precision, {precision:g}, must be fixed in advance; power is highest for coefficients "
+        "of about {size:.3g} error standard deviations.",
         "note",
     ),
     regressions.PERFECT,
@@ -209,5 +214,7 @@ ANYTIME = (
     *regressions.UNITS,
 )
 ANYTIME_LAW = Claim(
-    "inference.regression.anytime.AnytimeTests.wald_test", "anytime-valid F (Bayes factor)", "note"
+    "inference.regression.anytime.AnytimeTests.wald_test",
+    "anytime-valid F test based on Bayes factors",
+    "note",
 )

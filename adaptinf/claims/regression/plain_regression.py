@@ -113,7 +113,7 @@ COVARIANCE = (
     Claim(
         "bias_reduced",
         "CR2 standard errors allow for correlation within units ({units} units). The t tests use "
-        "Satterthwaite degrees of freedom, and joint tests use Hotelling's F.",
+        "Satterthwaite degrees of freedom; joint tests are approximate Hotelling T-squared (AHT) tests.",
         "note",
     ),
     Claim(
@@ -123,15 +123,17 @@ COVARIANCE = (
     ),
 )
 NO_RESIDUAL = Claim(
-    "no_residual", "Standard errors require more rounds than columns ({n} rounds, {p} columns).", "note"
+    "no_residual", "Standard errors require more rounds than model columns ({n} rounds, {p} columns).", "note"
 )
-EQUAL_REWARDS = Claim("constant", "Standard errors are undefined: all rewards used are equal.", "note")
+EQUAL_REWARDS = Claim(
+    "constant", "Standard errors are undefined, because all rewards in the regression are equal.", "note"
+)
 EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefined.", "note")
 ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Rounds with leverage 1 ({rounds} in this fit) make {kind} undefined. HC0, HC1 and the classical "
-    "covariance are available.",
+    "Leverage is 1 in some rounds (number of rounds: {rounds}), which makes the {kind} covariance "
+    "undefined. HC0, HC1 and classical standard errors are available.",
     "note",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)

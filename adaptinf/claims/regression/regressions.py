@@ -16,12 +16,12 @@ CONSTANT = Claim(
 COEFFICIENTS_DRIFT = Claim(
     "inference.regression.facts.common.RegressionFacts.drift_found",
     "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
-    "contradicts constant coefficients, so intervals may undercover",
+    "contradicts the assumption of constant coefficients; intervals may undercover",
     "caution",
 )
 NO_TREND = Claim(
     "no_trend",
-    "The residuals of each arm show no linear trend; cyclic changes are not tested.",
+    "The residuals of each arm show no evidence of a linear trend; cyclic changes were not tested for.",
     "note",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
@@ -41,7 +41,7 @@ UNNAMED_CONTEXTS = Claim(
 )
 ROUNDS_OF_ARM = Claim(
     "rounds_of_arm",
-    "The regression {formula} uses {n} of {rounds} rounds (only those of arm {arm!r}{how}).",
+    "The regression {formula} uses {n} of {rounds} rounds, namely those with arm {arm!r}{how}.",
     "note",
 )
 NEVER_CHOSEN = Claim("never_chosen", "Never-chosen arms have no coefficient: {arms}.", "note")
@@ -60,12 +60,12 @@ CHOSEN = Claim(
 )
 CLUSTERED = Claim(
     "inference.regression.models._chosen",
-    "The default covariance is cluster-robust, because units have several rounds.",
+    "The default covariance is cluster-robust, because some units contribute several rounds.",
     "note",
 )
 CLASSICAL = Claim(
     "inference.regression.models._covariance",
-    "The default covariance is classical, because HC2 and HC3 are undefined for rounds with leverage 1.",
+    "The default covariance is classical, because rounds with leverage 1 make HC2 and HC3 undefined.",
     "note",
 )
 
@@ -109,12 +109,12 @@ DEPENDENT_UNITS = Claim(
 )
 DECORRELATION_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the only remaining adjustment is w-decorrelation, but {reason}",
+    "the only remaining adjustment is W-decorrelation, but {reason}",
     "needs",
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "no other adjustment is available (limitation: {reason})",
+    "the weighted adjustment is the only one available, despite a limitation: {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
@@ -149,7 +149,7 @@ GUARANTEED = Claim(
 )
 NAME_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "a regression that includes these contexts",
+    "a regression that includes the omitted contexts",
     "advice",
 )
 STATE_CONTEXTS = Claim(
@@ -205,8 +205,8 @@ NO_JOINT_LAW = Claim(
 )
 NO_JOINT_TEST = Claim(
     "inference.regression.results.RegressionResults.wald_test",
-    "a tested coefficient has no estimate or standard error, or too few degrees of freedom are "
-    "available for this number of restrictions (see the notes)",
+    "a tested coefficient lacks an estimate or standard error, or there are too few degrees of freedom "
+    "for this number of restrictions (see the notes)",
     "needs",
 )
 TOO_FEW_TO_TEST = Claim(

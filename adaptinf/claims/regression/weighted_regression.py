@@ -9,7 +9,7 @@ from adaptinf.claims.regression import regressions
 
 # Why it serves, or does not
 
-IMPOSSIBLE = Claim("impossible", "{gaps}, which weighting cannot correct", "needs")
+IMPOSSIBLE = Claim("impossible", "{gaps}, and weighting cannot correct for this", "needs")
 NEEDS = (
     propensities.NEEDED,
     Claim("has_zero", "an arm was chosen although its propensity was 0", "needs"),
@@ -42,8 +42,8 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "the weighted adjustment requires propensities of at least {floor:g} or effective sample sizes of "
-    "at least {enough:g} in all arms, but the minima are {least:.2g} and {size:.1f}",
+    "the smallest propensity ({least:.2g}) and the smallest effective sample size ({size:.1f}) are both "
+    "below the minima for the weighted adjustment ({floor:g} and {enough:g})",
     "reason",
 )
 PASSED_OVER = (
@@ -64,21 +64,22 @@ SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per r
 PROJECTED = Claim(
     "projected",
     "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes "
-    "predicted by the formula from earlier rounds. Other coefficients are fitted to the remainder, with "
-    "round weights divided by arm propensities.",
+    "predicted by fitting the formula to earlier rounds. Other coefficients are fitted to the "
+    "residuals, with round weights divided by arm propensities.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
     "compared_where_possible",
-    "Each arm is compared with the reference arm in the rounds where both were available ({gaps}).",
+    "Because {gaps}, each arm is compared with the reference arm only in rounds in which both were "
+    "available.",
     "note",
 )
 SHARED = (
     SHARED_WEIGHTS,
     Claim(
         "several_arms",
-        "Trends common to all arms cancel in the arm coefficients; time-varying effects and the other "
-        "coefficients are estimated as weighted averages over rounds.",
+        "Trends common to all arms cancel in arm coefficients. If effects vary over time, they and the "
+        "other coefficients are estimated as weighted averages over rounds.",
         "note",
     ),
     PROJECTED,
@@ -90,12 +91,16 @@ SHARED = (
     ),
     Claim(
         "shared_errors",
-        "Standard errors are robust to error variances that depend on arm, context and round. Student's t "
-        "has Satterthwaite degrees of freedom.",
+        "Standard errors are robust to error variances that depend on arm, context and round. Tests use "
+        "Student's t with Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
-    Claim("left_out", "Rounds in which any arm had propensity 0 are left out ({gaps}).", "note"),
+    Claim(
+        "left_out",
+        "Only rounds in which every arm of the regression had positive propensity are used, because {gaps}.",
+        "note",
+    ),
 )
 UNIFORM_TARGET = Claim(
     "inference.regression.facts.weighted.WeightedFacts.own", "uniform over the arms in the fit", "note"
@@ -114,19 +119,20 @@ OWN = (
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined, because a single round determines a coefficient (number of such "
-    "rounds: {rounds}).",
+    "Standard errors are undefined, because some coefficients are determined by a single round (number "
+    "of such rounds: {rounds}).",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
-    "few_with_weight", "Arms with fewer than two rewards of positive weight have no standard error.", "note"
+    "few_with_weight", "Arms with fewer than two positively weighted rewards have no standard error.", "note"
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""
 BELOW_FLOOR = Claim(
     "below_floor",
-    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may over-reject (rejection rate "
-    "6.3% for nominal 5% tests in simulations of Thompson sampling without a floor)",
+    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may over-reject; in simulations "
+    "of Thompson sampling without a propensity floor, nominal 5% tests rejected 6.3% of true null "
+    "hypotheses",
     "caution",
 )
 

@@ -16,7 +16,12 @@ NO_INTERVALS = Claim(
     "caution",
 )
 METHODS = Claim(_CONSORT, "see the methods paragraph above", "note")
-INTERIM = Claim(_CONSORT, "the figure above shows allocation over time; other details are {yours}", "note")
+INTERIM = Claim(
+    _CONSORT,
+    "the figure above shows allocation over time; further details of interim results and decisions are "
+    "{yours}",
+    "note",
+)
 PLANNED = Claim(
     _CONSORT,
     "simulated operating characteristics are in the appendix; how the sample size was determined is {yours}",
@@ -38,8 +43,8 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table reports {trials:,} simulated trials, with Monte Carlo errors, for each of "
-    "{scenarios} scenarios and {sizes} sample sizes; the seed and the choice of scenarios are {yours}",
+    "the planning table reports {trials:,} simulated trials, with Monte Carlo standard errors, for each "
+    "of {scenarios} scenarios and {sizes} sample sizes; the seed and the choice of scenarios are {yours}",
     "note",
 )
 ESTIMATED = Claim(

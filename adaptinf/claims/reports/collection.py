@@ -13,11 +13,13 @@ DOES_NOT_ADAPT = Claim(
     "reports.collection.traits_told", "earlier rewards do not affect later assignments", "note"
 )
 CONTEXTS_UNSTATED = Claim(
-    "reports.collection.traits_told", "contexts may have affected assignment (not stated)", "assumes"
+    "reports.collection.traits_told",
+    "dependence of assignment on contexts is allowed for, because it is not ruled out",
+    "assumes",
 )
 UNSTATED = Claim(
     "reports.collection.traits_told",
-    "assignment may depend on rewards and contexts (not stated)",
+    "the analysis allows assignment to depend on rewards and contexts, because the log rules out neither",
     "assumes",
 )
 SUMS = Claim("reports.collection.log_facts", "sums by arm in {batches:,} batches", "note")
@@ -32,12 +34,16 @@ UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee c
 BEYOND_GUARANTEE = Claim(
     "reports.collection.not_covered_told", "the guarantee ({guarantee}) does not cover this report", "caution"
 )
-NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design is not private", "note")
+NO_PRIVACY = Claim(
+    "reports.collection.guarantee_facts", "the design provides no differential privacy", "note"
+)
 SHOWS_RELEASES = Claim(
-    "reports.collection.guarantee_facts", "covered, because the report shows only private releases", "reason"
+    "reports.collection.guarantee_facts",
+    "the guarantee covers this report, which shows only private releases",
+    "reason",
 )
 SHOWS_RAW = Claim(
     "reports.collection.guarantee_facts",
-    "not covered: the report contains results from the raw log; publish only log.public()",
+    "the guarantee does not apply to these results from the raw log; publish only log.public()",
     "caution",
 )

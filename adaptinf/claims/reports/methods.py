@@ -25,7 +25,7 @@ TARGETS = {
 COLLECTED = Claim("collected", "Outcomes of {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
     "selected",
-    "P-values and intervals are adjusted for selection of the arm based on the estimates.",
+    "P-values and intervals account for selection of the arm on the basis of the estimates.",
     "reason",
 )
 CORRECTED = Claim(
@@ -61,8 +61,8 @@ PARAGRAPH = (
     Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
     Claim(
         "anytime",
-        "Inference holds simultaneously over all rounds and so remains valid regardless of when the log was "
-        "stopped.",
+        "Inference holds simultaneously over all rounds and so remains valid regardless of when data "
+        "collection stopped.",
         "reason",
     ),
     Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),
@@ -72,7 +72,7 @@ PARAGRAPH = (
         "caution",
     ),
     CORRECTED,
-    Claim("several_terms", "P-values and intervals have no adjustment for multiplicity.", "caution"),
+    Claim("several_terms", "P-values and intervals are not adjusted for multiplicity.", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""

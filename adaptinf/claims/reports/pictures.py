@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 TIED = Claim("plots.winner", "estimates are tied; only the projection method is valid", "caution")
-NEVER_PULLED = Claim("plots.bias", "no run pulled this arm", "caution")
+NEVER_PULLED = Claim("plots.bias", "this arm was not pulled in any run", "caution")
 UNPULLED = Claim("plots.bias", "{name} (an arm was never pulled in {share:.1%} of runs)", "caution")
-NO_INTERVALS = Claim("plots.coverage", "no run has an interval", "caution")
-SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs have no interval", "caution")
+NO_INTERVALS = Claim("plots.coverage", "no run produced an interval", "caution")
+SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs produced no interval", "caution")

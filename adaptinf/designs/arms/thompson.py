@@ -11,8 +11,8 @@ from adaptinf.simulation.environments import Environment
 
 _UNSTABLE = Stability(
     False,
-    "counts remain random when arm means are equal",
-    "Halder, Pan, Khamaru (2025), 'Stable Thompson sampling: valid inference via variance inflation'",
+    "arm counts remain random in the limit when arm means are equal",
+    "Halder, Pan and Khamaru (2025), 'Stable Thompson sampling: valid inference via variance inflation'",
 )
 
 

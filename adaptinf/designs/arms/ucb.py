@@ -25,7 +25,7 @@ _STABLE_WIDTH = 2.0
 _STABLE = Stability(
     True,
     "an exploration bonus of order sqrt(log T / pulls)",
-    "Khamaru, Zhang (2024), 'Inference with the upper confidence bound algorithm'; Han, Khamaru, Zhang "
+    "Khamaru and Zhang (2024), 'Inference with the upper confidence bound algorithm'; Han, Khamaru and Zhang "
     "(2024), 'UCB algorithms for multi-armed bandits: precise regret and adaptive inference'",
 )
 

@@ -307,7 +307,7 @@ def _efficiency_note(ratios: FloatArray, bound: str) -> str:
     if len(known) == 0:
         return ""
     low, high = f"{known.min():.2f}", f"{known.max():.2f}"
-    many = f"variances are {low} to {high}" if low != high else f"the variance is {low}"
+    many = f"variances range from {low} to {high}" if low != high else f"the variance is {low}"
     where = arm_fits.AT_SHARES() if bound == "shares" else "the average propensities"
     return arm_fits.EFFICIENCY(variances=many, where=where)
 

@@ -75,7 +75,7 @@ def _of_counts(question: Question, verdict: Verdict) -> bool:
 
 
 def _corrected(question: Question) -> Verdict:
-    facts, name = CorrectedFacts(question), "sample-mean with its corrected columns"
+    facts, name = CorrectedFacts(question), "sample-mean with corrected columns"
     if reason := first(claims.CORRECTED_NEEDS, facts):
         return Verdict(name, "not valid", ORDER["corrected: refused"], _CALL, reason)
     reason = first(claims.CORRECTED_REASONS, facts)

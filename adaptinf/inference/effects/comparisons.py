@@ -205,7 +205,7 @@ class GroupResults(Results):
         kept = tuple(term for term, flag in zip(self.terms, usable, strict=True) if flag)
         if len(kept) < 2:
             reason = claims.TOO_FEW_GROUPS(n=len(kept), all=len(self.terms))
-            raise InvalidForLog("a test of no heterogeneity", reason, ["groups with more rounds"])
+            raise InvalidForLog("a test of no heterogeneity", reason, ["fewer, larger groups"])
         left_out = [term for term, flag in zip(self.terms, usable, strict=True) if not flag]
         notes: tuple[str, ...] = (claims.GROUPS_LEFT_OUT(terms=", ".join(left_out)),) if left_out else ()
         if isinstance(self.reference, ReleasedReference):

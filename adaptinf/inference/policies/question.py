@@ -53,7 +53,9 @@ class PolicyQuestion:
         propensity = self.profile.propensity
         if self.profile.contradicted_draws:
             raise InvalidForLog(
-                subject, self.profile.contradicted_draws, ["the propensities with which arms were drawn"]
+                subject,
+                self.profile.contradicted_draws,
+                ["the actual assignment probabilities as propensities (propensity=)"],
             )
         if propensity is None:
             raise InvalidForLog(subject, propensities.NEEDED(), [self._without_propensities])

@@ -47,7 +47,7 @@ def select_arm(log: AdaptiveLog, selector: str) -> Any:
         return log.recommended
     action = log.arrays.action
     if len(action) == 0:
-        raise InvalidForLog(f"arm={selector!r}", "the log has no rounds", ["a log with rounds"])
+        raise InvalidForLog(f"arm={selector!r}", "the log has no rounds", ["a log with at least one round"])
     if selector == "last-pulled":
         return log.arms[action[-1]]
     pulls = np.bincount(action, minlength=log.n_arms)

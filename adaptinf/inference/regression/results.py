@@ -149,7 +149,9 @@ class CoefficientTest(LinearTest):
     def _family(self) -> tuple[Reference, Callable[[float], float], int]:
         if self.correction is not None:
             reason = claims.NO_JOINT_LAW()
-            raise InvalidForLog("simultaneous inference", reason, ["adjust('holm') on corrected p-values"])
+            raise InvalidForLog(
+                "simultaneous inference", reason, ["adjust('holm'), applied to corrected p-values"]
+            )
         return LinearTest._family(self)
 
     def to_frame(self, alpha: float = 0.05) -> Any:

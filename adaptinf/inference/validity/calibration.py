@@ -46,7 +46,7 @@ _LARGEST_STEP = 0.2
 """Of one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
 _WITHIN_BATCHES = "within batches"
-_IN_ORDER = "by the order of rounds"
+_IN_ORDER = "by order of rounds"
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 _PIECES, _STRETCHES, _CONTEXTS = 20, 8, 10

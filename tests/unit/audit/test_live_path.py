@@ -6,13 +6,14 @@ take thousands are in the evidence.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adaptinf.audit import epsilon_lower_bound
+from adaptinf.audit import audit_trials, epsilon_lower_bound
 from adaptinf.audit.privacy.audit import _design_sources
 from adaptinf.audit.privacy.live import runs
 from adaptinf.audit.privacy.live.checks import live_problems
@@ -370,7 +371,7 @@ class TestBounds:
 class TestWhatCannotBeRunLive:
     def test_it_is_refused_where_it_is_asked_for(self) -> None:
         gauss = DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES)
-        with pytest.raises(ParameterError, match='noise="release" is not to be had of DPBAIGauss'):
+        with pytest.raises(ParameterError, match='noise="release" is not available for DPBAIGauss'):
             epsilon_lower_bound(gauss, backend="release")
         assert live_problems(Thompson()) == [
             "the design does not say how its decisions follow from its releases"
@@ -380,8 +381,20 @@ class TestWhatCannotBeRunLive:
         gauss = DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES)
         (looked,) = _live_checks(gauss, np.random.SeedSequence(0), SHARE, needed=False).looked
         assert looked.startswith(
-            'The live path not looked at: noise="release" is not to be had of DPBAIGauss'
+            'The live path not looked at: noise="release" is not available for DPBAIGauss'
         )
+
+    def test_noise_of_ones_own_may_be_a_function(self) -> None:
+        class Own(PrivateUCB):
+            pass
+
+        trial = audit_trials(PrivateUCB(epsilon=1.0))[-1]
+        told = trial.noise
+        assert told is not None
+        audit_trials.register(
+            Own, lambda design: (dataclasses.replace(trial, noise=lambda seen: told(seen)),)
+        )
+        assert live_problems(Own(epsilon=1.0)) == []
 
     def test_a_missing_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def missing(purpose: str) -> Any:

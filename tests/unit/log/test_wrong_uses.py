@@ -15,6 +15,7 @@ from adaptinf import designs
 from adaptinf.audit.bias.counts import stability
 from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.arms.sample_means import BIASED
+from adaptinf.claims.effects.rounds_and_weights import PROPENSITIES_VARY
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED, NEEDED, OTHER_CONTEXTS_UNKNOWN
 from adaptinf.claims.recommendations import STOPPED_BY_DATA
 from adaptinf.claims.sequences import BOUNDS_NEEDED
@@ -220,7 +221,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[AdaptinfError], str]] = [
         "group means although propensities move",
         lambda: CATE(LOG, by="site").fit("difference-in-means"),
         InvalidForLog,
-        "biases plain means; possible here: aipw",
+        f"{wording(PROPENSITIES_VARY)}; possible here: aipw",
     ),
     (
         "releases that are not there",

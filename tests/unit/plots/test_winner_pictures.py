@@ -93,7 +93,7 @@ def test_a_tie_and_held_out_rounds_say_what_is_valid(log: ai.AdaptiveLog) -> Non
     frame = log.frame.assign(reward=(np.arange(log.n_rounds) // 3) % 2, action=np.arange(log.n_rounds) % 3)
     tied = ai.Winner(ai.AdaptiveLog(frame[["action", "reward"]], action="action", reward="reward"))
     ax = plots.winner(tied.fit("sample-mean"))
-    assert [text.get_text() for text in ax.texts] == [TIED()] * 2
+    assert [" ".join(text.get_text().split()) for text in ax.texts] == [TIED()] * 2
     held = ai.Winner(log).fit(held_out=np.arange(log.n_rounds) >= 1_000)
     with pytest.raises(ParameterError, match="whose usual interval needs no allowance"):
         plots.winner(held)

@@ -16,11 +16,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from claims_said import says
+from claims_said import says, wording
 from scipy import stats
 from sum_rows import assert_same_cells
 
 import adaptinf as ai
+from adaptinf.claims import contexts
 from adaptinf.claims.data.sums import MOVING
 from adaptinf.claims.effects import by_group
 from adaptinf.claims.logs.rows import NEEDS_ROWS
@@ -213,7 +214,7 @@ def shares_by_group(seed: int, follows: float) -> pd.DataFrame:
 
 def test_shares_that_follow_a_group_are_refused_for_means_and_right_within_groups() -> None:
     sums = ai.Sums(shares_by_group(0, 0.3), **TABLE, group="group")
-    with pytest.raises(InvalidForLog, match=r"follows the context group") as refused:
+    with pytest.raises(InvalidForLog, match=wording(contexts.VISIBLY, context="group")) as refused:
         ai.Contrast(sums, treatment="b", control="a").fit()
     assert "CATE(sums, by='group')" in str(refused.value)
     result = ai.CATE(sums, by="group").fit()

@@ -82,12 +82,13 @@ def _on_grid(part: Any, dimension: int) -> Any:
     rounded = {
         name: on_grid(values.reshape(-1, dimension)).reshape(values.shape) for name, values in known.items()
     }
-    return dataclasses.replace(part, **rounded)
+    return _with(part, **rounded)
 
 
 def _with(part: Any, **changed: Any) -> Any:
+    """A part with other values of its fields; one of one's own may be a function, which has none."""
     known = {name: value for name, value in changed.items() if hasattr(part, name)}
-    return dataclasses.replace(part, **known)
+    return dataclasses.replace(part, **known) if known else part
 
 
 def live_problems(design: Design) -> list[str]:

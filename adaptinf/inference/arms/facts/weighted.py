@@ -226,7 +226,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def joint_by(self) -> dict[str, str]:
-        pairs = claims.AGAINST_ONE() if self._against_one else "each pair of arms"
+        pairs = claims.AGAINST_ONE() if self._against_one else "all pairs of arms"
         return {"pairs": pairs, **self._fixed_by} if self.is_joint else {}
 
     @property

@@ -330,7 +330,7 @@ def _own_past(model: Outcome) -> bool:
 def check_by_unit(profile: LogProfile, covariance: str, *, own_past: bool) -> None:
     """Refuse what errors by unit do not allow for, such as predictions from a unit's own past."""
     if covariance != "HC0":
-        ways = ["covariance='HC0' with clustering by unit"]
+        ways = ["clustering with covariance='HC0'"]
         raise InvalidForLog(f"covariance={covariance!r}", claims.NOT_BY_UNIT(), ways)
     if profile.one_draw_a_unit and own_past:
         raise InvalidForLog("outcome='running-ridge'", units.OWN_PAST_TELLS(), ["outcome='running-mean'"])

@@ -147,11 +147,9 @@ class WeightedFacts(RegressionFacts):
     def _by(self) -> str:
         if self.fit.weights != "combined":
             return ""
-        fixed = fixed_by(self.profile, self.arms_used)
-        if fixed == "round":
-            return ", computed from that round's propensities"
-        before = propensities.BATCH_BEFORE if fixed == "batch" else propensities.ROUND_BEFORE
-        return f", computed from {before()}"
+        known = {"round": propensities.SAME_ROUND, "batch": propensities.BATCH_BEFORE}
+        by = known.get(fixed_by(self.profile, self.arms_used), propensities.ROUND_BEFORE)
+        return f", computed from {by()}"
 
     @property
     def several_arms(self) -> bool:

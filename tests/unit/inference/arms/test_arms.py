@@ -11,7 +11,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.claims import policies, propensities, rare_outcomes
+from adaptinf.claims import contexts, policies, propensities, rare_outcomes
 from adaptinf.claims.arms import arm_fits, sample_means, weighted_arms
 from adaptinf.claims.data import availability
 from adaptinf.designs import UCB, ConSE, DPConSE
@@ -191,7 +191,7 @@ class TestDefault:
 class TestRefusals:
     @pytest.mark.parametrize("estimator", ["ipw", "aipw"])
     def test_no_propensities(self, estimator: str) -> None:
-        with pytest.raises(InvalidForLog, match="the log has none") as caught:
+        with pytest.raises(InvalidForLog, match=re.escape(propensities.NEEDED())) as caught:
             ArmMeans(make_log("none")).fit(estimator)
         assert caught.value.alternatives == ("alee", NAIVE)
 
@@ -212,9 +212,10 @@ class TestRefusals:
         environment = FiniteContext([0.5, 0.5], [[0.1, 0.9], [0.9, 0.1]])
         log = design.run(environment, horizon=8_000, rng=0)
         for model in (ArmMeans(log), Contrast(log, treatment=1, control=0)):
-            with pytest.raises(InvalidForLog, match="assigns arms by context") as caught:
+            with pytest.raises(InvalidForLog) as caught:
                 model.fit(estimator)
-            assert caught.value.alternatives == ("CATE by feature",)
+            assert says(caught.value.reason, contexts.BY_DESIGN, design=type(design).__name__)
+            assert caught.value.alternatives == (contexts.WITHIN_GROUPS(contexts="feature"),)
 
     def test_contexts_are_a_reservation_of_sample_means(self) -> None:
         environment = FiniteContext([0.5, 0.5], [[0.1, 0.2], [0.9, 0.8]])

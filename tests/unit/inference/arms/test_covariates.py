@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
+from adaptinf.claims import propensities
 from adaptinf.claims.data import covariates
 from adaptinf.claims.data.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -121,7 +122,7 @@ def test_what_takes_no_covariate() -> None:
         ai.ArmMeans(log).fit("sample-mean", covariate="prior")
     with pytest.raises(ParameterError, match="ridge must be positive"):
         ai.ArmMeans(log).fit(covariate="prior", ridge=0.0)
-    with pytest.raises(InvalidForLog, match="needs propensities"):
+    with pytest.raises(InvalidForLog, match=wording(propensities.NEEDED)):
         ai.ArmMeans(log_of(rows, propensities=None)).fit(covariate="prior")
     with pytest.raises(InvalidForLog, match="rows"):
         ai.ArmMeans(ai.Sums.of_log(log_of(rows.assign(week=0), batch="week"))).fit(covariate="prior")

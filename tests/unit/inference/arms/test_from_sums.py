@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -346,7 +346,7 @@ def test_batch_means_need_batches_and_one_round_a_unit() -> None:
 def test_own_weights_of_batches_of_single_rounds_are_refused() -> None:
     frame = frame_of(5, sizes=(1,) * 60, varying=True)
     sums = ai.Sums.of_log(log_of(frame))
-    with pytest.raises(InvalidForLog, match="single rounds"):
+    with pytest.raises(InvalidForLog, match=wording(claims.MOVING)):
         ai.ArmMeans(sums).fit("aipw", "sqrt")
     stated = ai.Sums.of_log(log_of(frame, context_free=True))
     assert ai.ArmMeans(stated).fit("aipw", "sqrt").params.notna().all()

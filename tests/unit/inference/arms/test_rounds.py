@@ -69,7 +69,7 @@ def test_a_late_arm_has_its_own_rounds(chosen: bool) -> None:
         assert result.estimate[arm] == pytest.approx(mean, rel=1e-12)
         assert result.std_error[arm] == pytest.approx(math.sqrt(math.fsum(x * x for x in parts)), rel=1e-9)
     if not chosen:
-        assert says(result.notes, availability.LEFT_OUT, rounds=240, left="100 for c", arm="the arm")
+        assert says(result.notes, availability.LEFT_OUT, rounds=240, left="100 for c", arm="an arm")
         assert len(result.cautions) == 1
         assert says(result.cautions[0], availability.DIFFERENT_ROUNDS)
         assert ArmMeans(log).fit("aipw", "uniform", stationary=True).cautions == ()
@@ -118,7 +118,7 @@ def test_arms_that_never_met() -> None:
     log = log_of(p)
     with pytest.raises(InvalidForLog) as caught:
         Contrast(log, treatment="c", control="a").fit("aipw")
-    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="both arms")
+    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="the two arms", arm="c", n=120)
     assert np.isfinite(ArmMeans(log).fit("aipw").std_error).all()
     assert Contrast(log, treatment="c", control="b").fit().estimator == "aipw"
 
@@ -133,7 +133,7 @@ def test_an_arm_that_never_came() -> None:
     assert says(result.notes, NEVER_CHOSEN, arm="c")
     with pytest.raises(InvalidForLog) as caught:
         ArmMeans(log, ["c"]).fit("aipw")
-    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="the arms asked for")
+    assert says(caught.value.reason, availability.NEVER_TOGETHER, arms="the requested arms", n=240)
 
 
 def test_nothing_drawn_at_random_leaves_nothing_to_weight() -> None:

@@ -219,9 +219,8 @@ def test_correction_with_the_moment_bound() -> None:
     )
     assert correction.apply(-20.0) == log_correct_pvalues(-20.0, epsilon=0.1, n=1000, bound="moment")
     assert correction.beta(0.05) == 0.0
-    assert correction.describe(0.05).startswith(
-        "moment bound (epsilon = 0.1, n = 1000, alpha = 0.05): a p-value"
-    )
+    bound = claims.MOMENTS(setting="epsilon = 0.1, n = 1000", alpha=0.05)
+    assert correction.describe(0.05) == claims.REQUIRED(bound=bound, level="4.0e-05")
 
 
 def test_describe_says_what_a_pvalue_needs() -> None:

@@ -418,7 +418,9 @@ def survey() -> pd.DataFrame:
     "formula",
     ["reward ~ C(action) * area + age + educ", "reward ~ C(action) * area + scale(age) + scale(educ)"],
 )
-def test_small_propensities_leave_weighted_regression_the_default_and_name_the_rule(formula: str) -> None:
+def test_small_propensities_leave_weighted_regression_the_default_and_name_the_rule(
+    formula: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = ai.AdaptiveLog(
         survey(),
         action="treat",
@@ -435,17 +437,23 @@ def test_small_propensities_leave_weighted_regression_the_default_and_name_the_r
     assert says(reason, weighted_regression.SMALL_BUT_ENOUGH, floor=0.05)
     assert "0.042" in reason
     assert says(result.notes, regressions.CHOSEN, name="weighted", reason=reason)
-    assert says(result.cautions, weighted_regression.BELOW_FLOOR, floor=0.05)
+    assert result.cautions == ()  # every arm is worth enough rewards
     assert result.bse["C(action)[T.visit]"] < 0.12
+    monkeypatch.setattr("adaptinf.inference.regression.facts.weighted.FEW_EFFECTIVE", 1e6)
+    assert says(model.fit("weighted").cautions, weighted_regression.BELOW_FLOOR, floor=0.05)
 
 
-def test_batches_come_before_w_decorrelation() -> None:
+def test_batches_come_before_w_decorrelation(monkeypatch: pytest.MonkeyPatch) -> None:
     log = without(adaptive_log(), "propensity", "propensities")
     model = AdaptiveOLS.from_formula("reward ~ C(action) + x", log)
     result = model.fit()
     assert result.adjustment == "batched"
     assert result.bse.iloc[1] < 0.6 * model.fit("w-decorrelation").bse.iloc[1]
     assert result.cautions == ()
+    settled = model.fit("w-decorrelation")
+    assert settled.cautions == ()
+    assert says(settled.notes, regressions.NO_TREND)
+    monkeypatch.setattr("adaptinf.inference.regression.facts.trends.LEAST_ROUNDS", 1_000)  # more than it has
     (caution,) = model.fit("w-decorrelation").cautions
     assert says(caution, regressions.MOVES)
     assert model.fit("w-decorrelation", stationary=True).cautions == ()

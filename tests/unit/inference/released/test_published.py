@@ -15,6 +15,8 @@ import adaptinf as ai
 from adaptinf.claims.logs.readings import LATE
 from adaptinf.claims.logs.rows import NO_ROUNDS
 from adaptinf.claims.privacy import releases
+from adaptinf.claims.reports.collection import SHOWS_RELEASES
+from adaptinf.claims.reports.page import SEVERAL_PAIRS
 from adaptinf.designs import DPConSE, LDPBandit, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.simulation.environments.smooth import SmoothArms
@@ -144,7 +146,7 @@ def test_a_report_from_releases_alone(tmp_path: Path) -> None:
         "<h1>A trial</h1>",
         f"{low:.4f}",
         f"{high:.4f}",
-        ">covered: it shows",
+        f">{SHOWS_RELEASES()}",
         " releases</caption>",
         "Left out:",
     ):
@@ -152,7 +154,7 @@ def test_a_report_from_releases_alone(tmp_path: Path) -> None:
     assert 'class="box"' not in text
     many = PrivateSuccessiveElimination(epsilon=1.0).run(THREE, 20_000, rng=2).public()
     ai.report(many, tmp_path / "r.html")
-    assert "name one in ai.report(ai.Contrast(" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert SEVERAL_PAIRS(arms=3) in (tmp_path / "r.html").read_text(encoding="utf-8")
     ai.report(PrivateUCB(epsilon=1.0).run(PAIR, 200, rng=2).public(), tmp_path / "r.html")
     assert "The last 100 of 200 releases" in (tmp_path / "r.html").read_text(encoding="utf-8")
     with pytest.raises(ParameterError, match="data is a public part, leave them out"):

@@ -13,6 +13,7 @@ from claims_said import says, wording
 
 from adaptinf import designs
 from adaptinf.claims import adaptivity, contexts, propensities
+from adaptinf.claims.arms.sample_means import CORRECTED_CAUTIONS
 from adaptinf.claims.effects import rounds_and_weights
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
@@ -215,7 +216,8 @@ def test_max_information_rests_on_contexts_without_a_part() -> None:
     found = {one.verdict.name: one.verdict for one in table.methods}[name]
     assert table.best.verdict.name == "aipw with uniform weights"
     assert says(found.assumes, contexts.NO_PART)
-    assert found.warning.startswith(f"exact only if {contexts.NO_PART()}")
+    (untold,) = [one for one in CORRECTED_CAUTIONS if one.fact == "contexts_untold"]
+    assert says(found.warning, untold, label="exact", no_part=contexts.NO_PART())
     without = LogArrays(action=log.arrays.action, reward=log.arrays.reward, context=log.arrays.context)
     unknown = AdaptiveLog.from_arrays(
         without, arms=("a", "b"), guarantee=guarantee, reward_guarantee=guarantee

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
+from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.errors import InvalidForLog, ParameterError
 
 
@@ -57,7 +58,7 @@ def test_what_cannot_be_held_out() -> None:
         ai.Winner(log).fit(held_out=np.arange(600) < 100)
     with pytest.raises(ParameterError, match="whole number"):
         ai.Winner(log).fit(held_out=0.5)
-    with pytest.raises(InvalidForLog, match="rows"):
+    with pytest.raises(InvalidForLog, match=wording(NEEDS_ROWS)):
         ai.Winner(ai.Sums.of_log(log)).fit(held_out=1)
     frame = log.frame.drop(columns="batch")
     plain = ai.AdaptiveLog(frame, action="action", reward="reward", propensities="propensity_{arm}")
