@@ -52,6 +52,7 @@ HEAD = (
     OMITTED,
     Part("options.chosen", "note"),
     NO_TREND,
+    Part("never_random", "caution"),
 )
 """Of every fit, before what its adjustment says."""
 CHOSEN = Claim(

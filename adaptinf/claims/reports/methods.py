@@ -34,14 +34,21 @@ CORRECTED = Claim(
     "accounts for adaptive data collection: {correction}.",
     "reason",
 )
+KNOWN_PROPENSITIES = Claim(
+    "exact_propensities",
+    "Assignment probabilities were known from the design and logged in every round.",
+    "assumes",
+)
+DOUBTED_PROPENSITIES = Claim(
+    "contradicted_propensities",
+    "Assignment probabilities were logged in every round, but the data contradict them.",
+    "caution",
+)
 PARAGRAPH = (
     COLLECTED,
     Claim("allocated", "{rounds:,} rounds were allocated among {arms} arms ({labels}) by {rule}.", "note"),
-    Claim(
-        "exact_propensities",
-        "Assignment probabilities were known from the design and logged in every round.",
-        "assumes",
-    ),
+    KNOWN_PROPENSITIES,
+    DOUBTED_PROPENSITIES,
     Claim("estimated_propensities", "Assignment probabilities were estimated.", "note"),
     Claim("estimated", "{target} were estimated by {estimator}{weights}{cited}.", "target"),
     Claim(

@@ -19,7 +19,7 @@ from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
-MOVED = stationarity.SHARES_MOVED
+MOVED = stationarity.BOTH_MOVED
 
 
 def coin(seed: int = 0, n: int = 500, arms: int = 2) -> pd.DataFrame:
