@@ -47,6 +47,14 @@ NOT_FIXED_BEFORE = Claim(
     "propensities may depend on contexts, in which case weights shared across arms require batched data",
     "needs",
 )
+NEVER_RANDOM = Claim(
+    "profile.never_random",
+    "all logged propensities are 1, although several arms were chosen, so assignment was not random; if it "
+    "depended on anything that is not in the log, such as a context, arms cannot be compared (set "
+    "context_free=True if it depended on earlier rounds alone)",
+    "caution",
+)
+"""Of a method that compares the arms' rounds as they are."""
 NOT_IN_LOG = Claim(
     "inference.validity.profile.LogProfile.context_names", "contexts that were not logged", "note"
 )

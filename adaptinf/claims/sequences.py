@@ -150,6 +150,7 @@ FIT = (
     stationarity.NO_TREND_OF_VALUES,
     stationarity.MIX_MOVES,
     stationarity.UNTESTED,
+    Part("never_random", "caution"),
     Part("share_cautions", "caution"),
     Part("shape_cautions", "caution"),
     units.OF_LOGGED_ROUNDS,

@@ -11,6 +11,18 @@ SHARES_MOVED = Claim(
     "sample means",
     "caution",
 )
+BOTH_MOVED = Claim(
+    "shares_moved",
+    "assignment proportions and rewards both appear to change over time (p = {p:.1g} for rewards), so "
+    "differences in sample means are biased",
+    "caution",
+)
+ONLY_SHARES_MOVED = Claim(
+    "only_shares_moved",
+    "Assignment proportions changed over time, which biases differences in sample means if outcomes drove "
+    "the change or if rewards drifted; no drift was found.",
+    "note",
+)
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
     "arm-specific {weights} weights require constant means: even drift common to both arms biases the "
@@ -22,6 +34,19 @@ ARM_DRIFTS = Claim(
     "a linear trend test suggests that rewards of arm {arm!r} {move} with time (p = {p:.1g}), so "
     "intervals assuming a constant mean may be invalid; with logged propensities, Contrast allows for "
     "common drift",
+    "caution",
+)
+ARMS_DRIFT = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "a linear trend test suggests that rewards of arms {arms} together {move} with time (p = {p:.1g}), so "
+    "intervals assuming constant means may be invalid; with logged propensities, Contrast allows for common "
+    "drift",
+    "caution",
+)
+LEVEL_MOVES = Claim(
+    "inference.validity.stationarity.Trends.of",
+    "mean rewards appear to differ between {n} consecutive periods of the log (p = {p:.1g}), so intervals "
+    "assuming constant means may be invalid; with logged propensities, Contrast allows for common drift",
     "caution",
 )
 VALUE_DRIFTS = Claim(
@@ -43,8 +68,8 @@ MIX_MOVES = Claim(
 )
 NO_TREND = Claim(
     "no_trend",
-    "No evidence of a linear trend was found in the rewards of {arms}; the test cannot detect cycles, "
-    "such as daily patterns.",
+    "No evidence of drift was found in the rewards of {arms}; the tests cannot detect short cycles, such as "
+    "daily patterns.",
     "note",
 )
 NO_TREND_OF_VALUES = Claim(

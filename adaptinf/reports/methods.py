@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.claims import said
 from adaptinf.claims.reports import methods as claims
 from adaptinf.inference.sequences.laws import SequenceReference
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.reports.collection import design_told
 from adaptinf.reports.references import ESTIMATORS, REFERENCES, cited
@@ -62,8 +63,21 @@ class _Facts:
         return {"rounds": log.n_rounds, "arms": log.n_arms, "labels": ", ".join(labels), "rule": rule}
 
     @property
-    def exact_propensities(self) -> bool:
+    def _logged_propensities(self) -> bool:
         return self.log is not None and self.log.propensity_status == "exact"
+
+    @property
+    def contradicted_propensities(self) -> bool:
+        """Whether arms were not chosen by the logged propensities."""
+        if self.log is None or not self._logged_propensities:
+            return False
+        profile = profile_of(self.log)
+        found = profile.propensities_found
+        return profile.never_random or (found is not None and found.contradicted)
+
+    @property
+    def exact_propensities(self) -> bool:
+        return self._logged_propensities and not self.contradicted_propensities
 
     @property
     def estimated_propensities(self) -> bool:

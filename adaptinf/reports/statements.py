@@ -41,4 +41,5 @@ def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
     """What speaks against the statements in a log; nothing where nothing does, or nothing could be asked."""
     profile = profile_of(log)
     assert isinstance(profile, SumsProfile) == isinstance(log, Sums)
-    return contradictions(said(claims.STATED, StatementFacts(profile)))
+    facts = StatementFacts(profile)
+    return [*contradictions(said(claims.STATED, facts, "assumes")), *said(claims.STATED, facts, "caution")]

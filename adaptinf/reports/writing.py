@@ -211,7 +211,8 @@ def _written(
         sections.append(("plan", "Appendix: operating characteristics", _characteristics(plan)))
     exact = [code(call)] if call else []
     sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
-    warnings: list[str] = [CAUTION(caution=one) for one in ([] if log is None else log_cautions(log))]
+    cautions = [*([] if log is None else log_cautions(log)), *(() if results is None else results.cautions)]
+    warnings: list[str] = [CAUTION(caution=one) for one in dict.fromkeys(cautions)]
     if not_covered := not_covered_told(log, facts, released=_released(results)):
         warnings.insert(0, not_covered)
     return page(title, lead, sections, warnings)

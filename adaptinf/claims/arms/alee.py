@@ -83,6 +83,7 @@ FIT = (
     stationarity.NO_TREND,
     stationarity.MIX_MOVES,
     stationarity.UNTESTED,
+    contexts.NEVER_RANDOM,
     UNDERCOVERS,
 )
 """Of a fit, in the order in which its table has them."""

@@ -50,12 +50,19 @@ ASSUMES = (
         "always",
         "the difference between the arm means is constant over time (parallel drift is allowed)",
         "assumes",
+        check="difference_found",
     ),
     Claim("always", "both arms have the same reward variance within each batch", "assumes"),
     contexts.NO_PART,
 )
 """Of a row of `recommend`, and of a fit."""
 
+DIFFERENCE_MOVES = Claim(
+    "inference.arms.facts.batched.BatchedRow.difference_found",
+    "the difference between the arm means appears to change between batches (p = {p:.1g}), but this method "
+    "assumes a constant difference, so the interval may miss the average difference",
+    "caution",
+)
 UNVARYING = Claim(
     "unvarying",
     "at least one batch has rewards that are all equal, so its variance estimate is 0, and no result "
@@ -72,6 +79,7 @@ FIT = (
     *ASSUMES,
     Claim("left_out", "{lacking}; these batches are dropped, which is valid because {why}.", "note"),
     Claim("is_exact", "Inference is exact if rewards are normally distributed.", "note"),
+    contexts.NEVER_RANDOM,
     Part("rare_notes", "note"),
     Part("rare_cautions", "caution"),
     UNVARYING,

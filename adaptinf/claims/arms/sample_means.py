@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from adaptinf.claims import contexts, units
 from adaptinf.claims.claim import Claim, Part
-from adaptinf.claims.stationarity import MEANS_STAY
+from adaptinf.claims.logs.statements import NOT_ADAPTIVE
+from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 
 SHORT_RUNS = Claim(
     "stable",
@@ -43,6 +44,8 @@ REASONS = (
     Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
 )
 ASSUMES = (
+    Part("propensities_right", "assumes"),
+    NOT_ADAPTIVE,
     MEANS_STAY,
     Claim(
         "simulated", "the model used for simulation correctly describes how rewards are generated", "assumes"
@@ -66,7 +69,7 @@ EXACT_NEEDS = (
     ),
 )
 EXACT_REASONS = (Claim("not_adaptive", "rewards are binary, and {why}", "reason"),)
-EXACT_ASSUMES = (ONE_RATE, contexts.NO_PART)
+EXACT_ASSUMES = (NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
 EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
 
@@ -129,6 +132,11 @@ LONG_RUNS = Claim(
     "{short_runs}",
     "note",
 )
+STATED = Claim(
+    _WORTH,
+    "valid only if earlier rewards did not affect assignment, as the log states (adaptive=False)",
+    "note",
+)
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptivity", "note")
 ACCOUNTED = Claim(_WORTH, "not valid under adaptivity, unlike the corrected columns", "note")
 """What uncorrected sample means of a fit are worth."""
@@ -154,6 +162,7 @@ FEW_EVENTS = Claim(
 )
 FIT = (
     Part("propensities_right", "assumes"),
+    NOT_ADAPTIVE,
     MEANS_STAY,
     ONE_RATE,
     OPENING,
@@ -161,7 +170,9 @@ FIT = (
     TAKEN_AS_ADAPTIVE,
     UNCORRECTED,
     FEW_EVENTS,
+    ONLY_SHARES_MOVED,
     units.NOT_BY_UNIT,
+    contexts.NEVER_RANDOM,
     Claim(
         "moved_with_propensities",
         "{moved}; estimator='aipw' uses the propensities to avoid this bias",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims import propensities
+from adaptinf.claims import contexts, propensities
 from adaptinf.claims.claim import Claim, Part
 
 CONTEXT_FREE = Claim(
@@ -11,7 +11,26 @@ CONTEXT_FREE = Claim(
     "assumes",
     check="contexts_found",
 )
-STATED: tuple[Claim | Part, ...] = (propensities.RIGHT, propensities.SHARES_STAY, CONTEXT_FREE)
+NOT_ADAPTIVE = Claim(
+    "profile.states_not_adaptive",
+    "earlier rewards did not affect assignment, as the log states",
+    "assumes",
+    check="profile.reaction_found",
+)
+REACTED = Claim(
+    "inference.validity.profile.LogProfile.reaction_found",
+    "arms appear to be dropped after low rewards (p = {p:.1g}), which contradicts the statement that earlier "
+    "rewards did not affect assignment (adaptive=False), so sample means may be biased (without this "
+    "statement, methods for adaptive assignment are used)",
+    "caution",
+)
+STATED: tuple[Claim | Part, ...] = (
+    propensities.RIGHT,
+    propensities.SHARES_STAY,
+    CONTEXT_FREE,
+    NOT_ADAPTIVE,
+    contexts.NEVER_RANDOM,
+)
 FOLLOWED = Claim(
     "reports.statements.StatementFacts.contexts_found",
     "{visibly}, which contradicts the statement that contexts did not affect assignment (context_free=True)",

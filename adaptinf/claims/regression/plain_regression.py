@@ -5,7 +5,9 @@ from __future__ import annotations
 from adaptinf.claims import contexts
 from adaptinf.claims.arms.sample_means import NOTHING_TO_CORRECT, UNCORRECTED
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.logs.statements import NOT_ADAPTIVE
 from adaptinf.claims.regression import regressions
+from adaptinf.claims.stationarity import ONLY_SHARES_MOVED
 
 # Why it is the default
 
@@ -40,10 +42,12 @@ NAIVE_BASELINE = Claim(
     "note",
 )
 NONE_SAYS = (
+    NOT_ADAPTIVE,
     Part("contexts_fixed", "assumes"),
     Part("contexts_without_part", "assumes"),
     Part("constant_coefficients", "assumes"),
     Claim("nothing_due", "Least squares needs no correction, because {why}.", "note"),
+    ONLY_SHARES_MOVED,
     Claim(
         "stable",
         "{design} is adaptive but stable ({condition}; {source}), so least-squares estimates are "

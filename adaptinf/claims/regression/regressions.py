@@ -52,6 +52,7 @@ HEAD = (
     OMITTED,
     Part("options.chosen", "note"),
     NO_TREND,
+    Part("never_random", "caution"),
 )
 """Of every fit, before what its adjustment says."""
 CHOSEN = Claim(
@@ -113,7 +114,7 @@ DECORRELATION_LEFT = Claim(
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the weighted adjustment is the only one available, despite a limitation: {reason}",
+    "the weighted adjustment is the only one available, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
@@ -194,7 +195,8 @@ TEST_NAIVE = Claim(
 )
 NO_CORRECTION = Claim(
     "inference.regression.results.CoefficientTest.pvalue_corrected",
-    "the estimator needs no correction, or the privacy guarantee of the log does not allow one",
+    "no max-information correction is available: either none is needed, or the privacy guarantee of the "
+    "log does not allow one",
     "needs",
 )
 NO_JOINT_LAW = Claim(

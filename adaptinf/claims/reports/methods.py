@@ -11,7 +11,7 @@ TARGETS = {
     "lift": Claim(_AT, "Relative lifts over control in mean outcomes", "target"),
     "ratio": Claim(_AT, "Ratios of mean outcomes within arms", "target"),
     "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
-    "ratio-lift": Claim(_AT, "Relative lifts over control (ratios of means)", "target"),
+    "ratio-lift": Claim(_AT, "Relative lifts over control in the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(_AT, "Linear projections of the treatment effect on covariates", "target"),
@@ -34,14 +34,21 @@ CORRECTED = Claim(
     "accounts for adaptive data collection: {correction}.",
     "reason",
 )
+KNOWN_PROPENSITIES = Claim(
+    "exact_propensities",
+    "Assignment probabilities were known from the design and logged in every round.",
+    "assumes",
+)
+DOUBTED_PROPENSITIES = Claim(
+    "contradicted_propensities",
+    "Assignment probabilities were logged in every round, but the data contradict them.",
+    "caution",
+)
 PARAGRAPH = (
     COLLECTED,
     Claim("allocated", "{rounds:,} rounds were allocated among {arms} arms ({labels}) by {rule}.", "note"),
-    Claim(
-        "exact_propensities",
-        "Assignment probabilities were known from the design and logged in every round.",
-        "assumes",
-    ),
+    KNOWN_PROPENSITIES,
+    DOUBTED_PROPENSITIES,
     Claim("estimated_propensities", "Assignment probabilities were estimated.", "note"),
     Claim("estimated", "{target} were estimated by {estimator}{weights}{cited}.", "target"),
     Claim(

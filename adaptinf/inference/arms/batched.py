@@ -18,8 +18,7 @@ from adaptinf.claims import said, under_table
 from adaptinf.claims.arms import batched as claims
 from adaptinf.inference.arms.circumstances.from_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
-from adaptinf.inference.arms.facts.base import ArmFacts
-from adaptinf.inference.arms.facts.batched import BatchedFacts
+from adaptinf.inference.arms.facts.batched import BatchedFacts, BatchedRow
 from adaptinf.inference.arms.fit import independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.order import ORDER
@@ -187,10 +186,10 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
 def _assess(question: Question) -> list[Verdict]:
     call = {"estimator": "batched"}
     try:
-        usable_batches(question)
+        found, _ = usable_batches(question)
     except Refused as refused:
         return [Verdict("batched", "not valid", ORDER["batched"], call, refused.reason)]
-    assumes = tuple(said(claims.ASSUMES, ArmFacts(question)))
+    assumes = tuple(said(claims.ASSUMES, BatchedRow(question, found)))
     # Where nothing adapted and shares moved, plain samples are of different times.
     profile = question.profile
     first = not profile.adaptive and profile.shares_move and not profile.shares_move_in_batches
@@ -220,7 +219,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> Difference:
         "batches": np.array([float(len(found.difference))]),
     }
     pulls = np.array([found.treated.sum(), found.control.sum()])
-    facts = BatchedFacts(question, lacking, pulls, estimate, std_error, reference)
+    facts = BatchedFacts(question, found, lacking, pulls, estimate, std_error, reference)
     notes, cautions = under_table(claims.FIT, facts)
     uncommon = question.profile.uncommon[question.codes]
     law: Reference = reference

@@ -84,6 +84,11 @@ class SequenceFacts(ConstantMeans):
         return self.is_by_pull and not self.profile.context_free
 
     @property
+    def never_random(self) -> str:
+        """That nothing was drawn, of plain means."""
+        return contexts.NEVER_RANDOM() if self.is_by_pull and self.profile.never_random else ""
+
+    @property
     def needs_range(self) -> bool:
         return self.is_anytime
 

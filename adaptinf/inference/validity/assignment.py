@@ -28,6 +28,10 @@ _STRATUM, _MOST_STRATA = 50, 2000
 _SPAN = 1e-8
 MOVED = 1e-3
 """P-value below which the arms' shares of the rounds are taken to have moved."""
+REACTS = 1e-3
+"""P-value below which arms are taken to be given up after low rewards."""
+SHORT = 10
+"""Rounds of a stretch within which a level that moves by the hour hardly does."""
 _LEAST_EXPECTED = 5.0
 """Rounds of the rarest arm to expect in a stretch, for a chi-squared law."""
 
@@ -115,6 +119,57 @@ def runs_pvalue(action: IntArray, n_arms: int, batch: IntArray | None) -> float:
     spread = (squares * (squares + n * (n + 1.0)) - 2.0 * n * cubes - n**3) / (n**2 * (n - 1.0))
     variance = float(np.maximum(spread, 0.0).sum())
     return float(special.ndtr((runs - mean) / math.sqrt(variance))) if variance > 0.0 else 1.0
+
+
+def reaction_pvalue(action: IntArray, reward: FloatArray) -> float:
+    """P-value of the same rewards before an arm is given up as a round earlier; NaN of few runs; (T,) each.
+
+    Arms that are chosen whatever the rewards have the same mean in the last two rounds of a run of one arm,
+    but for what drifts from one round to the next. A design that gives up an arm after a low reward has lower
+    last ones. Differences of runs share no rewards.
+    """
+    last = np.flatnonzero(np.diff(action))
+    last = last[np.diff(last, prepend=-1) > 1]
+    gap = reward[last - 1] - reward[last]
+    gap = gap / max(float(np.abs(gap).max(initial=0.0)), np.finfo(np.float64).tiny)
+    if np.count_nonzero(gap) < _LEAST_ROUNDS:
+        return math.nan
+    return float(special.ndtr(-gap.sum() / math.sqrt(float(gap @ gap))))
+
+
+def pooling_pvalue(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
+    """P-value of the same differences of arms in all rounds together as within stretches of rounds.
+
+    Shapes: number, first, second (S, K): of each arm's rewards in each stretch, their number and the sums of
+    what they are above the arm's mean and of its square. NaN where no pair of arms can be compared.
+
+    With n_s rounds of two arms in stretch s, p_s of them of the first, and p overall, the first difference
+    has weights (a - p) / (n p (1 - p)) and the second (a - p_s) / sum_s n_s p_s (1 - p_s). Their difference
+    is 0 where no level moves, and else what moving shares and levels do to plain means.
+    """
+    total = number.sum(axis=0)
+    largest = int(total.argmax())
+    found = [
+        _pooling_z(number[:, pair], first[:, pair], second[:, pair])
+        for pair in ([code, largest] for code in range(len(total)))
+        if pair[0] != largest and total[pair[0]] >= _LEAST_ROUNDS
+    ]
+    sizes = np.abs([z for z in found if math.isfinite(z)])
+    return min(1.0, 2.0 * len(sizes) * float(special.ndtr(-sizes.max()))) if len(sizes) else math.nan
+
+
+def _pooling_z(number: FloatArray, first: FloatArray, second: FloatArray) -> float:
+    """Of two arms, shapes (S, 2)."""
+    rounds = number.sum(axis=1)
+    share = number[:, 0] / np.maximum(rounds, 1.0)
+    overall = number[:, 0].sum() / rounds.sum()
+    within, together = float(rounds @ (share * (1.0 - share))), rounds.sum() * overall * (1.0 - overall)
+    if not within > 0.0:
+        return math.nan
+    chosen = np.array([1.0, 0.0])
+    weights = (chosen - overall) / together - (chosen - share[:, None]) / within
+    spread = float((weights**2 * second).sum())
+    return float((weights * first).sum()) / math.sqrt(spread) if spread > 0.0 else math.nan
 
 
 def _least_rounds(totals: IntArray | FloatArray) -> int:

@@ -25,7 +25,8 @@ from scipy import special
 
 from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
-from adaptinf.inference.validity.assignment import context_levels
+from adaptinf.inference.inputs.rounds import moves
+from adaptinf.inference.validity.assignment import context_levels, runs_pvalue
 from adaptinf.inference.validity.passes.choices import (
     PIECES,
     STRETCHES,
@@ -54,6 +55,8 @@ _FEWEST = 100
 _LARGEST_STEP = 0.2
 """Of one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
+_WITHIN_BATCHES = "within batches"
+_IN_ORDER = "by order of rounds"
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
 _CONTEXTS = 10
@@ -323,6 +326,8 @@ class PropensityFacts(UnitFacts):
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         where = miscalibration(self.log, draws)
+        if where == "" and draws is None and self._order_pvalue < ALARM:
+            where = _WITHIN_BATCHES if self.log.arrays.batch is not None else _IN_ORDER
         told, asked = calibration_caution(where or ""), where is not None
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:
             z = self._frequencies
@@ -334,6 +339,20 @@ class PropensityFacts(UnitFacts):
         if self.log.adaptive and self._never_move:
             told = (*told, claims.CONTRADICTED())
         return Finding(told) if told or asked else None
+
+    @property
+    def _order_pvalue(self) -> float:
+        """P-value of as few runs of one arm in rounds of a batch, or in all, whose propensities stay; 1 else.
+
+        Counts of arms match propensities that are made of them, such as shares of the day.
+        """
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        if arrays.propensities is None:
+            return 1.0
+        rows = some_rounds(self.log.n_rounds, n_arms)
+        every, action = arrays.propensities[rows], arrays.action[rows]
+        batch = None if arrays.batch is None else arrays.batch[rows]
+        return 1.0 if len(moves(every, batch, _SAME)) else runs_pvalue(action, n_arms, batch)
 
     @property
     def _frequencies(self) -> FloatArray:

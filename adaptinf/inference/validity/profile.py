@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,19 +12,25 @@ import numpy as np
 
 from adaptinf.claims import Finding, adaptivity, contexts
 from adaptinf.claims.arms.batched import MOVED_INSIDE
+from adaptinf.claims.logs import statements
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
 from adaptinf.inference.corrections.information_of_log import correction_for, why_not
 from adaptinf.inference.inputs.rounds import moves, stays
 from adaptinf.inference.validity.assignment import (
     MOVED,
+    REACTS,
+    SHORT,
     VISIBLE,
     deciding_context,
+    pooling_pvalue,
+    reaction_pvalue,
     runs_pvalue,
     shares_pvalue,
+    strata,
 )
 from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
 from adaptinf.inference.validity.reward_facts import RewardFacts
-from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
+from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, times, trends_of_rows
 from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
@@ -144,6 +152,49 @@ class LogProfile(PropensityFacts, RewardFacts):
         arrays = self.log.arrays
         return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
+    @property
+    def states_not_adaptive(self) -> bool:
+        """Whether the log says that rewards did not affect assignment."""
+        return self.log.adaptive is False
+
+    @cached_property
+    def reaction_found(self) -> Finding | None:
+        """Whether a reward visibly decides if its arm is chosen again, of a log that states that none does.
+
+        None where it cannot be seen. Within batches nothing reacts, though the next one may.
+        """
+        if not self.states_not_adaptive or self.repeated_units or self.incomplete:
+            return None
+        p = self._reaction_pvalue
+        if p < REACTS:
+            return Finding((statements.REACTED(p=p),))
+        return None if self.batched or math.isnan(p) else Finding()
+
+    @cached_property
+    def _reaction_pvalue(self) -> float:
+        return reaction_pvalue(self.log.arrays.action, self.log.arrays.reward)
+
+    @cached_property
+    def pooling_pvalue(self) -> float:
+        """P-value of levels that do not move with the arms' shares of the rounds; NaN where unseen."""
+        if self.repeated_units or self.incomplete or self.context_refusal:
+            return math.nan
+        return pooling_pvalue(*self._short_stretches)
+
+    @property
+    def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Number of rewards, and sums of their distances to the arm's mean and of their squares; (S, K)."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        mean = np.bincount(arrays.action, arrays.reward, n_arms) / np.maximum(self.pulls, 1.0)
+        away = arrays.reward - mean[arrays.action]
+        stretch = strata(self.log.n_rounds, None, SHORT)
+        cell, size = stretch * n_arms + arrays.action, (int(stretch[-1]) + 1) * n_arms
+        powers: list[FloatArray | None] = [None, away, away**2]
+        number, first, second = (
+            np.bincount(cell, power, size).reshape(-1, n_arms).astype(np.float64) for power in powers
+        )
+        return number, first, second
+
     @cached_property
     def stability(self) -> Stability | None:
         """What is known of how the design's counts settle."""
@@ -171,7 +222,16 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.context_refusal:
             return Trends(np.full(self.log.n_arms, np.nan))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return self._trends()
+            found = self._trends()
+            return found if self.repeated_units else replace(found, stretches=self._stretches())
+
+    def _stretches(self) -> FloatArray:
+        """Of a long log, blocks at equal distances."""
+        rows, arrays = some_rounds(len(self.rewards), self.log.n_arms), self.log.arrays
+        time = times(self.log.n_rounds, arrays.batch)
+        time = time if arrays.observed is None else time[arrays.observed]
+        own = self.rewarded_actions[rows], self.rewards[rows], time[rows]
+        return stretches_of_rows(*own, self.log.n_arms)
 
     def _trends(self) -> Trends:
         arrays, unit = self.log.arrays, self.units if self.repeated_units else None
@@ -271,6 +331,21 @@ class LogProfile(PropensityFacts, RewardFacts):
         if not open_question or self.context_free or self.decides_by_context:
             return ""
         return deciding_context(arrays.context, arrays.action, log.n_arms, arrays.batch)
+
+    @cached_property
+    def never_random(self) -> bool:
+        """Whether all propensities are 1 with several arms, and nobody says that earlier rounds alone decied.
+
+        Where contexts are known to assign arms, the log is refused for that.
+        """
+        if not self._all_sure or self.fixed_in_time or self.context_refusal:
+            return False
+        return int(np.count_nonzero(self.pulls)) > 1
+
+    @property
+    def _all_sure(self) -> bool:
+        known = self.log.arrays.propensity
+        return known is not None and known.min(initial=1.0) >= 1.0 - _SAME
 
     @property
     def contexts_found(self) -> Finding | None:

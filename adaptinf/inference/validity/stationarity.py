@@ -5,12 +5,16 @@ squared terms is about standard normal where the mean stays and nothing adapts, 
 Adaptive choice of arms moves it a little, to -.7 on average under a greedy design with four arms: an arm that
 begins badly is given up. So the level is small.
 
+Arms that drift together show it in the sum of their sums sooner than one by one. What comes back, as weekends
+do, has no slope: sums of y - mean y of all arms by eighths of the log have a chi-squared law.
+
 The same holds of scores w 1{A = k} (y - mean) / e with weights w and propensities e, which are of no arm, but
 of the mean that the scores have in every round.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -31,13 +35,26 @@ if TYPE_CHECKING:
 
 STATED: dict[str, bool] = {"stationary": True}
 """What a recommended call states for a method that needs means that stay."""
-SEEN = 1e-3
-"""P-value, times the number of arms that are tested, below which rewards are taken to drift."""
+SEEN = 5e-4
+"""P-value, times the number of arms that are tested, below which rewards are taken to drift.
+
+Of each of three tests: of the arms' slopes, of their common slope, and of levels by stretch of the log.
+"""
+SEEN_ALONE = 1e-3
+"""The same of slopes that no other test stands beside."""
+SEEN_BESIDE = 1e-2
+"""The same where the arms' shares of the rounds are seen to move, although nothing adapts."""
+STRETCHES = 8
+"""Of a log, between which levels are compared."""
+_SKEWED = 0.3
+"""Skewness of the sum of a stretch from which its law is not taken as normal."""
 LEAST_ROUNDS = 20
 """Rewards of an arm, or units with rewards of it, from which they are tested."""
 _BLOCK, _FEW, _SHOWN = 2**14, 4, 5
 _SMALL = 2_000_000
 """Rounds up to which NumPy is quick enough: a fit without propensities loads Numba for this alone."""
+_SPAN = 1e-8
+"""Of the largest direction in which sums by stretch vary, below which one is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +62,10 @@ class Trends:
     """Standardised slopes of rewards in time; z (K,), NaN where there is nothing to test."""
 
     z: FloatArray
+    scale: FloatArray | None = None
+    """What the slopes were divided by, (K,), so that arms can be taken together."""
+    stretches: FloatArray | None = None
+    """Of each arm in each stretch, the number of rewards less their mean and sums of 3 powers; (4, S, K)."""
 
     @cached_property
     def tested(self) -> BoolArray:
@@ -59,7 +80,8 @@ class Trends:
     @cached_property
     def seen(self) -> BoolArray:
         """Which are told apart from chance, shape (K,)."""
-        return np.asarray(self.pvalues < SEEN / max(1, int(self.tested.sum())))
+        level = SEEN_ALONE if self.scale is None else SEEN
+        return np.asarray(self.pvalues < level / max(1, int(self.tested.sum())))
 
     def of(
         self, codes: Iterable[int], arms: Sequence[Any], claim: Claim = claims.ARM_DRIFTS
@@ -73,7 +95,51 @@ class Trends:
             for code in codes
             if self.seen[code]
         ]
-        return Finding(tuple(found))
+        return Finding(tuple(found) or self._of_all(codes, arms))
+
+    def _of_all(self, codes: Sequence[int], arms: Sequence[Any]) -> tuple[str, ...]:
+        """What arms say together that none says by itself."""
+        if (p := self.common_pvalue(codes)) < SEEN:
+            move = _move(self._common_z(codes))
+            named = several([repr(arms[code]) for code in codes], _SHOWN)
+            return (claims.ARMS_DRIFT(arms=named, move=move, p=p),)
+        if (p := self.stretches_pvalue(codes)) < SEEN:
+            return (claims.LEVEL_MOVES(n=STRETCHES, p=p),)
+        return ()
+
+    def _common_z(self, codes: Iterable[int]) -> float:
+        """Standardised slope of some arms together; NaN where there is no more than that of one."""
+        kept = [code for code in codes if self.tested[code]]
+        if self.scale is None or not kept:
+            return math.nan
+        scale = self.scale[kept]
+        return float(self.z[kept] @ scale) / math.sqrt(float(scale @ scale))
+
+    def common_pvalue(self, codes: Iterable[int]) -> float:
+        """P-value of a slope that some arms have in common; NaN where none is tested."""
+        return float(2.0 * special.ndtr(-abs(self._common_z(codes))))
+
+    def stretches_pvalue(self, codes: Iterable[int]) -> float:
+        """P-value of the same level of some arms in all stretches; NaN where there is too little to test.
+
+        With n_sk rewards of arm k in stretch s, and n_k in all, the sums of residuals over arms have
+        covariances sum_k v_k (n_sk [s = r] - n_sk n_rk / n_k), v_k the variance of the arm's rewards.
+        """
+        if self.stretches is None:
+            return math.nan
+        kept = [code for code in codes if self.tested[code]]
+        number, total, squares, cubes = self.stretches[:, :, kept]
+        every = number.sum(axis=0)
+        variance, third = squares.sum(axis=0) / every, cubes.sum(axis=0) / every
+        own = number @ variance
+        covariance = np.diag(own) - (number * (variance / every)) @ number.T
+        some = own > 0.0
+        if some.sum() < 2 or np.any(np.abs(number @ third)[some] > _SKEWED * own[some] ** 1.5):
+            return math.nan
+        values, directions = np.linalg.eigh(covariance)
+        usable = values > _SPAN * values.max()
+        statistic = float(((directions.T @ total.sum(axis=1))[usable] ** 2 / values[usable]).sum())
+        return float(special.chdtrc(float(usable.sum()), statistic))
 
 
 def _move(z: float) -> str:
@@ -191,6 +257,40 @@ class _Arms:
         return values[self._action]
 
 
+def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_arms: int) -> FloatArray:
+    """Rewards less their arm's mean: number and sums of 3 powers by stretch; (n,), returns (4, S, K)."""
+    count = np.maximum(np.bincount(action, minlength=n_arms), 1.0)
+    size = max(float(np.abs(reward).max(initial=0.0)), np.finfo(np.float64).tiny)
+    away = reward / size
+    away = away - (np.bincount(action, away, n_arms) / count)[action]
+    cell = stretch_at(time) * n_arms + action
+    powers = [None, away, away**2, away**3]
+    found = [np.bincount(cell, power, STRETCHES * n_arms) for power in powers]
+    return np.array(found, dtype=np.float64).reshape(4, STRETCHES, n_arms)
+
+
+def stretches_of_sums(cells: Cells) -> FloatArray:
+    """The same of sums, a batch in the stretch of its middle."""
+    number, first, second, third = cells.moments[0, :4]
+    mean = first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0)
+    powers = [
+        number,
+        first - mean * number,
+        np.maximum(second - 2.0 * mean * first + mean**2 * number, 0.0),
+        third - 3.0 * mean * second + 3.0 * mean**2 * first - mean**3 * number,
+    ]
+    found = np.zeros((4, STRETCHES, number.shape[1]))
+    np.add.at(
+        found.transpose(1, 0, 2), stretch_at(midpoints(cells.rounds)), np.array(powers).transpose(1, 0, 2)
+    )
+    return found
+
+
+def stretch_at(time: FloatArray) -> IntArray:
+    """The stretch that each time falls into; time from -1/2 to 1/2."""
+    return np.minimum(((time + 0.5) * STRETCHES).astype(np.int64), STRETCHES - 1)
+
+
 def trends_of_sums(cells: Cells) -> Trends:
     """Of the arms' own rewards, at the middle of their batches."""
     number, first, second = cells.moments[0, :3]
@@ -208,7 +308,24 @@ def trends_of_sums(cells: Cells) -> Trends:
 
 def _trends(count: FloatArray, total: FloatArray, squares: FloatArray) -> Trends:
     usable = (count >= LEAST_ROUNDS) & (squares > 0.0) & np.isfinite(squares)
-    return Trends(np.where(usable, total / np.sqrt(np.where(usable, squares, 1.0)), np.nan))
+    scale = np.sqrt(np.where(usable, squares, 1.0))
+    return Trends(np.where(usable, total / scale, np.nan), scale)
+
+
+def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
+    """That arms' shares of the rounds move, where rewards drift too or cannot be tested; else empty.
+
+    Two tests, of what moving shares do to plain means and of a trend that arms have in common. Shares that
+    move are rare where nothing adapts, so the level need not be as small as that of a trend alone.
+    """
+    if not profile.shares_move:
+        return ""
+    found = [profile.pooling_pvalue, profile.trends.common_pvalue(codes)]
+    tested = [p for p in found if math.isfinite(p)]
+    if not tested:
+        return claims.SHARES_MOVED()
+    p = min(1.0, len(tested) * min(tested))
+    return claims.BOTH_MOVED(p=p) if p < SEEN_BESIDE else ""
 
 
 class ConstantMeans:

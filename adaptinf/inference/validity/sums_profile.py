@@ -24,7 +24,7 @@ from adaptinf.inference.validity.calibration import (
     miscalibrated_sums,
 )
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
-from adaptinf.inference.validity.stationarity import Trends, trends_of_sums
+from adaptinf.inference.validity.stationarity import Trends, stretches_of_sums, trends_of_sums
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums import Sums
@@ -149,6 +149,9 @@ class SumsProfile(LogProfile):
             return Trends(np.full(self.log.n_arms, np.nan))
         return trends_of_sums(self.cells)
 
+    def _stretches(self) -> FloatArray:
+        return stretches_of_sums(self.cells)
+
     # Units and contexts
 
     @cached_property
@@ -200,6 +203,10 @@ class SumsProfile(LogProfile):
             if p < least:
                 found, least = name, p
         return found
+
+    @property
+    def _all_sure(self) -> bool:
+        return self.logs_propensities and bool(np.nanmin(self._chosen_smallest[0]) >= 1.0 - _SAME)
 
     @property
     def visible_context(self) -> None:
@@ -341,6 +348,19 @@ class SumsProfile(LogProfile):
     def _runs_pvalue(self) -> float:
         """1: sums do not keep the order of rounds within batches."""
         return 1.0
+
+    @property
+    def _reaction_pvalue(self) -> float:
+        """NaN: nor the order of rewards."""
+        return math.nan
+
+    @property
+    def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of batches, the shortest stretches that sums tell of."""
+        number, first, second = self.cells.moments[0, :3]
+        mean = first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0)
+        spread = np.maximum(second - 2.0 * mean * first + mean**2 * number, 0.0)
+        return number, first - mean * number, spread
 
     @cached_property
     def shares_found(self) -> Finding | None:

@@ -16,7 +16,8 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.claims.reports import answers
+from adaptinf.claims.propensities import NOT_FOLLOWED
+from adaptinf.claims.reports import answers, methods
 from adaptinf.claims.reports import collection as claims
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
@@ -404,3 +405,23 @@ def test_without_matplotlib_the_rest_is_there(log: ai.AdaptiveLog, tmp_path: Pat
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<img" not in text
     assert "matplotlib" in text[text.index('id="pictures"') :]
+
+
+def test_what_contradicts_a_result_stands_first_without_its_log(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    arm = rng.choice(["a", "b"], 2_000, p=[0.3, 0.7])
+    frame = pd.DataFrame({"arm": arm, "y": rng.normal(size=2_000), "p": 0.5})
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p")
+    found = ai.ArmMeans(log).fit("aipw", weights="uniform")
+    assert says(found.cautions, NOT_FOLLOWED)
+    for known in (None, log):
+        ai.report(found, tmp_path / "r.html", log=known)
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        for caution in found.cautions:
+            assert html.escape(caution) in text[: text.index("<nav")]
+        assert says(text, methods.DOUBTED_PROPENSITIES) == (known is log)
+        assert not says(text, methods.KNOWN_PROPENSITIES)
+    even = frame.assign(arm=rng.choice(["a", "b"], 2_000))
+    calm = ai.AdaptiveLog(even, action="arm", reward="y", propensity="p")
+    ai.report(ai.ArmMeans(calm).fit("aipw", weights="uniform"), tmp_path / "r.html", log=calm)
+    assert says((tmp_path / "r.html").read_text(encoding="utf-8"), methods.KNOWN_PROPENSITIES)

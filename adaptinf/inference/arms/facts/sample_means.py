@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
-from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED
 from adaptinf.inference.validity.profile import compared
+from adaptinf.inference.validity.stationarity import shares_moved
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
@@ -65,7 +65,11 @@ class SampleFacts(ArmFacts):
 
     @property
     def shares_moved(self) -> str:
-        return SHARES_MOVED() if not self.profile.adaptive and self.profile.shares_move else ""
+        return shares_moved(self.profile, self.codes) if not self.profile.adaptive else ""
+
+    @property
+    def only_shares_moved(self) -> bool:
+        return not self.profile.adaptive and self.profile.shares_move and not self.shares_moved
 
     # Where assignment adapts: simulation, or the design, may say that counts settle
 
@@ -143,6 +147,8 @@ class SampleFacts(ArmFacts):
         profile, known = self.profile, self.profile.stability
         if profile.repeated_units:
             return {"worth": claims.UNITS_DEPEND()}
+        if profile.reaction_found is not None and profile.reaction_found.contradicted:
+            return {"worth": claims.STATED()}
         if not profile.adaptive:
             return {"worth": claims.NOT_DUE(why=profile.why_not_adaptive)}
         if known is not None and self.holds:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import first, said
+from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
+from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.scores.joint import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
@@ -192,6 +193,11 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     def adjusted_by(self) -> dict[str, str]:
         names = () if self.fit.outcome is None else self.fit.outcome.covariates
         return {"names": ", ".join(names)} if names else {}
+
+    @property
+    def covariates_found(self) -> Finding | None:
+        outcome = self.fit.outcome
+        return None if outcome is None else moved_covariates(self.profile, outcome.covariates)
 
     @property
     def unit_notes(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.claims import Finding
+from adaptinf.claims.contexts import NEVER_RANDOM
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.claims.units import NOT_BY_UNIT
 from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
@@ -87,6 +88,12 @@ class RegressionFacts:
     def arms_used(self) -> IntArray:
         """Codes of the arms in the rounds used."""
         return np.unique(self.data.action)
+
+    @property
+    def never_random(self) -> str:
+        """That nothing was drawn, of a regression on several arms."""
+        several = len(self.arms_used) > 1
+        return NEVER_RANDOM() if several and self.profile.never_random else ""
 
     # What speaks against a fit
 

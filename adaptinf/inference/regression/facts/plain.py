@@ -13,13 +13,13 @@ from adaptinf.claims import Finding, first, said
 from adaptinf.claims.contexts import NO_PART, NOT_BY_PAST
 from adaptinf.claims.regression import plain_regression as claims
 from adaptinf.claims.regression.regressions import CONSTANT
-from adaptinf.claims.stationarity import SHARES_MOVED
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.facts.common import RegressionFacts
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, LeastSquares, least_squares
 from adaptinf.inference.validity.profile import is_binary
+from adaptinf.inference.validity.stationarity import shares_moved
 from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 
@@ -125,7 +125,12 @@ class PlainFacts(RegressionFacts):
     @property
     def shares_moved(self) -> str:
         compared = bool(np.ptp(self.data.action) > 0)
-        return SHARES_MOVED() if not self.data.adaptive and compared and self.profile.shares_move else ""
+        return shares_moved(self.profile, self.arms_used) if not self.data.adaptive and compared else ""
+
+    @property
+    def only_shares_moved(self) -> bool:
+        several = len(self.arms_used) > 1 and not self.data.adaptive
+        return several and self.profile.shares_move and not self.shares_moved
 
     # Its covariance
 

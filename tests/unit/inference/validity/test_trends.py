@@ -142,3 +142,42 @@ def test_regressions_are_cautioned_by_what_columns_leave() -> None:
         assert says(found.cautions, regressions.COEFFICIENTS_DRIFT, arm="a", move="rise") == (drift > 0.0)
         assert says(found.notes, regressions.NO_TREND) == (drift == 0.0)
         assert not says(found.cautions, regressions.MOVES)
+
+
+def test_arms_that_drift_together_are_seen_together() -> None:
+    """Four arms with a quarter of the rounds each: the slope of none is clear, that of all is."""
+    rng = np.random.default_rng(8)
+    clock = np.arange(1_200) / 1_200.0
+    data = pd.DataFrame({"arm": rng.choice(list("abcd"), 1_200), "y": rng.normal(size=1_200) + 0.5 * clock})
+    trends = profile_of(log_of(data)).trends
+    assert not trends.seen.any()
+    time, total, squares = np.arange(1_200.0), 0.0, 0.0
+    for arm in "abcd":
+        own = (data["arm"] == arm).to_numpy()
+        y = data["y"].to_numpy()[own]
+        terms = (time[own] - time[own].mean()) * (y - y.mean())
+        total, squares = total + terms.sum(), squares + terms @ terms
+    z = total / math.sqrt(squares)
+    assert trends.common_pvalue(range(4)) == pytest.approx(math.erfc(abs(z) / math.sqrt(2.0)), rel=1e-6)
+    assert says(ai.ArmMeans(log_of(data)).fit("alee").cautions, stationarity.ARMS_DRIFT, move="rise")
+    sums = ai.aggregate(data.assign(b=np.arange(1_200) // 30), action="arm", reward="y", batch="b")
+    assert SumsProfile(sums).trends.common_pvalue(range(4)) == pytest.approx(
+        trends.common_pvalue(range(4)), rel=0.2
+    )
+
+
+def test_levels_that_come_back_are_seen_by_stretches() -> None:
+    rng = np.random.default_rng(6)
+    day = np.arange(2_000) * 28 // 2_000
+    data = pd.DataFrame({"arm": rng.choice(["a", "b"], 2_000), "y": rng.normal(size=2_000)})
+    weekly = data.assign(y=data["y"] + 0.7 * (day % 7 >= 5))
+    for one, seen in ((data, False), (weekly, True)):
+        found = ai.ArmMeans(log_of(one)).fit("alee")
+        assert says(found.cautions, stationarity.LEVEL_MOVES) == seen
+        sums = ai.aggregate(one.assign(b=np.arange(2_000) // 25), action="arm", reward="y", batch="b")
+        rows = profile_of(log_of(one.assign(b=np.arange(2_000) // 25), batch="b")).trends
+        assert SumsProfile(sums).trends.stretches_pvalue([0, 1]) == pytest.approx(
+            rows.stretches_pvalue([0, 1]), rel=1e-6
+        )
+    rare = weekly.assign(y=(weekly["y"] > 3.0).astype(float))
+    assert math.isnan(profile_of(log_of(rare)).trends.stretches_pvalue([0, 1]))
