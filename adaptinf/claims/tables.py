@@ -65,14 +65,14 @@ FOOTER = (
 """In the order in which a summary has them."""
 
 TOO_LONG = Claim(
-    "inference.results.estimand.meaningful",
+    "inference.results.facts.limits.meaningful",
     "{terms}: no interval, because it would be more than {longest:,} times as long as {scale}: too few "
     "rounds carry the estimate.",
     "note",
 )
-OF_REWARDS = Claim("inference.results.estimand.meaningful", "the spread of the rewards", "note")
-OF_CONTROL = Claim("inference.results.estimand.meaningful", "the control's mean", "note")
-OF_ERROR = Claim("inference.results.estimand.meaningful", "the standard error", "note")
+OF_REWARDS = Claim("inference.results.facts.limits.meaningful", "the spread of the rewards", "note")
+OF_CONTROL = Claim("inference.results.facts.limits.meaningful", "the control's mean", "note")
+OF_ERROR = Claim("inference.results.facts.limits.meaningful", "the standard error", "note")
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
@@ -120,7 +120,7 @@ NORMAL_FOR = Claim(
 )
 
 LATE_COUNTED = Claim(
-    "inference.results.facts.LogFacts.released",
+    "inference.results.facts.logs.LogFacts.released",
     "Outcomes observed only after more than {window:,} further participants had enrolled were recorded "
     "as {late:g}, so results refer to {what} within this window, not to the eventual outcome.",
     "note",

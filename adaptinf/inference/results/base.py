@@ -15,8 +15,9 @@ from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
-from adaptinf.inference.results.estimand import Estimand, may_lack_meaning, without_meaning
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts, StoppingFacts
+from adaptinf.inference.results.facts.limits import USUAL, may_lack_meaning, without_meaning
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 """Targets of confidence sequences."""
-_USUAL = 0.05
-"""One minus the level of the intervals of which notes say why there are none."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -127,7 +126,7 @@ class Results(JointInference):
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
         asked = (self.estimands, self.facts.spread, self.std_error)
         if may_lack_meaning(self.reference, *asked):
-            told_of = without_meaning(self.reference.interval(math.log(_USUAL)), self.terms, *asked)
+            told_of = without_meaning(self.reference.interval(math.log(USUAL)), self.terms, *asked)
             object.__setattr__(self, "notes", tuple(dict.fromkeys([*self.notes, *told_of])))
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
-from adaptinf.inference.results.estimand import without_meaning
+from adaptinf.inference.results.facts.limits import USUAL, without_meaning
 from adaptinf.inference.results.footers import footer
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
@@ -230,6 +230,8 @@ def _coefficients(
 
 def _without_interval(results: Results, alpha: float, adjust: str | None) -> tuple[str, ...]:
     """Why terms have no limits at this level, where the notes do not say it of the usual one."""
+    if adjust is None and alpha == USUAL:
+        return ()
     shown = results.conf_int_simultaneous(alpha) if adjust == AT_ONCE else results.conf_int(alpha)
     lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
     if not lacking.any():

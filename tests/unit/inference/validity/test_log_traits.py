@@ -211,7 +211,7 @@ def test_max_information_rests_on_contexts_without_a_part() -> None:
     """The corrected intervals of sample means miss both means where contexts chose the arms."""
     guarantee = PrivacyGuarantee(epsilon=0.001)
     log = followed(chosen=True, guarantee=guarantee, reward_guarantee=guarantee)
-    name = "sample-mean with its corrected columns"
+    name = "sample-mean with corrected columns"
     table = recommend(log)
     found = {one.verdict.name: one.verdict for one in table.methods}[name]
     assert table.best.verdict.name == "aipw with uniform weights"

@@ -1,0 +1,6 @@
+"""What every table asks of its log and of its limits."""
+
+from adaptinf.inference.results.facts.logs import LogFacts
+from adaptinf.inference.results.facts.stopping import StoppingFacts
+
+__all__ = ["LogFacts", "StoppingFacts"]
