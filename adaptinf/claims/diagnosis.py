@@ -83,7 +83,7 @@ LOST_ROUNDS = Claim(
 )
 SEE_ANYTIME = Claim(
     "inference.diagnostics.choices.ratio_checks",
-    "use the exact anytime-valid test, because an arm was randomised in only a few rounds",
+    "use the exact anytime-valid test, because an arm was assigned at random in only a few rounds",
     "advice",
 )
 SHARES_MOVE = Claim(

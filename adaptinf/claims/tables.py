@@ -42,8 +42,7 @@ CORRECTS_ROUNDS = Claim(
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
 REPEATED_UNITS = Claim(
     "repeated_units",
-    "The {rounds} rounds of {units} units are treated as independent given the past, both within and "
-    "between units.",
+    "The {rounds} rounds, from {units} units, are treated as conditionally independent given the past.",
     "note",
 )
 FOOTER = (
@@ -64,6 +63,16 @@ FOOTER = (
     guarantees.SIMULATION_NOISE,
 )
 """In the order in which a summary has them."""
+
+TOO_LONG = Claim(
+    "inference.results.estimand.meaningful",
+    "{terms}: no interval, because it would be more than {longest:,} times as long as {scale}: too few "
+    "rounds carry the estimate.",
+    "note",
+)
+OF_REWARDS = Claim("inference.results.estimand.meaningful", "the spread of the rewards", "note")
+OF_CONTROL = Claim("inference.results.estimand.meaningful", "the control's mean", "note")
+OF_ERROR = Claim("inference.results.estimand.meaningful", "the standard error", "note")
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",

@@ -17,7 +17,6 @@ from adaptinf.cli.roles import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
-from adaptinf.log.stopping import STOPPINGS
 from adaptinf.texts import visible
 
 _LINE = "\n"
@@ -204,7 +203,7 @@ def _add_statements(columns: Any) -> None:
     )
     columns.add_argument(
         "--stopping",
-        choices=STOPPINGS,
+        choices=("fixed", "data-chosen", "planned"),
         help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
         "planned rule",
     )

@@ -8,7 +8,8 @@ from typing import Any
 from adaptinf.claims.logs import stopping as claims
 from adaptinf.log.collected import LEFT_OUT, PLANNED, STOP_REASON
 
-STOPPINGS = ("fixed", "data-chosen", "planned")
+FIXED = "fixed"
+STOPPINGS = (FIXED, "data-chosen", "planned")
 _LONGEST = 200
 """Characters of a reason that are shown."""
 
@@ -33,7 +34,7 @@ class Stopping:
         parameters = {} if log.design is None else log.design.parameters
         left_out = 0 if covered else int(parameters.get(LEFT_OUT, 0)) + log.omitted
         reason = "" if covered else str(parameters.get(STOP_REASON, ""))
-        complete = getattr(log, "missing", None) is None
+        complete = covered or getattr(log, "missing", None) is None
         return cls(log.stopping, log.n_rounds + left_out, parameters.get(PLANNED), reason, complete)
 
     @property
@@ -52,7 +53,7 @@ class Stopping:
         """In a few words, for a list of what a log says of itself."""
         if self.said is None:
             return claims.UNSTATED()
-        if self.said == "fixed":
+        if self.said == FIXED:
             return self.said
         early = "" if self.planned is None else f", after {self.counted}"
         reason = f" ({self.shown_reason!r})" if self.reason else ""

@@ -54,8 +54,7 @@ def forget(session: Session, step: int) -> None:
     for kind in ("assign", "record", "amend"):
         for key in keys:
             rounds.answers.steps[kind].pop(key, None)
-    rounds.by_unit.pop(rounds.units[step], None)
-    rounds.units[step] = None
+    rounds.forget_unit(step)
     rounds.blank(step)
     rounds.erased.add(step)
 

@@ -29,6 +29,11 @@ def decision_of(session: Session, unit: Any) -> Decision | None:
     return None if step is None else session._decision(step)
 
 
+def unit_alike(session: Session, unit: Any) -> Any:
+    """A unit of an earlier round that reads the same as a new one, whatever the case; None without any."""
+    return session._rounds.alike(unit)
+
+
 def part_of(session: Session, since: Marks) -> dict[str, Any]:
     """Rounds, outcomes and keys since then, in arrays and lists."""
     return session._rounds.part(since)

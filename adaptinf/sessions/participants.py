@@ -16,6 +16,7 @@ from adaptinf.simulation.environment import Environment, environment_tables, rew
 from adaptinf.simulation.environments.frames import arm_problems
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.spelling import told_apart
 from adaptinf.texts import shown, unlisted
 from adaptinf.typing import FloatArray
 
@@ -168,6 +169,4 @@ def _labels(name: str, given: Any) -> tuple[tuple[Any, ...], list[str]]:
 
 
 def _alike(name: str, labels: tuple[Any, ...]) -> list[str]:
-    return [
-        f"{name} read the same or are equal: {', '.join(map(repr, group))}" for group in alike_labels(labels)
-    ]
+    return [f"{name} read the same or are equal: {told_apart(group)}" for group in alike_labels(labels)]

@@ -10,6 +10,7 @@ import numpy as np
 from adaptinf.sessions.participants import Participants
 from adaptinf.sessions.requests import KINDS, Answers
 from adaptinf.simulation.run import Record, empty_record
+from adaptinf.spelling import reads_as
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -45,6 +46,8 @@ class Rounds:
         self.erased: set[int] = set()
         self.units: list[Any] = []
         self.by_unit: dict[Any, int] = {}
+        self._looks: dict[str, int] = {}
+        self._looked = 0
         self.answers = Answers()
 
     def context(self, step: int) -> FloatArray:
@@ -80,6 +83,24 @@ class Rounds:
         if unit is not None:
             self.by_unit[unit] = step
 
+    def alike(self, unit: Any) -> Any:
+        """A unit that was assigned and reads the same as a new one, whatever the case; None without any."""
+        if not isinstance(unit, str) or unit in self.by_unit:
+            return None
+        for step in range(self._looked, self.decided):
+            if isinstance(self.units[step], str):
+                self._looks.setdefault(_look(self.units[step]), step)
+        self._looked = self.decided
+        step = self._looks.get(_look(unit), -1)
+        return None if step < 0 else self.units[step]
+
+    def forget_unit(self, step: int) -> None:
+        """Keep no longer who a round's participant is."""
+        unit = self.units[step]
+        self.by_unit.pop(unit, None)
+        self._looks = {look: place for look, place in self._looks.items() if place != step}
+        self.units[step] = None
+
     def tell(self, step: int, reward: float) -> None:
         """Keep an outcome, NaN for one that will never come."""
         self.record.reward[step] = reward
@@ -101,6 +122,8 @@ class Rounds:
         self.record.reward[later], self.known[later] = np.nan, 0
         for unit in self.units[since.decided :]:
             self.by_unit.pop(unit, None)
+        self._looks = {look: step for look, step in self._looks.items() if step < since.decided}
+        self._looked = min(self._looked, since.decided)
         del self.units[since.decided :], self.amendments[since.amended :]
         for kind, count in zip(KINDS, since.keys, strict=True):
             steps = self.answers.steps[kind]
@@ -151,3 +174,7 @@ class Rounds:
             self.answers.steps[kind].update(
                 zip(part[f"{kind} keys"], part[f"{kind} steps"].tolist(), strict=True)
             )
+
+
+def _look(unit: str) -> str:
+    return reads_as(unit).lower()

@@ -18,7 +18,7 @@ from adaptinf.log.validation.columns import read_column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
-from adaptinf.sums.by_unit.from_engine import totals_of, unit_query
+from adaptinf.sums.by_unit.from_engine import exact_units, totals_of, unit_query
 from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.checks import check_cell_shares, check_centre
@@ -290,7 +290,8 @@ def _unit_totals(
         return None
     assert columns.unit is not None
     query = unit_query(rows, columns, read[1], centre)
-    return totals_of(collected(query), columns.unit, read, found)
+    limit = exact_units(rows.collect_schema()[columns.unit])
+    return totals_of(collected(query), columns.unit, limit, read, found)
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:

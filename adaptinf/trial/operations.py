@@ -61,7 +61,7 @@ class Operations:
             As for `assign`: none was kept, or all. Send them again with their keys.
         """
         columns = {"units": units, "contexts": [None] * len(units) if contexts is None else contexts}
-        return self._all("assign_many", {**columns, "keys": keys}, Replay.assign)
+        return self._all("assign_many", {**columns, "keys": keys}, Replay.assign_new)
 
     def record_many(
         self, decision_ids: Sequence[int], rewards: Sequence[float | None], *, keys: Sequence[str | int]

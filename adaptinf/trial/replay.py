@@ -20,9 +20,20 @@ from adaptinf.sessions.erasing import (
     record_blank,
     status_of,
 )
-from adaptinf.sessions.keeping import Kept, go_back, kept_of, marks_of, memory_of, part_of, restore
+from adaptinf.sessions.keeping import (
+    Kept,
+    go_back,
+    has_key,
+    kept_of,
+    marks_of,
+    memory_of,
+    part_of,
+    restore,
+    unit_alike,
+)
 from adaptinf.sessions.requests import plain
 from adaptinf.sessions.rounds import Marks
+from adaptinf.spelling import told_apart
 from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
 from adaptinf.trial.copies import PLACE, TAKEN, Place
 from adaptinf.trial.history import act_problems
@@ -56,6 +67,20 @@ class Replay(Acts):
             return decision, None
         whose = {"key": plain(key), "unit": plain(unit), "context": _kept(context)}
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
+
+    def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
+        """The same for a request that comes now: its unit must not read the same as another's.
+
+        Rows of journals are followed without this: those of earlier versions may have such units.
+        """
+        self._fresh("assign", key, refused=(PAUSED, FINISHED))
+        check("assign", unit=(unit, named))
+        other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
+        if other is not None:
+            told = told_apart([plain(unit), other])
+            problem = f"two units read the same, but for case, blanks or letters that look alike: {told}"
+            raise ParameterError("assign", [f"{problem}; give the unit as it was given before"])
+        return self.assign(unit, context, key)
 
     def _decided(self, number: int) -> Entry:
         """What a row says of a decision beside its participant."""

@@ -193,7 +193,8 @@ class Trial(Operations):
         Parameters
         ----------
         unit : str or int
-            Who it is. A unit is assigned once: asked again, it gets its first decision.
+            Who it is. A unit is assigned once: asked again, it gets its first decision. A unit that reads the
+            same as another, as P1 and "p1 " do, is refused.
         context : optional
             Known before the choice, as for `Session.assign`.
         key : str or int
@@ -214,7 +215,7 @@ class Trial(Operations):
             If the file cannot be written. Send the request again with its key: whether it had been kept or
             not, it counts once.
         """
-        return self._requests.change(lambda replay: replay.assign(unit, context, key))
+        return self._requests.change(lambda replay: replay.assign_new(unit, context, key))
 
     def record(self, decision_id: int, reward: float | None, *, key: str | int) -> Outcome:
         """Record the outcome of a decision.

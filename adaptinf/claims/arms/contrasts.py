@@ -50,6 +50,12 @@ NEAR_ZERO = Claim(
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
+NEGATIVE_CONTROL = Claim(
+    "inference.contrasts.lifts.negative_control",
+    "the {what} of the control {control} is negative ({mean:.3g}), which reverses the sign of relative "
+    "effects: an arm with a positive lift has a lower {what} than the control",
+    "caution",
+)
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
     "relative lifts require at least {fewest} rewards in each arm that differ from the arm's most "

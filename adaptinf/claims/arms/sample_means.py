@@ -44,6 +44,7 @@ REASONS = (
     Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
 )
 ASSUMES = (
+    Part("propensities_right", "assumes"),
     NOT_ADAPTIVE,
     MEANS_STAY,
     Claim(

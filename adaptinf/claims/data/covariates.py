@@ -19,4 +19,12 @@ TAKEN_OUT = Claim(
     "adjustment for {names} reduces the residual variance of rewards",
     "reason",
 )
-UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes")
+UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
+MOVED = Claim(
+    "inference.arms.circumstances.negative_controls.moved_covariates",
+    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}): arm "
+    "assignment may have affected {name}, and estimates adjusted for it may then be biased (fit without it, "
+    "or use values that were measured before assignment)",
+    "caution",
+)
+"""Of a covariate that is no covariate, or of propensities that depend on it unlogged."""

@@ -132,8 +132,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Predictions are the arm's mean earlier reward in the group or, if there is none, the overall mean. "
-    "Round 1 has weight 0. Degrees of freedom equal the smaller effective sample size minus 1.",
+    "Each prediction is the mean of the arm's earlier rewards in the group or, if there are none, the "
+    "overall mean. Round 1 has weight 0. Degrees of freedom equal the smaller effective sample size "
+    "minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(

@@ -48,7 +48,9 @@ PROPENSITY = (
 COUNTS_ROUNDS = Claim("counts_rounds", "the column contains only consecutive round numbers", "reason")
 ROUND = (
     COUNTS_ROUNDS,
-    Claim("always", "user-supplied times and round numbers are outside the scope of the guarantee", "needs"),
+    Claim(
+        "always", "user-supplied times and round numbers are not covered by the privacy guarantee", "needs"
+    ),
 )
 
 PHASE_BY_CALENDAR = Claim("phase_by_calendar", "phases follow a calendar fixed in advance", "reason")

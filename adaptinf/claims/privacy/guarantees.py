@@ -44,7 +44,9 @@ AUXILIARY = Claim(
     "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"
 )
 WITHDRAWN = Claim(
-    "withdrawn", "There is no privacy guarantee, although the design is private: {why}.", "note"
+    "withdrawn",
+    "The design is differentially private, but the guarantee does not apply to this log, because {why}.",
+    "note",
 )
 SIMULATION_NOISE = Claim(
     "simulation_noise",

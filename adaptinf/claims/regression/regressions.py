@@ -114,7 +114,7 @@ DECORRELATION_LEFT = Claim(
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the weighted adjustment is the only one available, despite a limitation: {reason}",
+    "the weighted adjustment is the only one available, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
@@ -195,7 +195,8 @@ TEST_NAIVE = Claim(
 )
 NO_CORRECTION = Claim(
     "inference.regression.results.CoefficientTest.pvalue_corrected",
-    "the estimator needs no correction, or the privacy guarantee of the log does not allow one",
+    "no max-information correction is available: either none is needed, or the privacy guarantee of the "
+    "log does not allow one",
     "needs",
 )
 NO_JOINT_LAW = Claim(

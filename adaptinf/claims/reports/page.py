@@ -62,7 +62,7 @@ PUBLISHED = Claim(
     "note",
 )
 UNREAD = Claim(
-    "reports.published.answer_of", "None of the library's models can analyse these releases.", "needs"
+    "reports.published.answer_of", "No method in this library can analyse these releases.", "needs"
 )
 SEVERAL_PAIRS = Claim(
     "reports.published.answer_of",

@@ -59,7 +59,8 @@ class ArmFit:
     covariance (k, k).
 
     `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
-    holds degrees of freedom where they are other than the pulls less one. Ratios have contributions of rounds
+    holds degrees of freedom where they are other than the pulls less one. `movement` is the p-value of slopes
+    in time of contrasts of arms that share their weights. Ratios have contributions of rounds
     in `kept`, where scores tell, notes in `told` and cautions in `warned`.
     """
 
@@ -81,6 +82,7 @@ class ArmFit:
     stationary: bool = False
     skewness: FloatArray | None = None
     unevenness: FloatArray | None = None
+    movement: float = 1.0
     by_unit: UnitErrors | None = None
     kept: Mapping[str, FloatArray] | None = None
     told: tuple[str, ...] = ()

@@ -40,6 +40,7 @@ from adaptinf.inference.scores.joint import (
     JOINT,
     joint_means,
     joint_rows,
+    times_of,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
@@ -182,7 +183,7 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None = None) -> ArmFit:
     warned: tuple[str, ...] = ()
     means = _estimates(question, choice, model)
-    if means.movement < SEEN:
+    if choice.weights == JOINT and means.movement < SEEN:
         warned = (claims.ARMS_MOVE(p=means.movement),)
         choice = replace(choice, weights="uniform")
         means = _estimates(question, choice, model)
@@ -203,6 +204,7 @@ def _fit(question: Question, choice: Choice, asked: Asked, model: Outcome | None
         stationary=asked.stationary,
         skewness=means.skewness,
         unevenness=means.unevenness,
+        movement=means.movement,
         by_unit=means.by_unit,
         warned=warned,
     )
@@ -223,11 +225,14 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
     columns = _columns(question.profile)
     if question.profile.repeated_units:
         return by_unit.unit_means(question, by_unit.unit_scores(question, columns, options), columns)
-    if len(columns[0]) * len(question.codes) <= _SMALL:
-        return arm_score_means(*columns, question.codes, **options)
+    rounds, batch = len(columns[0]), question.profile.log.arrays.batch
+    if rounds * len(question.codes) <= _SMALL:
+        paired = question.contrast and choice.weights == COMMON
+        time = times_of(rounds, batch) if paired else None
+        return arm_score_means(*columns, question.codes, time=time, **options)
     from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
 
-    return streamed_means(*columns, question.codes, **options)
+    return streamed_means(*columns, question.codes, batch=batch, **options)
 
 
 def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, FloatArray | None]:

@@ -14,7 +14,9 @@ problem when several different population variances are involved".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +66,12 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
         inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
         law = RecodedReference(inner, -1.0, 1.0)
     return Lift(ratio - 1.0, std_error, law, ratio=ratio, control=float(bottom))
+
+
+def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
+    """The caution that a negative control reverses signs; none where it is positive."""
+    below = [lift.control for lift in lifts if lift.control < 0.0]
+    return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
 
 
 def _freedom(fit: ArmFit) -> float:

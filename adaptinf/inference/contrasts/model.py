@@ -26,7 +26,7 @@ from adaptinf.inference.contrasts.joint import (
     rows_correlation,
     sums_correlation,
 )
-from adaptinf.inference.contrasts.lifts import Lift, lift_of
+from adaptinf.inference.contrasts.lifts import Lift, lift_of, negative_control
 from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
@@ -132,7 +132,8 @@ class Contrasts:
         lift : bool
             Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
             needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a
-            control whose mean is 3 standard errors from 0; else it is NaN, with the reason in the notes.
+            control whose mean is 3 standard errors from 0; else it is NaN, with the reason in the notes. A
+            negative control reverses the sign of lifts, and a caution says so.
         null : float
             Difference, or lift, that is tested.
         stationary : bool
@@ -209,7 +210,13 @@ class Contrasts:
             asked = Asked("Contrasts.fit", **self._modelled(options), stationary=steady)
             correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator, ratios)
         covariance = joint_covariance(correlation, std_error)
-        return self._results(pairs, estimate, std_error, law, covariance, null=null, terms=terms, notes=notes)
+        told_with = {"notes": notes, "cautions": negative_control(lifts, self.control, self._what)}
+        return self._results(pairs, estimate, std_error, law, covariance, null=null, terms=terms, **told_with)
+
+    @property
+    def _what(self) -> str:
+        """What lifts are ratios of."""
+        return "mean" if self.denominator is None else "ratio"
 
     def _rarest(self) -> int:
         """The pair that settles the method: the first whose treatment's outcomes are too rare for some."""
@@ -246,7 +253,7 @@ class Contrasts:
             )
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
-        lift = lift_of(question, fit, "mean" if self.denominator is None else "ratio")
+        lift = lift_of(question, fit, self._what)
         if not joint or question.profile.sums is not None:
             return lift, None
         kept = method.contributions(question, fit)
@@ -264,6 +271,7 @@ class Contrasts:
         null: float,
         terms: tuple[str, ...] | None = None,
         notes: tuple[str, ...] = (),
+        cautions: tuple[str, ...] = (),
     ) -> ContrastsResults:
         """All rows in one table, with each note once."""
         first = pairs[0]
@@ -298,7 +306,7 @@ class Contrasts:
             correction=first.correction,
             details=details,
             notes=(*notes, *said_of(names, pairs, lambda pair: pair.notes), *unknown, *self._told),
-            cautions=said_of(names, pairs, lambda pair: pair.cautions),
+            cautions=(*cautions, *said_of(names, pairs, lambda pair: pair.cautions)),
             private=first.private,
             control=self.control,
             pairs=tuple(pairs),

@@ -15,7 +15,7 @@ from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
-from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.estimand import Estimand, may_lack_meaning, without_meaning
 from adaptinf.inference.results.facts import LogFacts, StoppingFacts
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _FOLLOWED = ("arm-mean", "contrast", "policy-value")
 """Targets of confidence sequences."""
+_USUAL = 0.05
+"""One minus the level of the intervals of which notes say why there are none."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -113,6 +115,8 @@ class Results(JointInference):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _read_only(value))
+        ahead = tuple(caution for caution in self.facts.cautions if caution not in self.cautions)
+        object.__setattr__(self, "cautions", (*ahead, *self.cautions))
         object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
         if self.facts.stopping is not None and not self.at_any_length:
             told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping.complete))
@@ -121,6 +125,10 @@ class Results(JointInference):
             object.__setattr__(self, "notes", notes)
             # First, as it is of every number; a changed copy of a result has it already.
             object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
+        asked = (self.estimands, self.facts.spread, self.std_error)
+        if may_lack_meaning(self.reference, *asked):
+            told_of = without_meaning(self.reference.interval(math.log(_USUAL)), self.terms, *asked)
+            object.__setattr__(self, "notes", tuple(dict.fromkeys([*self.notes, *told_of])))
 
     @property
     def at_any_length(self) -> bool:
@@ -354,7 +362,7 @@ class Results(JointInference):
         return pd.Series(np.asarray(values, dtype=float), index=list(self.terms), name=name)
 
     def _intervals(self, log_alpha: float) -> pd.DataFrame:
-        limits = self.reference.interval(log_alpha)
+        limits = self._meaningful(self.reference.interval(log_alpha))
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     def _detail(self, name: str) -> FloatArray:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
+from adaptinf.log import PublicLog
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
-from adaptinf.log.stopping import Stopping
+from adaptinf.log.copies import copied_rows
+from adaptinf.log.stopping import FIXED, Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog, PublicLog
+    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,13 @@ class LogFacts:
     readings : tuple of str
         What a reader did, and what the log says of received arms and late outcomes, as sentences.
     stopping : Stopping or None
-        What the log says of how its number of rounds was decided; None without a log.
+        What the log says of how its number of rounds was decided; None without a log, or where it was fixed.
     owner_only : bool
         Whether files about it are for their owner alone.
+    spread : float
+        Of its rewards, from the smallest to the largest, or of their declared range; NaN if not known.
+    cautions : tuple of str
+        What speaks against every number from it, whatever the method.
     """
 
     n_rounds: int
@@ -63,6 +73,8 @@ class LogFacts:
     readings: tuple[str, ...] = ()
     stopping: Stopping | None = None
     owner_only: bool = False
+    spread: float = math.nan
+    cautions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, log: AdaptiveLog | Sums, *, by_unit: bool = False, private: bool = False) -> LogFacts:
@@ -86,8 +98,10 @@ class LogFacts:
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             unpromised=log.unpromised if withdrawn else (),
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
-            stopping=Stopping.of(log),
+            stopping=None if log.stopping == FIXED else Stopping.of(log),
             owner_only=log.owner_only,
+            spread=_spread(log),
+            cautions=log_cautions(log),
         )
 
     @classmethod
@@ -108,8 +122,36 @@ class LogFacts:
             unpromised=log.unpromised,
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
-            stopping=Stopping.of(log, covered=True),
+            stopping=None if log.stopping == FIXED else Stopping.of(log, covered=True),
+            spread=math.nan if isinstance(log, PublicLog) else _declared(log),
         )
+
+
+def log_cautions(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+    """What speaks against every table of a log, found once and kept with it."""
+    if isinstance(log, Sums):
+        return ()
+    if "copies" not in log.kept:
+        log.kept["copies"] = copied_rows(log.arrays, log.units)
+    copies = log.kept["copies"]
+    return (COPIES(**copies),) if copies else ()
+
+
+def _spread(log: AdaptiveLog | Sums) -> float:
+    """From the smallest reward to the largest: declared or seen; a standard deviation of sums."""
+    if not math.isnan(declared := _declared(log)):
+        return declared
+    if isinstance(log, Sums):
+        count, first, squares = (float(part.sum()) for part in log.cells.moments[0, :3])
+        return math.sqrt(max(squares / count - (first / count) ** 2, 0.0))
+    reward = log.arrays.recorded
+    return float(np.fmax.reduce(reward) - np.fmin.reduce(reward)) if len(reward) else math.nan
+
+
+def _declared(log: AdaptiveLog | Sums) -> float:
+    """Width of the declared range of rewards; NaN where it has no ends."""
+    width = math.nan if log.reward_range is None else log.reward_range[1] - log.reward_range[0]
+    return width if math.isfinite(width) else math.nan
 
 
 def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from scipy import special
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.results.estimand import meaningful
 from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.estimand import Estimand
+    from adaptinf.inference.results.facts import LogFacts
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _CELLS = 4_000_000
@@ -74,6 +76,7 @@ class JointInference:
     scores: Mapping[str, FloatArray] | None
     estimator: str
     estimands: tuple[Estimand, ...]
+    facts: LogFacts
     validity: Validity
     correction: Correction | None
     contrast_of: Callable[[int, int], Results] | None
@@ -135,7 +138,7 @@ class JointInference:
             log_level = _log_single_level(due.level(math.log(alpha)), method, size)
         else:
             log_level = math.log(familywise_level(tail, alpha, size))
-        limits = law.interval(log_level)
+        limits = self._meaningful(law.interval(log_level))
         return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
 
     @np.errstate(under="ignore")
@@ -246,6 +249,10 @@ class JointInference:
                 ["a test of the other terms only"],
             )
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
+
+    def _meaningful(self, limits: FloatArray) -> FloatArray:
+        """Limits with NaN where an interval is too long to say anything; (k, 2)."""
+        return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
 
     @property
     def _freedom(self) -> FloatArray | None:

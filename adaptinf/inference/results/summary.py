@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.table import SimpleTable
 
+from adaptinf.inference.results.estimand import without_meaning
 from adaptinf.inference.results.footers import footer
 from adaptinf.inference.results.formatting import format_number, format_pvalue, format_statistic
 from adaptinf.inference.results.multiplicity import (
@@ -163,7 +164,7 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
     width = max(_MIN_WIDTH, total_width(coefficient_widths, " "), total_width(fact_widths, _FACT_GAP))
     coefficient_widths[0] += width - total_width(coefficient_widths, " ")
     fact_widths[1] += width - total_width(fact_widths, _FACT_GAP)
-    tables = [
+    shown = [
         text_table(
             [row[1:] for row in facts], None, [row[0] for row in facts], fact_widths, "lrlr", _FACT_GAP
         ),
@@ -177,14 +178,14 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
             "l" + "r" * (len(header[0]) - 1),
         ),
     ]
-    notes = footer(results, alpha)
+    notes = (*footer(results, alpha), *_without_interval(results, alpha, adjust))
     if adjust is not None:
         count = int(np.isfinite(results.pvalues.to_numpy()).sum())
     if adjust == AT_ONCE:
         notes = (at_once_note(count, results.covariance is not None), *notes)
     elif adjust is not None:
         notes = (*notes, adjustment_note(adjust, count, corrected=results.correction is not None))
-    return ResultSummary(f"{results.model} Results", tables, notes)
+    return ResultSummary(f"{results.model} Results", shown, notes)
 
 
 def _coefficients(
@@ -225,6 +226,17 @@ def _coefficients(
         columns.append([format_pvalue(x) for x in adjusted_logs(np.asarray(logs, dtype=np.float64), adjust)])
     rows = [[term, *cells] for term, *cells in zip(map(str, results.terms), *columns, strict=True)]
     return (top, bottom), rows
+
+
+def _without_interval(results: Results, alpha: float, adjust: str | None) -> tuple[str, ...]:
+    """Why terms have no limits at this level, where the notes do not say it of the usual one."""
+    shown = results.conf_int_simultaneous(alpha) if adjust == AT_ONCE else results.conf_int(alpha)
+    lacking = np.isnan(shown.to_numpy()).any(axis=1) & ~np.isnan(results.log_pvalues.to_numpy())
+    if not lacking.any():
+        return ()
+    asked = (results.terms, results.estimands, results.facts.spread, results.std_error)
+    limits = np.where(lacking[:, None], results.reference.interval(float(np.log(alpha))), np.nan)
+    return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
 
 
 def _facts(results: Results) -> list[list[str]]:

@@ -21,7 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -104,7 +111,24 @@ def batch_score_means(cells: Cells, codes: IntArray, weights: FloatArray, *, aug
     scores = score_products(parts, cells.rounds, estimate)
     covariance = np.einsum("bk,bl,bkl->kl", share, share, scores.cross)
     cubes = np.einsum("bk,bk->k", share**3, scores.third)
-    return described_means(cells, codes, h, (estimate, covariance, cubes))
+    found = described_means(cells, codes, h, (estimate, covariance, cubes))
+    if not is_pair(share):
+        return found
+    away, cross = slope_shares(cells.rounds, share), scores.cross
+    total = away @ ((first - n * estimate) @ np.array([[1.0], [-1.0]]))
+    squares = away**2 @ (cross[:, 0, 0] + cross[:, 1, 1] - 2.0 * cross[:, 0, 1])
+    return replace(found, movement=movement(total, squares[None]))
+
+
+def is_pair(share: FloatArray) -> bool:
+    """Whether there are two arms, with one weight; share (B, k)."""
+    return share.shape[1] == 2 and np.array_equal(share[:, 0], share[:, 1])
+
+
+def slope_shares(rounds: FloatArray, share: FloatArray) -> FloatArray:
+    """Shares of the scores of a pair in its slope in time; rounds (B,), share (B, 2), returns (B,)."""
+    time = middles(rounds)
+    return np.asarray(share[:, 0] * (time - (rounds * share[:, 0]) @ time))
 
 
 def described_means(

@@ -28,7 +28,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
@@ -38,7 +37,14 @@ from adaptinf.inference.scores.inverse import (
     origin_of,
     predictions_after,
 )
-from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 JOINT = "joint"
@@ -358,25 +364,6 @@ def expected_spread(
     return squares, np.asarray((found.freedom + 1.0) * times - 1.0)
 
 
-def movement_of(rounds: LogRounds) -> float:
-    """P-value of the slopes in time of the arms' contrasts, as joint means have it."""
-    projection, slope = projected(rounds), np.zeros((2, len(rounds.tabled[0])))
-    for piece in rounds.pieces(True):
-        slopes = projection.pairs.gather(piece, projection)[2]
-        slope += [slopes.sum(axis=0), np.einsum("nk,nk->k", slopes, slopes)]
-    return movement(*slope)
-
-
-def movement(slope: FloatArray, squares: FloatArray) -> float:
-    """Chance, if no contrast moved, that any arm's slope over its standard error were as large.
-
-    Shapes: slope, squares (k,), sums of the slopes and of their squares.
-    """
-    largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
-    tests = len(slope) if len(slope) > 2 else 1  # of two arms both are of one contrast
-    return min(1.0, tests * 2.0 * float(special.ndtr(-largest)))
-
-
 @dataclass(slots=True, eq=False)
 class Spread:
     """Sums of what rounds add to the errors of levels, and of what levels give to their rewards.
@@ -538,13 +525,9 @@ def rounds_of(
 
 def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
     """Times of rounds, those of a batch the time of its middle; batch (T,), returns (T,)."""
-    place = np.arange(n_rounds) if batch is None else batch
-    return middles(np.bincount(place).astype(np.float64))[place]
-
-
-def middles(sizes: FloatArray) -> FloatArray:
-    """Times of the middles of consecutive batches, from -1/2 to 1/2; sizes, their rounds, (B,)."""
-    return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
+    if batch is None:
+        return np.asarray((np.arange(n_rounds) + 0.5) / n_rounds - 0.5)
+    return middles(np.bincount(batch).astype(np.float64))[batch]
 
 
 def whole_pieces(rounds: Rounds) -> Pieces:

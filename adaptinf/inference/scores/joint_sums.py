@@ -18,12 +18,11 @@ from adaptinf.inference.scores.joint import (
     components_of,
     described_levels,
     level_shares,
-    middles,
     pairs_of,
     project,
     scattered,
 )
-from adaptinf.inference.scores.means import ScoreMeans
+from adaptinf.inference.scores.means import ScoreMeans, middles
 from adaptinf.inference.scores.score_forms import Forms, Scores, cubes_of, shared_covariance, totals
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.further.products import Products

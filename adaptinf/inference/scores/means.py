@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
@@ -70,8 +71,8 @@ class ScoreMeans:
     The means are `above` an origin, about which their sums were taken; `freedom` is (sum w)^2 / sum w^2 - 1
     over the rounds of an arm, w = h^2 / e^2; `used` counts the rounds with a weight. With influences d,
     `skewness` is sum d^3 / (sum d^2)^(3/2); `unevenness` is (sum g^3)^2 / (sum g^2)^3 over the rounds of an
-    arm, g = h / e. Of joint weights `movement` is the p-value of slopes in time of the arms' contrasts, and
-    `squares` what an estimate's variance is of that of one reward.
+    arm, g = h / e. Of weights that arms share `movement` is the p-value of slopes in time of the arms'
+    contrasts, and of joint weights `squares` is what an estimate's variance is of that of one reward.
     """
 
     above: FloatArray
@@ -161,6 +162,28 @@ def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
     return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
+def middles(sizes: FloatArray) -> FloatArray:
+    """Times of the middles of consecutive batches, from -1/2 to 1/2; sizes, their rounds, (B,)."""
+    return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
+
+
+def movement(slope: FloatArray, squares: FloatArray) -> float:
+    """Chance, if no contrast moved, that any arm's slope over its standard error were as large.
+
+    Shapes: slope, squares (k,), sums of the slopes and of their squares.
+    """
+    largest = float(np.max(np.abs(slope) / np.sqrt(np.where(squares > 0.0, squares, np.inf)), initial=0.0))
+    tests = len(slope) if len(slope) > 2 else 1  # of two arms both are of one contrast
+    return min(1.0, tests * 2.0 * float(special.ndtr(-largest)))
+
+
+def pair_movement(influence: FloatArray, weight: FloatArray, time: FloatArray) -> float:
+    """The same of one contrast, whose arms have one weight a round; influence (T, 2), weight, time (T,)."""
+    total = weight.sum()
+    slope = (influence[:, 0] - influence[:, 1]) * (time - weight @ time / (total if total > 0.0 else 1.0))
+    return movement(slope.sum(keepdims=True), (slope @ slope)[None])
+
+
 def negligible(size: FloatArray, above: FloatArray, origin: float) -> BoolArray:
     """Whether standard errors are the rounding of scores that are all the same; size, above (k,)."""
     level = np.maximum(np.abs(above), np.abs(above + origin))
@@ -189,19 +212,26 @@ def arm_score_means(
     propensity: FloatArray,
     propensities: FloatArray | None,
     codes: IntArray,
+    *,
+    time: FloatArray | None = None,
     **options: Any,
 ) -> ScoreMeans:
     """Estimates of arm means from the scores that `arm_scores` makes of the same arguments."""
     scored = arm_scores(action, reward, propensity, propensities, codes, **options)
-    return score_means(scored, reward, propensity, None if propensities is None else propensities[:, codes])
+    every = None if propensities is None else propensities[:, codes]
+    return score_means(scored, reward, propensity, every, time)
 
 
 def score_means(
-    scored: ArmScores, reward: FloatArray, propensity: FloatArray, propensities: FloatArray | None
+    scored: ArmScores,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    time: FloatArray | None = None,
 ) -> ScoreMeans:
     """Weighted means of scores of arms, and what tests and tables need of them.
 
-    Shapes: reward, propensity (T,), propensities (T, k).
+    Shapes: reward, propensity (T,), propensities (T, k), time (T,), of two arms that share their weights.
     """
     chosen, weights = scored.chosen, scored.weights
     weighted = weighted_means(scored.scores, weights)
@@ -222,4 +252,5 @@ def score_means(
         used=np.count_nonzero(weights, axis=0).astype(np.float64),
         skewness=standardised(np.einsum("tk,tk,tk->k", *(3 * [weighted.influence])), np.diag(covariance)),
         unevenness=unevenness(*(np.sum((weights * observed) ** power, axis=0) for power in (2, 3))),
+        movement=1.0 if time is None else pair_movement(weighted.influence, weights[:, 0], time),
     )

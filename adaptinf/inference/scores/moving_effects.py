@@ -13,8 +13,14 @@ from scipy import special
 from adaptinf.inference.scores.by_unit.units import totals_by_unit
 from adaptinf.typing import FloatArray, IntArray
 
-SEEN = 0.01
-"""P-value below which one effect is seen to move; of several, each has its share."""
+SEEN = 5e-4
+"""P-value below which one effect is seen to move; of several, each has its share.
+
+In clean logs of bandits p-values are about uniform: of 1,000 each of six designs, 0 to 2 were below .002. At
+most 3 of 1,000 such logs may be told of a movement. At .0005 more are with a chance of .2%, at .001 of 2% and
+at .002 of 14%, and an effect that turns from .6 standard deviations to -.6 in 2,000 rounds is seen just as
+well.
+"""
 
 
 def moving_effects(

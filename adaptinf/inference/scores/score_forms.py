@@ -22,12 +22,13 @@ utilizing pre-experiment data" (CUPED).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.scores.batch_sums import described_means
-from adaptinf.inference.scores.means import ScoreMeans
+from adaptinf.inference.scores.batch_sums import described_means, is_pair, slope_shares
+from adaptinf.inference.scores.means import ScoreMeans, movement
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.further.products import Products
 from adaptinf.typing import FloatArray, IntArray
@@ -257,7 +258,13 @@ def line_score_means(
     h, share = share_of(weights, cells.rounds, augmented=True)
     estimate, forms = forms_of(products, scores, codes, share, np.eye(products.size)[1])
     found = covariance_of(products, forms), cubes_of(products, forms)
-    return described_means(cells.about(products.centres[1]), codes, h, (estimate, *found))
+    means = described_means(cells.about(products.centres[1]), codes, h, (estimate, *found))
+    if not is_pair(share):
+        return means
+    away = (slope_shares(cells.rounds, share) / np.where(share[:, 0] > 0.0, share[:, 0], 1.0))[:, None, None]
+    slope = contrast_of(Forms(forms.own * away, forms.gain * away[..., None], forms.arms))
+    squares = covariance_of(products, slope)[0]
+    return replace(means, movement=movement(totals(products, slope).sum(axis=0), squares))
 
 
 def _by_batch(values: FloatArray) -> FloatArray:

@@ -17,7 +17,14 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
-from adaptinf.inference.scores.means import ScoreMeans, negligible, standardised, unevenness
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    middles,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
 from adaptinf.parameters import refuse
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray
@@ -25,9 +32,9 @@ from adaptinf.typing import FloatArray, IntArray
 _UNIFORM, _SQRT, _TWO_POINT, _SHARED, _LAGGED = range(5)
 _WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT, LAGGED: _LAGGED}
 _NOTHING, _RUNNING, _GIVEN = range(3)
-_SUMS = 11
+_SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
-_GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS = range(7, _SUMS)
+_GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
 _STATE = 8
 _PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(_STATE)
 
@@ -52,6 +59,10 @@ class _Stream(NamedTuple):
     always: FloatArray
     start: int
     jointly: bool
+    batch: IntArray
+    middle: FloatArray
+    pair: bool
+    """Two arms with one weight a round, whose contrast may move."""
 
 
 def streamed_means(
@@ -66,17 +77,18 @@ def streamed_means(
     outcome: FloatArray | str | None = "running-mean",
     start: int | None = None,
     jointly: bool = False,
+    batch: IntArray | None = None,
 ) -> ScoreMeans:
     """Estimate arm means from inverse-propensity scores.
 
     Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
-    one for all arms, outcome (T, k).
+    one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.
 
     Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
     have those in which an arm (one of the arms, where asked jointly) could not be chosen.
     """
     rounds = (action, reward, propensity, propensities, codes)
-    stream = _stream(*rounds, weights, decay, outcome, start, jointly=jointly)
+    stream = _stream(*rounds, weights, decay, outcome, start, batch, jointly=jointly)
     size = len(codes)
     state, sums = np.zeros((_STATE, size)), np.zeros((_SUMS, size))
     estimate, covariance, cubes = np.zeros(size), np.zeros((size, size)), np.zeros(size)
@@ -85,7 +97,8 @@ def streamed_means(
     total = np.where(positive, sums[_TOTAL], 1.0)
     estimate[:] = sums[_SCORE] / total
     state[:] = 0.0
-    _spread(stream, estimate, 1.0 / total, state, covariance, cubes)
+    slope = np.zeros(2)
+    _spread(stream, estimate, 1.0 / total, sums[_MOMENT, 0] / total[0], state, covariance, cubes, slope)
     # Scores that are all the same leave nothing but the rounding of their mean.
     constant = negligible(np.sqrt(np.diag(covariance)), estimate, stream.origin)
     covariance[constant, :] = covariance[:, constant] = 0.0
@@ -104,6 +117,7 @@ def streamed_means(
         used=sums[_USED],
         skewness=standardised(cubes, np.diag(covariance)),
         unevenness=unevenness(sums[_GAIN_SQUARES], sums[_GAIN_CUBES]),
+        movement=movement(slope[:1], slope[1:]),
     )
 
 
@@ -117,6 +131,7 @@ def _stream(
     decay: float | None,
     outcome: FloatArray | str | None,
     start: int | None,
+    batch: IntArray | None,
     *,
     jointly: bool,
 ) -> _Stream:
@@ -143,6 +158,8 @@ def _stream(
         shares = two_point_shares(rounds, decay)
     kind = _NOTHING if outcome is None else _RUNNING if isinstance(outcome, str) else _GIVEN
     every = np.zeros((0, 0)) if propensities is None else propensities
+    pair = weights == "shared" and len(codes) == 2
+    batch = np.zeros(0, dtype=np.int64) if batch is None or not pair else batch
     return _Stream(
         np.ascontiguousarray(action, dtype=np.int64),
         np.ascontiguousarray(reward, dtype=np.float64),
@@ -158,6 +175,9 @@ def _stream(
         shares[1],
         first_weighted(outcome, start),
         jointly,
+        np.ascontiguousarray(batch, dtype=np.int64),
+        middles(np.bincount(batch).astype(np.float64)) if len(batch) else np.zeros(0),
+        pair,
     )
 
 
@@ -231,6 +251,16 @@ def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
 
 
 @kernel
+def _time(stream: _Stream, t: int) -> float:
+    """Time of a round, that of the middle of its batch, from -1/2 to 1/2."""
+    if stream.batch.shape[0] > 0:
+        middle: float = stream.middle[stream.batch[t]]
+        return middle
+    rounds: int = stream.action.shape[0]
+    return (t + 0.5) / rounds - 0.5
+
+
+@kernel
 def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
     """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
     if stream.outcome != _RUNNING:
@@ -258,6 +288,8 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
         sums[_SMALLEST_CHOSEN, j] = np.inf
     for t in range(stream.action.shape[0]):
         chosen = _enter(stream, t, state)
+        if stream.pair:
+            sums[_MOMENT, 0] += state[_WEIGHT, 0] * _time(stream, t)
         for j in range(size):
             sums[_TOTAL, j] += state[_WEIGHT, j]
             sums[_SCORE, j] += state[_WEIGHT, j] * state[_OUTCOME, j]
@@ -284,11 +316,16 @@ def _spread(
     stream: _Stream,
     estimate: FloatArray,
     scale: FloatArray,
+    centre: float,
     state: FloatArray,
     covariance: FloatArray,
     cubes: FloatArray,
+    slope: FloatArray,
 ) -> None:
-    """Second pass: products of what each round contributes to the errors of two arms, and its cubes."""
+    """Second pass: products of what each round contributes to the errors of two arms, and its cubes.
+
+    Of a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
+    """
     size = stream.codes.shape[0]
     _prepare(stream, state)
     for t in range(stream.action.shape[0]):
@@ -300,6 +337,10 @@ def _spread(
             residual = (above - state[_OUTCOME, chosen]) / stream.propensity[t]
             state[_PROPENSITY, chosen] += state[_WEIGHT, chosen] * scale[chosen] * residual
         _learn(stream, t, chosen, state)
+        if stream.pair:
+            term = (state[_PROPENSITY, 0] - state[_PROPENSITY, 1]) * (_time(stream, t) - centre)
+            slope[0] += term
+            slope[1] += term * term
         for j in range(size):
             influence = state[_PROPENSITY, j]
             cubes[j] += influence**3

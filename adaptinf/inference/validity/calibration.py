@@ -27,6 +27,14 @@ from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
 from adaptinf.inference.inputs.rounds import moves
 from adaptinf.inference.validity.assignment import context_levels, runs_pvalue
+from adaptinf.inference.validity.passes.choices import (
+    PIECES,
+    STRETCHES,
+    Choices,
+    choices_of,
+    chosen_of,
+    counts_by,
+)
 from adaptinf.inference.validity.unit_facts import UnitFacts
 from adaptinf.log.validation.batches import full_batches, propensities_as_far_as_known
 from adaptinf.texts import several
@@ -42,6 +50,8 @@ DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
 _LEAST_VARIANCE = 25.0
 """Neighbouring groups of rounds are joined until the variance of their count is as large."""
+_FEWEST = 100
+"""Rounds of which fewer have no arm's count of that variance: a round adds no more than a quarter."""
 _LARGEST_STEP = 0.2
 """Of one round, in standard deviations, for a sum of inverse propensities to be taken as normal."""
 _LEAST_ROUNDS, _SHOWN = 20, 5
@@ -49,7 +59,7 @@ _WITHIN_BATCHES = "within batches"
 _IN_ORDER = "by order of rounds"
 _SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
-_PIECES, _STRETCHES, _CONTEXTS = 20, 8, 10
+_CONTEXTS = 10
 _BLOCK, _MOST = 4096, 2_000_000
 
 
@@ -73,23 +83,22 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
         every = np.where(action[:, None] == np.arange(2), own[:, None], 1.0 - own[:, None])
     else:
         return None
-    columns = np.ascontiguousarray(every.T)  # sums along rows are quick
-    variance = columns.sum(axis=1) - np.einsum("kt,kt->k", columns, columns)
-    if not np.any(variance >= _LEAST_VARIANCE):
+    if len(every) < _FEWEST:
+        return None
+    found = choices_of(action, every)
+    if not np.any(found.stretches.total().variance >= _LEAST_VARIANCE):
         return None
     names = list(arrays.context)[:_CONTEXTS]
     ways = 3 + len(names)
-    if _overall_pvalue(action, columns, variance) * ways < ALARM:
+    if _overall_pvalue(found) * ways < ALARM:
         return "overall"
-    time = np.arange(len(action)) * _STRETCHES // max(1, len(action))
-    pieces = np.minimum((every * _PIECES).astype(np.int64), _PIECES - 1)
-    if _smallest_pvalue(action, every, pieces, _PIECES) * ways < ALARM:
+    if excess_pvalue(*found.pieces) * ways < ALARM:
         return "by size of propensity"
-    if _smallest_pvalue(action, every, time[:, None], _STRETCHES) * ways < ALARM:
+    if excess_pvalue(*found.stretches) * ways < ALARM:
         return "over time"
     for name in names:
         level, levels = context_levels(np.asarray(arrays.context[name])[rows])
-        if _smallest_pvalue(action, every, level[:, None], levels) * ways < ALARM:
+        if excess_pvalue(*counts_by(action, every, level, levels)) * ways < ALARM:
             return f"by {name}"
     return ""
 
@@ -105,23 +114,16 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
     return rows[np.diff(np.maximum.accumulate(rows), prepend=-1) > 0]
 
 
-def _overall_pvalue(action: IntArray, columns: FloatArray, variance: FloatArray) -> float:
-    """Smallest p-value of the arms, times their number, of all rounds, plain and with inverse propensities.
-
-    Shapes: action (T,), columns of propensities (K, T), variance of the plain sums (K,).
-    """
-    n_arms = len(columns)
-    own = columns[action, np.arange(len(action))]
-    gap = np.bincount(action, minlength=n_arms) - columns.sum(axis=1)
-    plain = np.where(variance >= _LEAST_VARIANCE, gap / np.sqrt(np.maximum(variance, 1.0)), 0.0)
-    open_to = columns > 0.0
-    inverse = np.divide(1.0, columns, out=np.zeros_like(columns), where=open_to)
-    possible = open_to.sum(axis=1)
-    spread = inverse.sum(axis=1) - possible
-    usable = (variance >= _LEAST_VARIANCE) & (inverse.max(axis=1) <= _LARGEST_STEP * np.sqrt(spread))
-    excess = np.bincount(action, weights=1.0 / own, minlength=n_arms) - possible
-    weighted = np.where(usable, excess / np.sqrt(np.maximum(spread, 1.0)), 0.0)
-    return float(2.0 * special.ndtr(-np.abs([plain, weighted]).max()) * 2 * n_arms)
+def _overall_pvalue(found: Choices) -> float:
+    """Smallest p-value of the arms, times their number, of all rounds, plain and by inverse propensities."""
+    observed, expected, variance = found.stretches.total()
+    some = variance >= _LEAST_VARIANCE
+    plain = np.where(some, (observed - expected) / np.sqrt(np.maximum(variance, 1.0)), 0.0)
+    spread = found.inverse - found.possible
+    usable = some & (found.largest <= _LARGEST_STEP * np.sqrt(spread))
+    weighted = (found.chosen - found.possible) / np.sqrt(np.maximum(spread, 1.0))
+    largest = np.abs([plain, np.where(usable, weighted, 0.0)]).max()
+    return float(2.0 * special.ndtr(-largest) * 2 * len(variance))
 
 
 def miscalibrated_sums(cells: Cells) -> str | None:
@@ -132,12 +134,12 @@ def miscalibrated_sums(cells: Cells) -> str | None:
     total = np.zeros_like(cells.pulls, dtype=np.int64)
     if _pvalue_of_groups(cells, total, 1) * ways < ALARM:
         return "overall"
-    pieces = np.minimum((cells.expected / rounds * _PIECES).astype(np.int64), _PIECES - 1)
-    if _pvalue_of_groups(cells, pieces, _PIECES) * ways < ALARM:
+    pieces = np.minimum((cells.expected / rounds * PIECES).astype(np.int64), PIECES - 1)
+    if _pvalue_of_groups(cells, pieces, PIECES) * ways < ALARM:
         return "by size of propensity"
-    time = (np.cumsum(rounds) - cells.rounds) * _STRETCHES // cells.rounds.sum()
+    time = (np.cumsum(rounds) - cells.rounds) * STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
-    return "over time" if _pvalue_of_groups(cells, stretches, _STRETCHES) * ways < ALARM else ""
+    return "over time" if _pvalue_of_groups(cells, stretches, STRETCHES) * ways < ALARM else ""
 
 
 def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
@@ -152,46 +154,31 @@ def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
     return excess_pvalue(observed.reshape(shape), expected.reshape(shape), variance.reshape(shape))
 
 
-def _smallest_pvalue(action: IntArray, every: FloatArray, group: IntArray, groups: int) -> float:
-    """Smallest p-value of the arms, times their number, of choices against propensities by groups of rounds.
-
-    Shapes: action (T,), every (T, K), group (T, K), or (T, 1) for all arms.
-    """
-    n_arms = every.shape[1]
-    cell = (group * n_arms + np.arange(n_arms)).ravel()
-    size = groups * n_arms
-    shape = (groups, n_arms)
-    expected = np.bincount(cell, weights=every.ravel(), minlength=size).reshape(shape)
-    variance = np.bincount(cell, weights=(every * (1.0 - every)).ravel(), minlength=size).reshape(shape)
-    own = np.broadcast_to(group, every.shape)[np.arange(len(action)), action]
-    observed = np.bincount(own * n_arms + action, minlength=size).reshape(shape)
-    found = (np.asarray(part, dtype=np.float64) for part in (observed, expected, variance))
-    return excess_pvalue(*found)
-
-
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
     """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K).
 
     Neighbouring groups are joined until each has some variance; what is left over joins the last.
     """
-    n_arms = observed.shape[1]
-    squares, df = np.zeros(n_arms), np.zeros(n_arms)
-    last, open_group = np.zeros((2, n_arms)), np.zeros((2, n_arms))  # gaps and variances
-    for gap, spread in zip(observed - expected, variance, strict=True):
-        open_group = open_group + np.array([gap, spread])
-        full = open_group[1] >= _LEAST_VARIANCE
-        squares += np.where(full, _square(last), 0.0)
-        df += full
-        last, open_group = np.where(full, open_group, last), np.where(full, 0.0, open_group)
-    squares += _square(last + open_group)
-    found = np.where(df > 0, special.chdtrc(np.maximum(df, 1.0), squares), 1.0)
-    return float(found.min(initial=1.0) * n_arms)
+    found = [
+        _squares(gaps, spreads)
+        for gaps, spreads in zip((observed - expected).T.tolist(), variance.T.tolist(), strict=True)
+    ]
+    squares, df = np.array(found).reshape(-1, 2).T
+    pvalues = np.where(df > 0.0, special.chdtrc(np.maximum(df, 1.0), squares), 1.0)
+    return float(pvalues.min(initial=1.0) * len(df))
 
 
-def _square(group: FloatArray) -> FloatArray:
-    """Squared standardised gaps, 0 without variance; group (2, K)."""
-    gap, variance = group
-    return np.where(variance > 0.0, gap**2 / np.where(variance > 0.0, variance, 1.0), 0.0)
+def _squares(gaps: list[float], spreads: list[float]) -> tuple[float, int]:
+    """Sum of squared standardised gaps of one arm, and of how many joined groups."""
+    total, groups = 0.0, 0
+    last = gap = last_spread = spread = 0.0
+    for own_gap, own_spread in zip(gaps, spreads, strict=True):
+        gap, spread = gap + own_gap, spread + own_spread
+        if spread >= _LEAST_VARIANCE:
+            total += last**2 / last_spread if last_spread > 0.0 else 0.0
+            last, last_spread, gap, spread, groups = gap, spread, 0.0, 0.0, groups + 1
+    gap, spread = last + gap, last_spread + spread
+    return total + (gap**2 / spread if spread > 0.0 else 0.0), groups
 
 
 def calibration_caution(found: str) -> tuple[str, ...]:
@@ -215,7 +202,7 @@ def chosen_alone_caution(z: FloatArray, arms: Sequence[Any]) -> tuple[str, ...]:
 
 
 def frequency_statistics(
-    pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: IntArray, least: FloatArray
+    pulls: FloatArray, inverse: FloatArray, squares: FloatArray, possible: FloatArray, least: FloatArray
 ) -> FloatArray:
     """Standardised sums of 1{A = k} / p - 1, NaN of arms of fewer than 20 rounds or always sure.
 
@@ -278,7 +265,9 @@ class PropensityFacts(UnitFacts):
     def _inverse_powers(self, power: int) -> FloatArray:
         own = self.log.arrays.propensity
         assert own is not None
-        weights = own ** -float(power)
+        weights = 1.0 / own
+        for _ in range(power - 1):  # a product is many times quicker than a power
+            weights /= own
         return np.bincount(self.log.arrays.action, weights, self.log.n_arms).astype(np.float64)
 
     @cached_property
@@ -368,27 +357,12 @@ class PropensityFacts(UnitFacts):
     @property
     def _frequencies(self) -> FloatArray:
         """How far the arms were chosen by their own propensities; shape (K,)."""
-        action, own = self.log.arrays.action, self.log.arrays.propensity
-        assert own is not None
-        sums = self._inverse_powers(1), self._inverse_powers(2)
-        last, least = np.zeros(self.log.n_arms, dtype=np.int64), np.ones(self.log.n_arms)
-        last[action] = np.arange(len(action))
-        np.minimum.at(least, action, own)
-        return frequency_statistics(self.pulls, *sums, self._possible_until(last), least)
-
-    def _possible_until(self, last: IntArray) -> IntArray:
-        """Rounds in which each arm may have been chosen, up to a last one; last (K,), returns (K,).
-
-        Later ones tell nothing, as its propensity may have fallen to next to none.
-        """
-        table = self.partial_propensities
-        if table is not None:
-            return np.array([np.count_nonzero(table[: end + 1, k] > 0.0) for k, end in enumerate(last)])
-        own = self.log.arrays.propensity
-        assert own is not None
-        sure = np.cumsum(own >= 1.0)
-        mine = np.bincount(self.log.arrays.action[own >= 1.0], minlength=self.log.n_arms)
-        return np.asarray(last + 1 - (sure[last] - mine), dtype=np.int64)
+        arrays = self.log.arrays
+        assert arrays.propensity is not None
+        return frequency_statistics(
+            self.pulls,
+            *chosen_of(arrays.action, arrays.propensity, self.partial_propensities, self.log.n_arms),
+        )
 
     @property
     def rules_out(self) -> bool:

@@ -235,10 +235,11 @@ class LogProfile(PropensityFacts, RewardFacts):
 
     def _trends(self) -> Trends:
         arrays, unit = self.log.arrays, self.units if self.repeated_units else None
-        time = times(self.log.n_rounds, arrays.batch)
-        if arrays.observed is not None:
-            time = time[arrays.observed]
-            unit = None if unit is None else unit[arrays.observed]
+        if arrays.observed is None:
+            time = None if arrays.batch is None else times(self.log.n_rounds, arrays.batch)
+            return trends_of_rows(arrays.action, arrays.reward, time, self.log.n_arms, unit, self.pulls)
+        time = times(self.log.n_rounds, arrays.batch)[arrays.observed]
+        unit = None if unit is None else unit[arrays.observed]
         return trends_of_rows(self.rewarded_actions, self.rewards, time, self.log.n_arms, unit)
 
     # Contexts

@@ -336,7 +336,7 @@ class SumsProfile(LogProfile):
         sums = self._inverse_powers(1), self._inverse_powers(2)
         # Up to the last batch with rounds of the arm.
         later = np.cumsum(cells.pulls[::-1], axis=0)[::-1] > 0.0
-        possible = np.asarray(cells.rounds @ (cells.possible & later), dtype=np.int64)
+        possible = np.asarray(cells.rounds @ (cells.possible & later), dtype=np.float64)
         least = np.nan_to_num(self._chosen_smallest[0], nan=1.0)
         return frequency_statistics(self.pulls, *sums, possible, least)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from adaptinf.claims import assumptions
+from adaptinf.claims import also_assumed
 from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans
@@ -191,6 +191,7 @@ def _results(
     kept = [won] if other is None else [won, other]
     details = {name: np.asarray(values)[kept] for name, values in means.details.items()}
     estimand = means.estimands[won] if other is None else Estimand("contrast", treatment=arm, control=against)
+    normal = [] if isinstance(law, exact.ProjectedLaw) else [claims.NORMAL()]
     return WinnerResults(
         model="Winner",
         estimands=(estimand,),
@@ -204,7 +205,7 @@ def _results(
         weights=means.weights,
         null=means.null,
         details={name: np.min(values, keepdims=True) for name, values in details.items()},
-        notes=(*_notes(means, law, contest, arms), *means.notes),
+        notes=(*_notes(means, law, contest, arms), *also_assumed(means.notes, normal)),
         cautions=means.cautions,
         winner=arm,
         against=against,
@@ -232,4 +233,4 @@ def _notes(
         low, high = own - half, own + half
     usual = claims.USUAL(what="mean" if other is None else "difference", own=own, low=low, high=high)
     way = claims.TIED() if law.tied else _WAYS[law.method]
-    return (claims.HIGHEST(**named), usual, way, *assumptions([claims.NORMAL()]))
+    return claims.HIGHEST(**named), usual, way

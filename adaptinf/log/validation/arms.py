@@ -22,6 +22,7 @@ from adaptinf.log.validation.columns import (
 from adaptinf.log.validation.faults import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
+from adaptinf.spelling import told_apart
 from adaptinf.texts import did_you_mean, listed
 from adaptinf.typing import FloatArray, IntArray
 
@@ -252,12 +253,14 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
 def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
     """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
     every = [*arms, *labels.values]
-    for alike in alike_labels(every) or mixed_labels(every):
+    groups = alike_labels(every)
+    for alike in groups or mixed_labels(every):
         keys = set(map(label_key, alike))
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+        told = told_apart(alike) if groups else listed(alike)
         message = (
-            f"the labels {listed(alike)} cannot be told apart in releases and files; give arms labels of "
-            "one type, without blanks around them"
+            f"the labels {told} cannot be told apart in releases and files; give arms labels of one type, "
+            "without blanks around them"
         )
         if member.any():
             found.add_rows("ambiguous-arm", message, member[labels.codes])

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.spelling import reads_as
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Label: TypeAlias = str | int | float | bool
@@ -207,6 +208,15 @@ def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
     return numbers, np.zeros(len(numbers), dtype=bool)
 
 
+def whole_numbers(column: Column) -> int:
+    """The size up to which the floats of a column have every whole number: 2**24 if of 32 bits."""
+    kinds = {column.values.dtype}
+    if column.values.dtype.kind == "O":
+        kinds = {np.dtype(kind) for kind in set(map(type, column.values)) if issubclass(kind, np.floating)}
+    digits = [np.finfo(kind).nmant + 1 for kind in kinds if kind.kind == "f"]
+    return int(2 ** min([53, *digits]))
+
+
 def plain_label(value: object) -> Label | None:
     """Plain Python label for a value, or None where it cannot be one."""
     if isinstance(value, str):
@@ -238,7 +248,7 @@ def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
     texts: dict[str, list[Label]] = {}
     equals: dict[Label, list[Label]] = {}
     for _, label in dict.fromkeys(map(label_key, labels)):
-        texts.setdefault(str(label).strip(), []).append(label)
+        texts.setdefault(reads_as(str(label)), []).append(label)
         equals.setdefault(label, []).append(label)
     return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
 

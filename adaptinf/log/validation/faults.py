@@ -16,7 +16,6 @@ FAULTS = {
         "has numbers of 2**53 or more in size: beside fractions, whole numbers of that size are rounded "
         "before a log sees them; measure rewards in a larger unit"
     ),
-    "inexact-unit": "has floats of 2**53 or more, each of which stands for several numbers: read it as text",
     "propensities-sum": f"do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
     "chosen-propensity-zero": "the chosen arm has a propensity of 0 in its column",
     "propensity-mismatch": (
@@ -25,6 +24,12 @@ FAULTS = {
     ),
 }
 """What is said of a column, by the fault; a code is the fault and the role, as in missing-reward."""
+
+
+def inexact_unit(limit: int) -> str:
+    """What is said of units that are floats from a limit on, which is a power of 2."""
+    size = f"2**{limit.bit_length() - 1}"
+    return f"has floats of {size} or more, each of which stands for several numbers: read it as text"
 
 
 def outside(lowest: str) -> str:

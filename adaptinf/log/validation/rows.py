@@ -18,8 +18,9 @@ from adaptinf.log.validation.columns import (
     label_key,
     mixed_labels,
     read_labels,
+    whole_numbers,
 )
-from adaptinf.log.validation.faults import EXACT, FAULTS, out_of_range, outside
+from adaptinf.log.validation.faults import EXACT, FAULTS, inexact_unit, out_of_range, outside
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.order import (
     SORT_HINT,
@@ -29,6 +30,7 @@ from adaptinf.log.validation.order import (
     tell_numbered,
     text_numbers,
 )
+from adaptinf.spelling import reads_as, told_apart
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _LABELS = "strings, whole numbers, booleans or finite numbers"
@@ -237,10 +239,12 @@ def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] |
     labels = read_labels(column)
     found.add_rows("missing-unit", f"{what} has no value", labels.missing | blank_rows(labels))
     found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
-    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}", _alike_another(labels))
-    large = [isinstance(label, float) and abs(label) >= EXACT for label in labels.values]
+    alike = _alike_another(labels)
+    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
+    limit = whole_numbers(column)
+    large = [isinstance(label, float) and abs(label) >= limit for label in labels.values]
     inexact = np.array([*large, False], dtype=bool)[labels.codes] & ~labels.missing
-    found.add_rows("inexact-unit", f"{what} {FAULTS['inexact-unit']}", inexact)
+    found.add_rows("inexact-unit", f"{what} {inexact_unit(limit)}", inexact)
     return _expand(labels)
 
 
@@ -320,7 +324,7 @@ def _not_text(labels: Labels) -> BoolArray:
 
 def _alike_another(labels: Labels) -> BoolArray:
     """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
-    texts = [label.strip() for label in labels.values if isinstance(label, str)]
+    texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
     if len(texts) == len(labels.values):
         # Objects, as halves of characters are no text to pyarrow.
         same = pd.Series(texts, dtype=object).duplicated(keep=False)
@@ -329,6 +333,15 @@ def _alike_another(labels: Labels) -> BoolArray:
     keys = {label_key(label) for alike in groups for label in alike}
     member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
     return member[labels.codes]
+
+
+def _example(labels: Labels, alike: BoolArray) -> str:
+    """The first labels that read the same, with what tells them apart; empty without any; alike (T,)."""
+    if not alike.any():
+        return ""
+    found = list(dict.fromkeys(labels.codes[alike].tolist()))
+    groups = alike_labels(labels.values[code] for code in found)
+    return f": {told_apart(groups[0])}" if groups else ""
 
 
 def _rows_of(places: IntArray, rows: IntArray | slice) -> IntArray:

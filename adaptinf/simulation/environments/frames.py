@@ -20,6 +20,7 @@ from adaptinf.log.validation.columns import (
 )
 from adaptinf.log.validation.roles import is_hashable
 from adaptinf.parameters import number_array
+from adaptinf.spelling import told_apart
 from adaptinf.typing import FloatArray, IntArray
 
 _SHOWN = 5
@@ -30,7 +31,7 @@ def arm_problems(labels: Iterable[Label]) -> list[str]:
     """Which arms have labels that the columns of logs, releases and files could not tell apart."""
     return [
         f"arms that read the same or are equal cannot be told apart in releases and files: "
-        f"{', '.join(map(repr, alike))}; give arms labels of one type"
+        f"{told_apart(alike)}; give arms labels of one type"
         for alike in alike_labels(labels)
     ]
 

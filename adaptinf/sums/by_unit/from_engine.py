@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.faults import EXACT, FAULTS
+from adaptinf.log.validation.faults import EXACT, inexact_unit
 from adaptinf.sums.by_unit.totals import SAME, UnitTotals, drawn_before, products
 from adaptinf.sums.engine.query_columns import (
     ARM,
@@ -40,7 +40,7 @@ def unit_query(
     schema = table.collect_schema()
     unit, kind = label_of(columns.unit, schema), schema[columns.unit]
     exact = not (kind.is_float() or kind.is_decimal())
-    inexact = nw.lit(0.0) if exact else _flag(~missing(unit) & (unit.abs() >= float(EXACT)))
+    inexact = nw.lit(0.0) if exact else _flag(~missing(unit) & (unit.abs() >= float(exact_units(kind))))
     rows = table.select(unit.alias(UNIT), inexact.alias(_INEXACT), *named_rows(columns, schema))
     units = rows.with_columns(**_of_rows(arms, centre)).group_by(UNIT).agg(**_added(len(arms)))
     found = units.with_columns(**_of_units(len(arms)))
@@ -49,6 +49,11 @@ def unit_query(
         for name, factors in products(len(arms)).items()
     }
     return found.select(**summed, **{name: nw.col(name).sum() for name in (_UNNAMED, _INEXACT)})
+
+
+def exact_units(kind: nw.dtypes.DType) -> int:
+    """The size up to which a column's floats have every whole number."""
+    return 2**24 if kind == nw.Float32 else EXACT
 
 
 def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
@@ -110,16 +115,19 @@ def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
 
 
 def totals_of(
-    frame: pd.DataFrame, unit: str, read: tuple[Parts, tuple[Label, ...]], found: Findings
+    frame: pd.DataFrame, unit: str, limit: int, read: tuple[Parts, tuple[Label, ...]], found: Findings
 ) -> UnitTotals | None:
-    """The totals that a query returned; None where rows have no unit, or are others than before."""
+    """The totals that a query returned; None where rows have no unit, or are others than before.
+
+    `limit` is the size up to which the column of units has every whole number.
+    """
     values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
     unnamed, inexact, rounds = int(values.pop(_UNNAMED)), values.pop(_INEXACT), read[0].n_rounds
     totals = UnitTotals(values, len(read[1]))
     if unnamed:
         found.add("missing-unit", f"{unnamed:,} row{'s have' if unnamed > 1 else ' has'} no unit")
     elif inexact:
-        found.add("inexact-unit", f"unit column {unit!r} {FAULTS['inexact-unit']}")
+        found.add("inexact-unit", f"unit column {unit!r} {inexact_unit(limit)}")
     elif totals.rounds != rounds:
         found.add(
             "changed-table",

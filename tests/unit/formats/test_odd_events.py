@@ -221,7 +221,7 @@ def test_rows_of_a_campaign_are_counted_as_in_its_file(tmp_path: Path) -> None:
         ("arm,y,age\na,1,1.5\nb,0,.\nc,1,2.5\n", r"column 'age' has text among its numbers, .*such as '\.'"),
         ("arm,y,age\na,1,3\nb,0, \nc,1,2\n", r"column 'age' has text among its numbers, .*such as ' '"),
         (f"arm,y,age\na,1,3\nb,0,{'9' * 5000}\n", "or numbers of more than 64 bits, such as '9999"),
-        ("arm,y,age\na,1,1.5\nb,0,2.5\na ,0,2.5\n", "the labels 'a', 'a ' cannot be told apart"),
+        ("arm,y,age\na,1,1.5\nb,0,2.5\na ,0,2.5\n", r"the labels 'a', 'a ' \(U\+0020\) cannot be told apart"),
         ("arm,y,age\na,1,1.5\n ,0,2.5\n", r"action column 'arm' has a label of blanks alone \[row 1\]"),
     ],
 )

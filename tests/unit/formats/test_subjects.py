@@ -113,7 +113,7 @@ def test_an_outcome_that_is_no_number_is_told(value: Any) -> None:
 def test_treatments_that_differ_by_a_blank_are_refused() -> None:
     adsl, analysis = _trial()
     adsl.loc[2, ["TRT01P", "TRT01A"]] = "Drug "
-    with pytest.raises(LogValidationError, match="the labels 'Drug', 'Drug ' cannot be told apart"):
+    with pytest.raises(LogValidationError, match=r"'Drug', 'Drug ' \(U\+0020\) cannot be told apart"):
         _read(adsl, analysis)
 
 

@@ -151,7 +151,7 @@ def test_from_dict_names_missing_and_unknown_fields() -> None:
         ),
         (
             PrivacyGuarantee(0.5).group(4),
-            "epsilon = 2, pure, per person of at most 4 rounds (reward), central, standard",
+            "epsilon = 2, pure, per person with at most 4 rounds (reward), central, standard",
         ),
     ],
 )

@@ -68,16 +68,16 @@ def test_sums_of_a_log_say_the_same() -> None:
     rows = frame().assign(p_a=0.5, p_b=0.5)
     log = ai.AdaptiveLog(rows, action="arm", reward="y", batch="week", propensities="p_{arm}", adaptive=False)
     assert ai.Sums.of_log(log).adaptive is False
-    assert says(repr(ai.Sums.of_log(log)), ADAPTIVE, reacted="did not react")
+    assert says(repr(ai.Sums.of_log(log)), ADAPTIVE, reacted="did not adapt")
 
 
 def test_subsets_copies_and_print() -> None:
     log = log_of(adaptive=False)
     assert log_of_rounds(log, np.arange(60) % 2 == 0).adaptive is False
     assert log.filled(0.0).adaptive is False
-    assert f"design: unknown; {ADAPTIVE(reacted='did not react')}" in repr(log)
-    assert says(repr(log_of(adaptive=True)), ADAPTIVE, reacted="reacted")
-    assert "react" not in repr(log_of())
+    assert f"design: unknown; {ADAPTIVE(reacted='did not adapt')}" in repr(log)
+    assert says(repr(log_of(adaptive=True)), ADAPTIVE, reacted="adapted")
+    assert not says(repr(log_of()), ADAPTIVE)
     part = ai.Contrast(log, treatment="b", control="a", rounds=np.arange(60) < 40)
     assert part.fit().estimator == "sample-mean"
     arrays = LogArrays(action=np.array([0, 1]), reward=np.array([0.0, 1.0]))
@@ -89,13 +89,13 @@ def test_subsets_copies_and_print() -> None:
     [
         (
             {"adaptive": False, "design": ai.designs.Thompson()},
-            "adaptive=False says that assignment did not react to outcomes, and design=Thompson states that "
-            "it adapts",
+            "adaptive=False states that assignment did not adapt to outcomes, and design=Thompson states "
+            "that it adapts",
         ),
         (
             {"adaptive": True, "design": ai.designs.Uniform()},
-            "adaptive=True says that assignment reacted to outcomes, and design=Uniform states that it does "
-            "not adapt",
+            "adaptive=True states that assignment adapted to outcomes, and design=Uniform states that it "
+            "does not adapt",
         ),
         ({"adaptive": False, "adaptive_rounds": 3}, "adaptive_rounds=3 that 3 rewards could change"),
         ({"adaptive": True, "adaptive_rounds": 0}, "adaptive_rounds=0 that 0 rewards could change"),

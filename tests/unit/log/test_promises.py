@@ -47,9 +47,9 @@ def test_a_log_with_repeated_units_states_both_guarantees() -> None:
     assert person is not None
     assert (person.epsilon, person.rounds) == (1.5, 3)
     assert person.reasons[0] == claims.MOST_ROUNDS(most=3)
-    whole = "epsilon = 1.5, pure, per person of at most 3 rounds (reward), central, standard"
+    whole = "epsilon = 1.5, pure, per person with at most 3 rounds (reward), central, standard"
     assert repr(log).splitlines()[2:4] == [
-        "  guarantee: epsilon = 0.5, pure, per reward, central, standard; stated, not derived",
+        "  guarantee: epsilon = 0.5, pure, per reward, central, standard; stated by the user, not derived",
         f"  {claims.PERSON(guarantee=whole)}",
     ]
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.units import ERRORS
 from adaptinf.errors import ParameterError
 
 DriftingArms = ai.environments.DriftingArms
@@ -95,7 +97,8 @@ class TestUnits:
         assert sorted(set(log.units.tolist())) == list(range(40))
         within = [log.arrays.reward[log.units == unit].std() for unit in range(40)]
         assert np.mean(within) < 0.6
-        assert "40 units" in str(ai.ArmMeans(log).fit("aipw", weights="uniform").summary())
+        notes = ai.ArmMeans(log).fit("aipw", weights="uniform").summary().notes
+        assert says(notes, ERRORS, units=40)
 
     def test_replicates_and_logs_agree(self) -> None:
         env = RepeatedUnits([0.0, 0.3], units=10)

@@ -176,7 +176,7 @@ def test_skewed_rewards_have_one_law_for_all_groups() -> None:
     )
     sums = ai.Sums.of_log(log_of(frame), by="device")
     result = ai.CATE(sums, by="device").fit("aipw", weights="uniform")
-    assert result.reference.name == "t, corrected for skewness (Hall, MOVER)"
+    assert result.reference.name == "t with skewness correction (Hall's transformation and MOVER)"
     for place, label in enumerate(sums.groups):
         own = ai.Contrast(sums.of_group(label), treatment=1, control=0).fit("aipw", "uniform", test="hall")
         np.testing.assert_allclose(result.conf_int().iloc[place], own.conf_int().iloc[0], rtol=1e-9)

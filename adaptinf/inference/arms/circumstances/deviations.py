@@ -29,6 +29,7 @@ from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
+from adaptinf.inference.scores.joint import times_of
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
     SeenRounds,
@@ -130,8 +131,11 @@ def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) 
 def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
     """Estimates of the arms' means."""
     scored, reward, propensity = _scored(question, model, options)
-    every = _every(question)
-    return score_means(scored, reward, propensity, None if every is None else every[:, question.codes])
+    every, log = _every(question), question.profile.log
+    every = None if every is None else every[:, question.codes]
+    paired = question.contrast and isinstance(options["weights"], np.ndarray)
+    time = times_of(log.n_rounds, log.arrays.batch) if paired else None
+    return score_means(scored, reward, propensity, every, time)
 
 
 def _scored(

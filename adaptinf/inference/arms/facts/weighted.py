@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import first, said
+from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
-from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
-from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
+from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
-from adaptinf.inference.scores.joint import JOINT, movement_of, too_many
+from adaptinf.inference.scores.joint import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS
@@ -196,6 +195,11 @@ class WeightedFacts(ArmFacts, KindOfWeights):
         return {"names": ", ".join(names)} if names else {}
 
     @property
+    def covariates_found(self) -> Finding | None:
+        outcome = self.fit.outcome
+        return None if outcome is None else moved_covariates(self.profile, outcome.covariates)
+
+    @property
     def unit_notes(self) -> list[str]:
         return [] if self.fit.by_unit is None else by_unit.fit_notes(self.question, self.fit)
 
@@ -281,10 +285,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
         shared = question.contrast and self.is_combined and not self.profile.repeated_units
         if not shared or np.any(self.fit.pulls == 0.0):
             return {}
-        if self.profile.sums is not None:
-            p = joint_means_of_sums(question, self.fit.outcome).movement
-        else:
-            p = movement_of(joint_rounds(question, self.fit.outcome))
+        p = self.fit.movement
         return {"p": p} if p < SEEN / question.family else {}
 
     @property

@@ -162,7 +162,7 @@ def test_weights_from_propensities_come_with_a_caution() -> None:
         assert says(result.cautions, claims.TIED)
     rows = ai.recommend(log, "contrast", treatment="b", control="a").methods
     assert rows[0].verdict.name == "aipw with uniform weights"
-    assert says(rows[0].verdict.assumes[-1], claims.NO_CARRY_OVER)
+    assert says(rows[0].verdict.assumes, claims.NO_CARRY_OVER)
 
 
 def test_the_bootstrap_draws_a_sign_a_unit() -> None:

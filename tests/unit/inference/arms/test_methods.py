@@ -172,5 +172,5 @@ def test_a_method_that_is_listed_is_everywhere(monkeypatch: pytest.MonkeyPatch) 
     assert recommend(log).best.call == "ArmMeans(log).fit(estimator='own')"
     with pytest.raises(ParameterError, match="own takes no weights: leave weights and decay out, or ask for"):
         ArmMeans(log).fit("own", weights="sqrt")
-    with pytest.raises(InvalidForLog, match="possible here: own, alee"):
+    with pytest.raises(InvalidForLog, match="possible here: own; alee"):
         ArmMeans(log).fit("aipw")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
+from adaptinf.claims import stationarity
 from adaptinf.claims import units as of_units
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.arms.sample_means import OPENING, UNITS_DEPEND
@@ -17,7 +18,7 @@ from adaptinf.claims.units import NOT_DRAWN_BY_ROUND
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 
-DEPEND = "40 units have 400 rounds"
+DEPEND = wording(of_units.DEPENDENT, rounds=400, units=40)
 
 
 def unit_log(*, propensity: bool = True, rounds: int = 10, units: int = 40, **given: Any) -> AdaptiveLog:
@@ -94,7 +95,7 @@ def test_sequences_of_scores_are_for_the_logged_rounds() -> None:
     log = unit_log()
     result = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit()
     assert result.estimator == "ipw"
-    assert "assumes that the expected value is the same in every round" in result.cautions[0]
+    assert says(result.cautions[0], stationarity.UNTESTED)
     assert says(result.cautions[1], of_units.OF_LOGGED_ROUNDS)
     stated = ai.ConfidenceSequence(log, "contrast", treatment="b", control="a").fit(stationary=True)
     assert stated.cautions == result.cautions[1:]

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+from claims_said import says
 from scipy import stats
 
 import adaptinf as ai
+from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.typing import FloatArray
 
@@ -125,3 +128,15 @@ def test_a_lift_has_welch_s_degrees_of_freedom_on_the_logarithm() -> None:
     ratio = treated.mean() / control.mean()
     expected = [ratio * np.exp(-half) - 1.0, ratio * np.exp(half) - 1.0]
     np.testing.assert_allclose(found.conf_int().to_numpy()[0], expected, rtol=1e-9)
+
+
+def test_a_negative_control_reverses_the_sign_of_lifts() -> None:
+    rng = np.random.default_rng(8)
+    arm = rng.choice(["A", "B"], 2000)
+    frame = pd.DataFrame({"arm": arm, "y": rng.normal(-5.0 - 0.5 * (arm == "B")), "p": 0.5})
+    for sign in (1.0, -1.0):
+        log = ai.AdaptiveLog(frame.assign(y=sign * frame["y"]), action="arm", reward="y", propensity="p")
+        found = ai.Contrasts(log, control="A").fit(lift=True)
+        assert found.params.iloc[0] == pytest.approx(0.114, abs=1e-3)
+        assert says(found.cautions, claims.NEGATIVE_CONTROL, control="A", what="mean") == (sign > 0.0)
+        assert not says(ai.Contrasts(log, control="A").fit().cautions, claims.NEGATIVE_CONTROL)

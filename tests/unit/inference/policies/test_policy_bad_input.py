@@ -149,7 +149,7 @@ def test_a_policy_beyond_what_the_design_could_choose(known: str) -> None:
         PolicyValue(log, "uniform")
     beyond = {"arms": "'b' in 5", "rounds": 60}
     assert says(caught.value.reason, claims.BEYOND_SUPPORT, policy="uniform", **beyond)
-    assert "keeps to the arms" in caught.value.alternatives[0]
+    assert "only arms with positive propensity" in caught.value.alternatives[0]
     with pytest.raises(InvalidForLog) as caught:
         PolicyContrast(log, "a", baseline="b")
     assert says(caught.value.reason, claims.BEYOND_SUPPORT, policy="b", **beyond)

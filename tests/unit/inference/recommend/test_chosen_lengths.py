@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -267,7 +268,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["validate", *given]) == 0
     assert "stopping: data-chosen" in capsys.readouterr().out
     assert main(["analyze", *given, "--format", "json"]) == 0
-    assert "the data chose when to stop (after 160 rounds)" in capsys.readouterr().out
+    assert says(json.loads(capsys.readouterr().out)["notes"], stopping.DATA_CHOSEN, rounds="160 rounds")
 
 
 def test_a_report_opens_with_it(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.assignment import association_pvalue, context_levels, strata
-from adaptinf.inference.validity.calibration import ALARM, _smallest_pvalue, miscalibration
+from adaptinf.inference.validity.calibration import ALARM, excess_pvalue, miscalibration
+from adaptinf.inference.validity.passes.choices import counts_by
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
@@ -183,8 +184,8 @@ def test_pvalues_are_chi_squared(greedy: AdaptiveLog) -> None:
             e = every[group == g, arm]
             squares += ((action[group == g] == arm).sum() - e.sum()) ** 2 / (e * (1.0 - e)).sum()
         found.append(stats.chi2.sf(squares, 4))
-    assert _smallest_pvalue(action, every, group[:, None], 4) == pytest.approx(2.0 * min(found), rel=1e-9)
-    assert math.isclose(_smallest_pvalue(action[:5], every[:5], group[:5, None], 1), 2.0)
+    assert excess_pvalue(*counts_by(action, every, group, 4)) == pytest.approx(2.0 * min(found), rel=1e-9)
+    assert math.isclose(excess_pvalue(*counts_by(action[:5], every[:5], group[:5], 1)), 2.0)
 
 
 def test_the_check_is_done_once_a_log(greedy: AdaptiveLog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ class TestStated:
         assert best.verdict.arguments == {"estimator": "sample-mean"}
         assert says(best.verdict.reason, adaptivity.AS_STATED)
         facts = dict(ai.recommend(log).facts)
-        assert facts["Design"] == f"unknown; {ADAPTIVE(reacted='did not react')}"
+        assert facts["Design"] == f"unknown; {ADAPTIVE(reacted='did not adapt')}"
         fit = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
         assert fit.estimate[1] == pytest.approx(contrast(log).estimate[0], rel=1e-12)
         assert (fit.estimator, fit.validity) == ("ols", "asymptotic")
