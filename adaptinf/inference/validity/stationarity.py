@@ -264,7 +264,8 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
     away = reward / size
     away = away - (np.bincount(action, away, n_arms) / count)[action]
     cell = stretch_at(time) * n_arms + action
-    powers = [None, away, away**2, away**3]
+    squares = away * away
+    powers = [None, away, squares, squares * away]
     found = [np.bincount(cell, power, STRETCHES * n_arms) for power in powers]
     return np.array(found, dtype=np.float64).reshape(4, STRETCHES, n_arms)
 
