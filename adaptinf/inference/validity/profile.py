@@ -226,8 +226,8 @@ class LogProfile(PropensityFacts, RewardFacts):
             return found if self.repeated_units else replace(found, stretches=self._stretches())
 
     def _stretches(self) -> FloatArray:
-        """Of a long log, blocks at equal distances."""
-        rows, arrays = some_rounds(len(self.rewards), self.log.n_arms), self.log.arrays
+        """Of a long log, blocks at equal distances, a quarter of what propensities are asked for."""
+        rows, arrays = some_rounds(len(self.rewards), 4 * self.log.n_arms), self.log.arrays
         time = times(self.log.n_rounds, arrays.batch)
         time = time if arrays.observed is None else time[arrays.observed]
         own = self.rewarded_actions[rows], self.rewards[rows], time[rows]

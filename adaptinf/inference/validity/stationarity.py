@@ -38,10 +38,10 @@ STATED: dict[str, bool] = {"stationary": True}
 SEEN = 5e-4
 """P-value, times the number of arms that are tested, below which rewards are taken to drift.
 
-Of each of three tests: of the arms' slopes, of their common slope, and of levels by stretch of the log.
+Of the arms' own slopes, and of levels by stretch of the log.
 """
-SEEN_ALONE = 1e-3
-"""The same of slopes that no other test stands beside."""
+SEEN_ALONE = SEEN_TOGETHER = 1e-3
+"""The same of slopes that no other test stands beside, and of one that arms have in common."""
 SEEN_BESIDE = 1e-2
 """The same where the arms' shares of the rounds are seen to move, although nothing adapts."""
 STRETCHES = 8
@@ -99,7 +99,7 @@ class Trends:
 
     def _of_all(self, codes: Sequence[int], arms: Sequence[Any]) -> tuple[str, ...]:
         """What arms say together that none says by itself."""
-        if (p := self.common_pvalue(codes)) < SEEN:
+        if (p := self.common_pvalue(codes)) < SEEN_TOGETHER:
             move = _move(self._common_z(codes))
             named = several([repr(arms[code]) for code in codes], _SHOWN)
             return (claims.ARMS_DRIFT(arms=named, move=move, p=p),)
@@ -264,7 +264,8 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
     away = reward / size
     away = away - (np.bincount(action, away, n_arms) / count)[action]
     cell = stretch_at(time) * n_arms + action
-    powers = [None, away, away**2, away**3]
+    squares = away * away
+    powers = [None, away, squares, squares * away]
     found = [np.bincount(cell, power, STRETCHES * n_arms) for power in powers]
     return np.array(found, dtype=np.float64).reshape(4, STRETCHES, n_arms)
 
