@@ -66,7 +66,7 @@ class PublicLog:
     >>> public.rounds.columns.tolist()
     ['t', 'action', 'propensity', 'propensity_0', 'propensity_1', 'propensity_2']
     >>> public.covered["action"]
-    'the guarantee covers actions jointly with the releases'
+    'the privacy guarantee covers actions and releases jointly'
     >>> public.left_out["reward"]
     'rewards are the protected data'
     """

@@ -52,7 +52,7 @@ class LogReport:
     Read from a frame: 3 rounds
       rounds by arm: 'a' 2, 'b' 1
       outcome: column 'answer', 3 numbers from 0 to 1
-      outcome: in reward column 'answer', 'Y' counts as 1, 'N' counts as 0
+      outcome: labels in reward column 'answer' were converted to numbers: 'Y' counts as 1, 'N' counts as 0
     """
 
     source: str

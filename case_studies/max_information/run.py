@@ -105,7 +105,7 @@ def _figures(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
     shorter, longer = found["length over ALEE's"] <= 1.0, found["length over ALEE's"] > 2.0
     figures["shorter_up_to"] = float(found.loc[shorter, "epsilon sqrt T"].max())
     figures["twice_from"] = float(found.loc[longer, "epsilon sqrt T"].min())
-    chosen = found["first choice"] == "sample-mean with its corrected columns"
+    chosen = found["first choice"] == "sample-mean with corrected columns"
     figures["chosen_up_to"] = float(found.loc[chosen, "epsilon sqrt T"].max())
     private = found[(found["design"] == "private UCB") & (found["rewards"] == cost.BINARY)]
     cells = private.set_index(["epsilon", "T"])

@@ -58,7 +58,7 @@ NAMES = {
     **{weights: f"aipw with {weights} weights" for weights in WEIGHTS},
     "alee": "alee",
     "batched": "batched",
-    "corrected exact": "sample-mean with its corrected columns",
+    "corrected exact": "sample-mean with corrected columns",
     "betting": "betting sequence on sample means",
     "normal mixture": "normal-mixture sequence on sample means",
     "empirical Bernstein": "empirical-bernstein sequence on sample means",

@@ -272,7 +272,7 @@ class Correction:
     >>> from adaptinf.inference.corrections import Correction
     >>> correction = Correction(0.1, 1000, ai.PrivacyGuarantee(epsilon=0.1))
     >>> print(correction.describe(0.05))
-    max-information 14.3 bits (epsilon = 0.1, n = 1000, beta = 1.7e-02 at alpha = 0.05):
+    max-information of at most 14.3 bits (epsilon = 0.1, n = 1000, beta = 1.7e-02 at alpha = 0.05):
     significance requires a p-value of at most 1.6e-06
     """
 
