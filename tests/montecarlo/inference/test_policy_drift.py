@@ -161,11 +161,11 @@ def test_a_policy_that_differs_in_some_rounds() -> None:
 
 def test_an_effect_that_turns_is_seen_and_one_that_stays_is_not() -> None:
     """The period's mean is 0; uniform weights estimate it, combined ones the mean by their precision."""
-    turns = np.where(np.arange(2000) < 1000, 0.3, -0.3)
+    turns = np.where(np.arange(2000) < 1000, 0.5, -0.5)
     made = logs(thompson(level_of("none", 2000), effect=turns))
     said = [PolicyContrast(log, "b", baseline="a").fit().cautions for log in made]
     seen = sum(says(told, policies.DIFFERENCE_MOVES) for told in said)
-    assert seen >= stats.binom.ppf(1e-4, LOGS, 0.75)
+    assert seen >= stats.binom.ppf(1e-4, LOGS, 0.9)
     assert covered(made, 0.0, weights="uniform") >= FEWEST
     same = DESIGNS["Thompson"]()
     seen = sum(bool(PolicyContrast(log, "b", baseline="a").fit().cautions) for log in same)
