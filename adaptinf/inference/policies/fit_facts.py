@@ -183,9 +183,8 @@ class FitFacts(WeightFacts):
     def _drift_spoils(self) -> bool:
         """Whether each policy has weights of its own, where neither user nor log says what rewards do."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
-        harmless = common or self.options.stationary or self.profile.constant_propensities
-        # A drift that no trend shows, as by the hour, does it too.
-        return not harmless and not (self.drift_found is not None and self.drift_found.contradicted)
+        # No trend has to show: a drift by the hour has none.
+        return not (common or self.options.stationary or self.profile.constant_propensities)
 
     @property
     def own_weights(self) -> dict[str, str]:

@@ -270,9 +270,8 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def _may_drift(self) -> bool:
-        """Nobody says that means stay: a drift that no trend shows, as by the hour, tells equal arms apart."""
-        found = self.drift_found
-        return self.means_stay and not self.stationary and not (found is not None and found.contradicted)
+        """Nobody says that means stay: a drift without a trend, as by the hour, tells equal arms apart."""
+        return self.means_stay and not self.stationary
 
     @property
     def own_weights_unstated(self) -> dict[str, str]:
