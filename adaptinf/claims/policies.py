@@ -191,7 +191,7 @@ BY_BATCH_BEFORE = Claim(
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities in the preceding {nearest} rounds, because current propensities may depend on "
+    "propensities in the preceding {nearest} rounds, because those of the current round may depend on "
     "contexts (context_free=True rules this out)",
     "note",
 )
@@ -247,7 +247,7 @@ CHOSEN_ONCE = Claim(
     "note",
 )
 CONSTANT = Claim(
-    "constant_scores", "{term}: no test or interval is given, because all scores are equal.", "note"
+    "constant_scores", "{term} has neither a test nor an interval, because all scores are equal.", "note"
 )
 UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "note")
 

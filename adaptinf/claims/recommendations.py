@@ -30,6 +30,6 @@ STOPPED_BY_PLAN = Claim(
 )
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
-    "the number of rounds must be fixed in advance, but it depended on the data",
+    "a prespecified number of rounds is required, but the number depended on the data",
     "needs",
 )

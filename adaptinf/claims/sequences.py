@@ -83,7 +83,7 @@ STATED_WITHOUT_CONTEXTS = Claim(
 # Why it is valid
 
 ANYTIME = Claim("is_anytime", "intervals are valid at every round and under any stopping rule", "reason")
-WIDER = Claim("is_anytime", "intervals are wider than those for a fixed number of rounds", "reason")
+WIDER = Claim("is_anytime", "intervals are wider than fixed-sample intervals", "reason")
 IN_THE_LIMIT = Claim(
     "in_the_limit",
     "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "

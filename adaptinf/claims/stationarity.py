@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-MEANS_STAY = Claim("means_stay", "arm means do not change over time", "assumes", check="drift_found")
+MEANS_STAY = Claim("means_stay", "arm means are constant over time", "assumes", check="drift_found")
 SHARES_MOVED = Claim(
     "profile.shares_move",
     "assignment proportions changed over time, so drift common to all arms would bias differences in "
@@ -13,14 +13,14 @@ SHARES_MOVED = Claim(
 )
 BOTH_MOVED = Claim(
     "shares_moved",
-    "assignment proportions and rewards both appear to change over time (p = {p:.1g} for rewards), so "
-    "differences in sample means are biased",
+    "assignment proportions and rewards both appear to drift (p = {p:.1g} for rewards), so differences "
+    "in sample means are biased",
     "caution",
 )
 ONLY_SHARES_MOVED = Claim(
     "only_shares_moved",
-    "Assignment proportions changed over time, which biases differences in sample means if outcomes drove "
-    "the change or if rewards drifted; no drift was found.",
+    "Assignment proportions varied over time. Differences in sample means are biased if outcomes drove "
+    "this variation or if rewards drifted; no drift was found.",
     "note",
 )
 OWN_WEIGHTS = Claim(
@@ -31,22 +31,22 @@ OWN_WEIGHTS = Claim(
 )
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
-    "a linear trend test suggests that rewards of arm {arm!r} {move} with time (p = {p:.1g}), so "
-    "intervals assuming a constant mean may be invalid; with logged propensities, Contrast allows for "
-    "common drift",
+    "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), but a constant mean "
+    "is assumed, so intervals may be invalid (given propensities, Contrast allows for drift common to "
+    "both arms)",
     "caution",
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
-    "a linear trend test suggests that rewards of arms {arms} together {move} with time (p = {p:.1g}), so "
-    "intervals assuming constant means may be invalid; with logged propensities, Contrast allows for common "
-    "drift",
+    "rewards of arms {arms} together appear to {move} over time (p = {p:.1g} for a linear trend), which "
+    "invalidates intervals for constant means; use Contrast if propensities are logged",
     "caution",
 )
 LEVEL_MOVES = Claim(
     "inference.validity.stationarity.Trends.of",
-    "mean rewards appear to differ between {n} consecutive periods of the log (p = {p:.1g}), so intervals "
-    "assuming constant means may be invalid; with logged propensities, Contrast allows for common drift",
+    "mean rewards appear to differ between {n} consecutive periods of the log (p = {p:.1g}), although "
+    "constant means are assumed, so intervals may undercover (a contrast with logged propensities "
+    "cancels common drift)",
     "caution",
 )
 VALUE_DRIFTS = Claim(
@@ -74,7 +74,7 @@ NO_TREND = Claim(
 )
 NO_TREND_OF_VALUES = Claim(
     "no_trend_of_values",
-    "No evidence of drift was found in the scores; the test detects linear trends but not cycles.",
+    "The test for linear trends found no evidence of drift in the scores; cycles are not tested.",
     "note",
 )
 PAIR_SHARES_DRIFT = Claim(

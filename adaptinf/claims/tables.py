@@ -66,8 +66,8 @@ FOOTER = (
 
 TOO_LONG = Claim(
     "inference.results.facts.limits.meaningful",
-    "{terms}: no interval, because it would be more than {longest:,} times as long as {scale}: too few "
-    "rounds carry the estimate.",
+    "There is no interval for {terms}: it would be more than {longest:,} times as long as {scale}, "
+    "because too few rounds determine the estimate.",
     "note",
 )
 OF_REWARDS = Claim("inference.results.facts.limits.meaningful", "the spread of the rewards", "note")

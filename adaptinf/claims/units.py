@@ -86,8 +86,8 @@ ERRORS = Claim(
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
-    "Each unit keeps its arm and has propensity 1 after its first round, so assignment is treated as one "
-    "draw per unit with the propensity of the first round.",
+    "Each unit keeps its arm and has propensity 1 after its first round, so it counts as one draw with "
+    "the propensity of that round.",
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)

@@ -16,7 +16,7 @@ WELCH = Claim(
     "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch intervals are valid and shorter", "advice"
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "t intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "t intervals are shorter and remain valid", "advice"
 )
 """What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(

@@ -59,8 +59,8 @@ ASSUMES = (
 
 DIFFERENCE_MOVES = Claim(
     "inference.arms.facts.batched.BatchedRow.difference_found",
-    "the difference between the arm means appears to change between batches (p = {p:.1g}), but this method "
-    "assumes a constant difference, so the interval may miss the average difference",
+    "the effect appears to vary between batches (p = {p:.1g}), but this method assumes a constant "
+    "difference, so the interval may miss the average difference",
     "caution",
 )
 UNVARYING = Claim(

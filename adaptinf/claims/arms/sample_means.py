@@ -100,7 +100,7 @@ CORRECTED_REASONS = (
 )
 CORRECTED_ASSUMES = (
     Claim("guaranteed", "the stated privacy guarantee holds", "assumes"),
-    Claim("one_law", "the rewards of each arm are independent and identically distributed", "assumes"),
+    Claim("one_law", "each arm's rewards are independent draws from one distribution", "assumes"),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
@@ -134,7 +134,7 @@ LONG_RUNS = Claim(
 )
 STATED = Claim(
     _WORTH,
-    "valid only if earlier rewards did not affect assignment, as the log states (adaptive=False)",
+    "valid only if assignment did not depend on earlier rewards, as the log states (adaptive=False)",
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptivity", "note")

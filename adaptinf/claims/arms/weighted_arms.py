@@ -205,8 +205,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "differences between arms show a time trend (p = {p:.2g}), so weights are uniform, and each mean is "
-    "an average over the rounds in which its arm was available",
+    "differences between arms show a time trend (p = {p:.2g}), so uniform weights are used, and the "
+    "target is each arm's average while it was available",
     "caution",
 )
 """Why the weights are not those that were asked for."""

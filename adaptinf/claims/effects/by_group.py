@@ -132,9 +132,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each prediction is the mean of the arm's earlier rewards in the group or, if there are none, the "
-    "overall mean. Round 1 has weight 0. Degrees of freedom equal the smaller effective sample size "
-    "minus 1.",
+    "Each prediction is the arm's average past reward in the group or, failing that, the overall "
+    "average. The first round has weight 0. Degrees of freedom are one less than the smaller effective "
+    "sample size.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -235,7 +235,7 @@ SATTERTHWAITE = Claim(
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
     "Some units appear in several groups, so estimates are correlated across groups. Tests of "
-    "differences use Student's t with the smaller of the two groups' degrees of freedom.",
+    "differences use Student's t with the lower of both groups' degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
@@ -255,8 +255,8 @@ GROUPS_LEFT_OUT = Claim(
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if the G groups' intervals at level 1 - alpha/G have "
-    "no value in common.",
+    "The hypothesis of equal effects is rejected if the groups' intervals, each at level 1 - alpha/G, "
+    "have no value in common.",
     "note",
 )
 HOTELLING = Claim(

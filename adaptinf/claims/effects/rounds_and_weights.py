@@ -34,7 +34,7 @@ ESTIMATES_SHOW_NOTHING = Claim(
 )
 PROPENSITIES_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "propensities vary within {groups}, so the difference in sample means may be biased",
+    "propensities vary within {groups}, so the difference in sample means can be biased",
     "needs",
 )
 MARK_THE_ROUNDS = Claim(

@@ -22,8 +22,8 @@ MARKED = Claim(
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(
     "log.copies.copied_rows",
-    "{n:,} of {rows:,} rows repeat earlier rows, the first of them rows {start} to {last}, which come again "
-    "from row {again} on (rows are counted from 0): if these are copies, errors are too small and intervals "
-    "too short, by up to a factor of 1.4 where each row stands twice; drop the copies",
+    "{n:,} of {rows:,} rows repeat earlier rows; the first such block is rows {start} to {last}, which "
+    "recur from row {again} (rows are counted from 0). If these rows are copies, drop them: standard "
+    "errors are too small, by a factor of up to 1.4 if every row occurs twice",
     "caution",
 )

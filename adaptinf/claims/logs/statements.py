@@ -13,15 +13,14 @@ CONTEXT_FREE = Claim(
 )
 NOT_ADAPTIVE = Claim(
     "profile.states_not_adaptive",
-    "earlier rewards did not affect assignment, as the log states",
+    "earlier rewards had no effect on assignment (stated in the log)",
     "assumes",
     check="profile.reaction_found",
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",
-    "arms appear to be dropped after low rewards (p = {p:.1g}), which contradicts the statement that earlier "
-    "rewards did not affect assignment (adaptive=False), so sample means may be biased (without this "
-    "statement, methods for adaptive assignment are used)",
+    "arms appear to be dropped after low rewards (p = {p:.1g}), which contradicts adaptive=False; "
+    "sample means may then be biased (if nothing is stated, methods for adaptive assignment are used)",
     "caution",
 )
 STATED: tuple[Claim | Part, ...] = (
@@ -33,6 +32,6 @@ STATED: tuple[Claim | Part, ...] = (
 )
 FOLLOWED = Claim(
     "reports.statements.StatementFacts.contexts_found",
-    "{visibly}, which contradicts the statement that contexts did not affect assignment (context_free=True)",
+    "{visibly}, which contradicts context_free=True",
     "caution",
 )

@@ -40,8 +40,8 @@ DATA_CHOSEN = Claim(
 )
 PLANNED = Claim(
     "chosen_by_plan",
-    "a prespecified rule determined when to stop (after {rounds}); p-values and intervals ignore this "
-    "rule, so tests may reject too often and intervals may undercover; {instead}",
+    "a prespecified rule ended data collection (after {rounds}); p-values and intervals ignore this "
+    "rule, so error rates may exceed their nominal levels; {instead}",
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
@@ -49,6 +49,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "rule not stated; the number of rounds is assumed to have been fixed in advance",
+    "rule not stated; a length fixed in advance is assumed",
     "assumes",
 )

@@ -7,9 +7,7 @@ from adaptinf.claims.regression import regressions
 
 # Batched
 
-LACKS_BATCHES = Claim(
-    "lacks_batches", "the method requires batches, but the log has none (set batch=)", "needs"
-)
+LACKS_BATCHES = Claim("lacks_batches", "batches are required, but the log has none (set batch=)", "needs")
 UNUSABLE = Claim(
     "inference.regression.facts.batched.BatchedFacts.unusable",
     "regressors are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "

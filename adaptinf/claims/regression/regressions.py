@@ -73,7 +73,7 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "the log has too little data to test for changing coefficients, which would bias the intervals (set "
+    "there are too few data to test whether coefficients change, which would bias the intervals (set "
     "stationary=True if changes can be ruled out)",
     "caution",
 )

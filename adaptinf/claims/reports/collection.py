@@ -44,6 +44,6 @@ SHOWS_RELEASES = Claim(
 )
 SHOWS_RAW = Claim(
     "reports.collection.guarantee_facts",
-    "the guarantee does not apply to these results from the raw log; publish only log.public()",
+    "the privacy guarantee does not cover these results from the raw log; publish only log.public()",
     "caution",
 )

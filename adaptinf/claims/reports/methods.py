@@ -11,7 +11,7 @@ TARGETS = {
     "lift": Claim(_AT, "Relative lifts over control in mean outcomes", "target"),
     "ratio": Claim(_AT, "Ratios of mean outcomes within arms", "target"),
     "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
-    "ratio-lift": Claim(_AT, "Relative lifts over control in the ratio metric", "target"),
+    "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(_AT, "Linear projections of the treatment effect on covariates", "target"),

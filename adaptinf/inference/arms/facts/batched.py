@@ -40,11 +40,12 @@ def moving_pvalue(found: BatchContrasts) -> float:
     precision, df = kept.precision, kept.df
     if len(df) < _LEAST_BATCHES or not np.isfinite(precision).all():
         return math.nan
-    weight = precision**2 / (df / (df - 2.0))
+    size = precision.max()  # squares of the precisions themselves may overflow
+    weight = (precision / size) ** 2 / (df / (df - 2.0))
     gap = kept.difference - float(weight @ kept.difference) / float(weight.sum())
     z = special.ndtri_exp(log_student_tail(precision * gap, df))
     time = np.arange(len(df)) - float(weight @ np.arange(len(df))) / float(weight.sum())
-    slope = float((weight * time) @ gap) / math.sqrt(float((weight * time) @ time))
+    slope = float((weight * time) @ (size * gap)) / math.sqrt(float((weight * time) @ time))
     varied, sloped = special.chdtrc(len(df) - 1.0, float(z @ z)), 2.0 * special.ndtr(-abs(slope))
     return min(1.0, 2.0 * float(min(varied, sloped)))
 

@@ -269,13 +269,18 @@ class WeightedFacts(ArmFacts, KindOfWeights):
         return {"decay": self.decay} if self.is_two_point else {}
 
     @property
+    def _may_drift(self) -> bool:
+        """Nobody says that means stay: a drift without a trend, as by the hour, tells equal arms apart."""
+        return self.means_stay and not self.stationary
+
+    @property
     def own_weights_unstated(self) -> dict[str, str]:
-        unstated = self.drift_untested and not self.question.contrast
+        unstated = self._may_drift and not self.question.contrast
         return {"weights": self.weights} if unstated else {}
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
-        unstated = self.drift_untested and self.question.contrast
+        unstated = self._may_drift and self.question.contrast
         return {"weights": self.weights} if unstated else {}
 
     @property

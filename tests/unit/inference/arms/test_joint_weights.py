@@ -295,6 +295,7 @@ def test_own_weights_carry_their_caution() -> None:
     log = log_of(batches(7))
     own = ai.ArmMeans(log).fit("aipw", "sqrt")
     assert says(own.cautions, stationarity.ARM_DRIFTS, arm="A")
+    assert says(own.cautions, weighted_arms.OWN_WEIGHTS, weights="sqrt")
     few = log_of(batches(7).iloc[:40])  # too few to see a drift
     assert says(ai.ArmMeans(few).fit("aipw", "sqrt").cautions, weighted_arms.OWN_WEIGHTS, weights="sqrt")
     assert not says(ai.ArmMeans(few).fit("aipw", "sqrt", stationary=True).cautions, weighted_arms.OWN_WEIGHTS)

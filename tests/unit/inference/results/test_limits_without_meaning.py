@@ -11,7 +11,8 @@ from claims_said import says
 import adaptinf as ai
 from adaptinf.claims import tables
 from adaptinf.inference.distributions.base import NormalReference, StudentReference
-from adaptinf.inference.results.estimand import Estimand, meaningful
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.facts.limits import meaningful
 from adaptinf.log import AdaptiveLog
 
 

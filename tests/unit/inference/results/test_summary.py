@@ -118,7 +118,7 @@ def test_corrected_columns_are_the_frame() -> None:
 
 def test_correction_is_described_and_a_vacuous_one_admitted() -> None:
     text = plain(corrected().summary(0.05).as_text())
-    assert "max-information 14.3 bits" in text
+    assert "max-information of at most 14.3 bits" in text
     assert says(text, tables.FAR_OUT, law="normal")
     assert says(text, tables.CORRECTED)
     assert not says(text, tables.CORRECTION_IMPOSSIBLE)

@@ -255,7 +255,7 @@ class TestEfficiency:
         log = designs.Thompson(floor=(0.5, 0.7)).run(NormalArms([0.0, 1.0]), 500, rng=0)
         result = ArmMeans(log).fit()
         low, high = self.ratios(result).min(), self.ratios(result).max()
-        many = f"variances are {low:.2f} to {high:.2f}"
+        many = f"variances range from {low:.2f} to {high:.2f}"
         assert says(" ".join(str(result).split()), arm_fits.EFFICIENCY, variances=many)
         assert "efficiency" in result.diagnostics()
         naive = ArmMeans(log).fit("sample-mean")
