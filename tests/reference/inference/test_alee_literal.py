@@ -125,7 +125,7 @@ def test_wrong_uses() -> None:
 def test_refused_where_the_design_looks_at_the_context() -> None:
     arrays = LogArrays(action=np.array([0, 1, 0, 1]), reward=np.array([0.1, 0.2, 0.3, 0.5]))
     log = AdaptiveLog.from_arrays(arrays, arms=(0, 1), design=designs.ConSE(alpha=0.2).record())
-    with pytest.raises(InvalidForLog, match="ConSE assigns arms by context"):
+    with pytest.raises(InvalidForLog, match="ConSE uses contexts to assign arms"):
         ArmMeans(log).fit("alee")
 
 

@@ -8,9 +8,11 @@ import math
 
 import numpy as np
 import pytest
+from claims_said import says
 from scipy import stats
 
 from adaptinf import designs
+from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.diagnostics.agreement import batch_groups, common_drift, drifts, mean_differences
@@ -302,7 +304,8 @@ def test_drift_that_could_be_missed() -> None:
     common = (stats.t.isf(tail, len(action) - 4) + stats.norm.ppf(0.8)) * common_drift(slopes)[1] / pooled
     rows = table.check("drift that could be missed")
     assert [row.statistic for row in rows] == pytest.approx([*expected, common], rel=1e-9)
-    assert f"of {common:.2g} sd" in " ".join(table.notes)
+    assert says(table.notes, claims.MISSED, least=rows[-1].statistic)
+    assert f"of {common:.2g} standard deviations" in " ".join(table.notes)
 
 
 def test_drift_by_batch() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from claims_said import says
 
 import adaptinf as ai
 from adaptinf import designs
 from adaptinf.audit import with_propensities
+from adaptinf.claims import propensities
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
@@ -72,8 +74,7 @@ def test_shares_of_batches() -> None:
         share = np.bincount(whole.arrays.action[here], minlength=3) / 50
         np.testing.assert_allclose(filled.arrays.propensities[here], np.tile(share, (50, 1)))
     assert filled.propensity_status == "estimated"
-    notes = " ".join(ai.ArmMeans(filled).fit("aipw", weights="uniform").notes)
-    assert "estimated" in notes
+    assert says(ai.ArmMeans(filled).fit("aipw", weights="uniform").notes, propensities.ESTIMATED)
 
 
 def test_what_cannot_be_filled() -> None:
