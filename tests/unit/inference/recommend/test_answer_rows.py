@@ -98,7 +98,7 @@ def test_a_method_is_worth_for_all_pairs_what_it_is_for_the_worst() -> None:
 def test_what_a_winner_is_refused_for() -> None:
     private = ai.designs.PrivateUCB(epsilon=0.05).run(ARMS, 800, rng=0)
     frame = named(ai.recommend(private, "winner"))
-    reason = frame.loc["hybrid interval, sample-mean with its corrected columns", "reason"]
+    reason = frame.loc["hybrid interval, sample-mean with corrected columns", "reason"]
     assert says(reason, winners.CORRECTED)
     log = log_of()
     held = named(ai.recommend(log, "winner"))
