@@ -66,7 +66,7 @@ def test_validate_prints_the_report(run: Run, path: str) -> None:
     code, out, _ = run("validate", path, *ROLES, "--success", "Y=2,N=-1")
     assert code == 0
     assert "Read from CSV file visits.csv: 40 rounds" in out
-    assert "  outcome: in reward column 'answer', 'N' counts as -1, 'Y' counts as 2" in out
+    assert "'N' counts as -1, 'Y' counts as 2" in out
     assert f"  labels: {claims.AS_WRITTEN(name='version', example='01')}" in out
 
 

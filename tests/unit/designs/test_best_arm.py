@@ -197,7 +197,7 @@ def test_the_published_normal_noise_is_judged_by_what_it_gives() -> None:
         beyond = DPBAIGauss(epsilon=epsilon, delta=1e-5, features=FEATURES, calibration="published")
         guarantee = beyond.guarantee(600, 4)
         assert guarantee.delta == gaussian_delta(epsilon, math.sqrt(2 * math.log(1.25e5)) / epsilon) > 1e-5
-        assert "proved for epsilon below 1 only" in guarantee.reasons[0]
+        assert "proved only for epsilon below 1" in guarantee.reasons[0]
         corrected = DPBAIGauss(epsilon=epsilon, delta=1e-5, features=FEATURES)
         assert gaussian_delta(epsilon, corrected._noise()) == pytest.approx(1e-5, rel=1e-9)
         assert corrected._noise() > beyond._noise()

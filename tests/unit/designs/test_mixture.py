@@ -118,7 +118,7 @@ def test_inverse_weighting_is_possible_where_it_was_not() -> None:
 
 def test_sample_means_are_refused_where_the_wrapped_design_looks_at_contexts() -> None:
     log = Mixture(ConSE(), exploration=0.2).run(CONTEXTS, horizon=20_000, rng=9)
-    with pytest.raises(InvalidForLog, match="Mixture over ConSE assigns arms by context"):
+    with pytest.raises(InvalidForLog, match="Mixture over ConSE uses contexts to assign arms"):
         ArmMeans(log).fit(estimator="sample-mean")
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
-from adaptinf.log import PublicLog
 from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.log.copies import copied_rows
 from adaptinf.log.stopping import FIXED, Stopping
@@ -19,7 +18,7 @@ from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.log import AdaptiveLog, PublicLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,6 @@ class LogFacts:
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
             stopping=None if log.stopping == FIXED else Stopping.of(log, covered=True),
-            spread=math.nan if isinstance(log, PublicLog) else _declared(log),
         )
 
 

@@ -198,7 +198,7 @@ def test_outcome_models_are_those_of_the_other_estimators():
     log = user_log(context=["age", "vip"])
     plain = CATE.from_formula("~ age", log).fit()
     ridge = CATE.from_formula("~ age", log).fit(outcome="running-ridge", ridge=2.0)
-    assert "penalty 2" in " ".join(ridge.notes)
+    assert "penalty of 2" in " ".join(ridge.notes)
     assert ridge.params["age"] == pytest.approx(plain.params["age"], abs=4 * plain.bse["age"])
     assert ridge.params["age"] != plain.params["age"]
 

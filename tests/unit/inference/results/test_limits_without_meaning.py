@@ -60,6 +60,7 @@ def test_sums_and_declared_ranges_have_a_scale(log: AdaptiveLog) -> None:
     sums = ai.Sums.of_log(log)
     assert ai.ArmMeans(sums).fit().facts.spread == pytest.approx(log.arrays.reward.std())
     found = ai.ArmMeans(log).fit()
-    normal = replace(found, reference=NormalReference(found.estimate, found.std_error * 1e8))
+    wide = found.std_error * 1e8
+    normal = replace(found, reference=NormalReference(found.estimate, wide), std_error=wide)
     assert normal.conf_int().isna().all(axis=None)
     assert says(normal.summary().notes, tables.TOO_LONG, longest=1_000_000)
