@@ -375,7 +375,7 @@ def test_repr_names_what_matters() -> None:
     assert repr(log) == (
         "AdaptiveLog: 5 rounds, 3 arms ('a', 'b', 'c')\n"
         "  design: PrivateUCB\n"
-        "  guarantee: epsilon = 0.5, pure, per reward, central, standard; stated, not derived\n"
+        "  guarantee: epsilon = 0.5, pure, per reward, central, standard; stated by the user, not derived\n"
         "  propensities: exact, every arm"
     )
     many = AdaptiveLog(FRAME, action="arm", reward="y", propensity="pa", arms=["a", "b", "c", *range(9)])

@@ -318,7 +318,7 @@ def test_a_log_prints_its_noise() -> None:
     exact = AdaptiveLog.from_arrays(
         arrays, arms=("a", "b"), guarantee=PrivacyGuarantee(epsilon=1.0), noise="release"
     )
-    assert "standard; exact noise (release); stated, not derived\n" in repr(exact)
+    assert "standard; exact noise (release); stated by the user, not derived\n" in repr(exact)
     assert "guarantee: none\n" in repr(designs.UCB().run(ARMS, 40, rng=0))
 
 

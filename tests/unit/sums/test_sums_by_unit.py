@@ -191,7 +191,7 @@ def test_what_does_not_go_with_units(tmp_path: Path) -> None:
         ai.ArmMeans(sums).fit("aipw", outcome="running-mean")
     with pytest.raises(InvalidForLog, match="a unit's own earlier rewards"):
         ai.ArmMeans(sums).fit("aipw", outcome="batch-mean")
-    with pytest.raises(InvalidForLog, match="60 units have 400 rounds"):
+    with pytest.raises(InvalidForLog, match="the 400 rounds come from only 60 units"):
         ai.Contrast(sums, treatment=1, control=0).fit("batched")
     bare = frame[["user", "day", "arm", "y"]]
     lost = frame.assign(user=frame["user"].where(frame.index > 2).astype("Int64"))

@@ -17,9 +17,7 @@ from tests.claims_said import says
 
 PEOPLE = 8
 WHY = {"reason": "asked for", "by": "a monitor"}
-ASKED = (
-    "rounds of participants who were erased are left out, and they may have asked because of their outcomes"
-)
+ASKED = "rounds of erased participants are excluded, and requests for erasure may have depended on outcomes"
 ENDED = "after 6 of 8 rounds, which whoever had seen outcomes could choose"
 
 
@@ -40,7 +38,7 @@ def refused(log: ai.AdaptiveLog, reason: str, path: Path) -> None:
     """No promise, and the reason wherever the log is shown, kept in files."""
     assert (log.guarantee, log.reward_guarantee, log.guarantee_source) == (None, None, None)
     assert (log.person_guarantee, log.unpromised) == (None, (reason,))
-    assert f"guarantee: none; exact noise (release)\n  no promise: {reason}\n" in repr(log)
+    assert f"guarantee: none; exact noise (release)\n  no guarantee: {reason}\n" in repr(log)
     with pytest.raises(InvalidForLog, match=re.escape(f"nothing of it is covered ({reason})")):
         log.public()
     log.to_parquet(path / "log.parquet")

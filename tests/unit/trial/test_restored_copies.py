@@ -102,7 +102,7 @@ def test_a_copy_takes_the_trials_place_and_promises_epsilon_once_more(path: Path
         assert log.guarantee is not None
         assert (log.guarantee.epsilon, log.guarantee_source) == (1.0, "stated")
         assert "the operator states that 1 lost run went on from it" in log.guarantee.reasons[-1]
-        assert "stated, not derived" in repr(log)
+        assert "stated by the user, not derived" in repr(log)
         # The noise of the same nodes was drawn in both files.
         assert before & {row["node"] for row in entries(copy) if row["kind"] == "node"}
     else:
@@ -210,9 +210,9 @@ def test_who_says_neither_gets_no_promise_and_the_reason_wherever_it_is_read(pat
     assert log.guarantee is None
     assert log.reward_guarantee is None
     (reason,) = log.unpromised
-    assert "nothing says what had been drawn after the copy was made" in reason
-    assert f"no promise: {reason}" in repr(log)
-    with pytest.raises(ai.errors.InvalidForLog, match="nothing says what had been drawn"):
+    assert "draws made after the copy are unknown" in reason
+    assert f"no guarantee: {reason}" in repr(log)
+    with pytest.raises(ai.errors.InvalidForLog, match="draws made after the copy are unknown"):
         log.public()
     log.to_parquet(path.with_name("log.parquet"))
     assert ai.read_log(path.with_name("log.parquet")).unpromised == (reason,)

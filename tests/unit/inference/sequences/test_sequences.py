@@ -544,7 +544,7 @@ def test_what_a_log_does_not_support() -> None:
             log_of(**moving, context_free=False),
             {"method": "gamma-exponential", "estimator": "aipw"},
             claims.UNLOGGED_TOO_LATE(),
-            r"^floor=[^|]*\|estimator='ipw'",
+            r"^set floor=[^|]*\|estimator='ipw'",
         ),
     ]
     for log, options, reason, ways in cases:
