@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -217,7 +218,8 @@ def _rounds(trial: AuditTrial) -> int:
 
 def _number(share: float, nodes: int, each: int, rounds: int, long: int) -> int:
     """Runs that give so many numbers of noise, or take so many rounds: a share of the fewer."""
-    return max(FEWEST, int(share * min(nodes / max(each, 1), rounds / long)))
+    each = 2 ** round(math.log2(max(each, 1)))  # roughly, so that no coin decides how many runs there are
+    return max(FEWEST, int(share * min(nodes / each, rounds / long)))
 
 
 def _runs(found: Looked) -> int:
