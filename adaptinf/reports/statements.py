@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adaptinf.claims import Finding, contexts, contradictions, said
+from adaptinf.claims import Finding, contradictions, said
 from adaptinf.claims.logs import statements as claims
-from adaptinf.inference.validity.assignment import VISIBLE
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.sums_profile import SumsProfile
-from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
 
 
 class StatementFacts:
@@ -30,16 +28,10 @@ class StatementFacts:
     @property
     def contexts_found(self) -> Finding | None:
         """Whether one of them visibly had."""
-        found = self.profile.visible_context
-        if found is None:
-            return None
-        visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
-        return Finding((claims.FOLLOWED(visibly=visibly),) if found else ())
+        return self.profile.context_followed(claims.FOLLOWED)
 
 
 def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
     """What speaks against the statements in a log; nothing where nothing does, or nothing could be asked."""
-    profile = profile_of(log)
-    assert isinstance(profile, SumsProfile) == isinstance(log, Sums)
-    facts = StatementFacts(profile)
+    facts = StatementFacts(profile_of(log))
     return [*contradictions(said(claims.STATED, facts, "assumes")), *said(claims.STATED, facts, "caution")]

@@ -23,7 +23,7 @@ from comparison_cells import LEVELS, Cell, read, read_classes
 from comparison_fits import Compared, measure
 from comparison_logs import simulate
 from comparison_page import page, row_name
-from default_blocks import add_to, missing, work
+from default_blocks import add_to, go_on, missing, work
 from default_counts import BLOCK, Counts, Tallies, gather
 from default_counts import read as kept
 from default_counts import write as keep
@@ -75,13 +75,9 @@ def main() -> None:
         size = options.runs or QUICK_RUNS
         failed = work(block, missing([(cell, 1) for cell in cells], counts), size, counts, options, "")
     else:
-        if stamp.endswith("changes"):
-            raise SystemExit("counts are kept by commit: commit what changed first")
         counts = kept(FILE, Compared)
-        runs = {cell: options.runs or (ROW_RUNS if cell.in_first_table else RUNS) for cell in cells}
-        blocks = missing([(cell, runs[cell] // BLOCK) for cell in cells], counts)
-        failed = work(block, blocks, BLOCK, counts, options, stamp.rpartition(" ")[2], store)
-        store(counts)
+        wanted = [(cell, options.runs or (ROW_RUNS if cell.in_first_table else RUNS)) for cell in cells]
+        failed = go_on(block, wanted, counts, options, stamp, store)
         cells = read()
     command = f"Command: `python docs/evidence/comparisons.py`. Seed: {SEED}. Date: {stamp}."
     text = page(cells, read_classes(), counts, command)

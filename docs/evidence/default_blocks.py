@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import Any
 
-from default_counts import Counts, Measured, Tallies, blocks_of, gather
+from default_counts import BLOCK, Counts, Measured, Tallies, blocks_of, gather
 
 EVERY_SECONDS = 60.0
 """Counts are written this often."""
@@ -77,4 +77,21 @@ def work(
         for done in waiting:
             if done not in taken and done.done() and not done.cancelled():
                 take(done)
+    return failed
+
+
+def go_on(
+    run: Callable[[Any, int, int], Tallies],
+    wanted: Iterable[tuple[Any, int]],
+    counts: Counts,
+    options: argparse.Namespace,
+    stamp: str,
+    keep: Callable[[Counts], None],
+) -> list[str]:
+    """Add the blocks that kept counts lack, of cells and how many runs each shall have; what went wrong."""
+    if stamp.endswith("changes"):
+        raise SystemExit("counts are kept by commit: commit what changed first")
+    blocks = missing([(cell, runs // BLOCK) for cell, runs in wanted], counts)
+    failed = work(run, blocks, BLOCK, counts, options, stamp.rpartition(" ")[2], keep)
+    keep(counts)
     return failed

@@ -21,7 +21,7 @@ from typing import Any
 import evidence
 import numpy as np
 import pandas as pd
-from default_blocks import add_to, missing, work
+from default_blocks import add_to, go_on, missing, work
 from default_cells import Cell, read
 from default_counts import BLOCK, Counts, Key, Tallies, Tally, gather
 from default_counts import read as kept
@@ -158,12 +158,8 @@ def main() -> None:
         counts: Counts = {}
         failed = work(block, missing([(cell, 1) for cell in cells], counts), QUICK_RUNS, counts, options, "")
     else:
-        if stamp.endswith("changes"):
-            raise SystemExit("counts are kept by commit: commit what changed first")
         counts = kept()
-        blocks = missing([(cell, options.runs // BLOCK) for cell in cells], counts)
-        failed = work(block, blocks, BLOCK, counts, options, stamp.rpartition(" ")[2], keep)
-        keep(counts)
+        failed = go_on(block, [(cell, options.runs) for cell in cells], counts, options, stamp, keep)
         cells = read()
     command = f"Command: `python docs/evidence/defaults.py`. Seed: {SEED}. Date: {stamp}."
     for make, part in ((page, ""), (methods_page, "methods")):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import evidence
 import numpy as np
-from default_blocks import add_to, missing, work
+from default_blocks import add_to, go_on, missing, work
 from default_counts import BLOCK, Counts, Tallies
 from default_counts import read as kept
 from default_counts import write as keep
@@ -72,12 +72,9 @@ def main() -> None:
         size = options.runs or QUICK_RUNS
         failed = work(block, missing([(kind, 1) for kind in kinds], counts), size, counts, options, "")
     else:
-        if stamp.endswith("changes"):
-            raise SystemExit("counts are kept by commit: commit what changed first")
         counts = kept(FILE, Named)
-        blocks = missing([(kind, (options.runs or RUNS) // BLOCK) for kind in kinds], counts)
-        failed = work(block, blocks, BLOCK, counts, options, stamp.rpartition(" ")[2], store)
-        store(counts)
+        wanted = [(kind, options.runs or RUNS) for kind in kinds]
+        failed = go_on(block, wanted, counts, options, stamp, store)
         kinds = read()
     command = f"Command: `python docs/evidence/violations.py`. Seed: {SEED}. Date: {stamp}."
     text = page(tables(kinds, counts), times(kinds, options), command)

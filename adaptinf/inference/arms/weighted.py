@@ -36,11 +36,11 @@ from adaptinf.inference.arms.order import (
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
+from adaptinf.inference.inputs.times import times_of
 from adaptinf.inference.scores.joint import (
     JOINT,
     joint_means,
     joint_rows,
-    times_of,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN

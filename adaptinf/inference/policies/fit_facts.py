@@ -181,7 +181,7 @@ class FitFacts(WeightFacts):
 
     @property
     def _drift_spoils(self) -> bool:
-        """Whether each policy has weights of its own, where neither user nor log says what rewards do."""
+        """Whether each policy has weights of its own, where nobody says that rewards stay."""
         common = self.allows_drift or (self.question.contrast and self.is_cadr)
         # No trend has to show: a drift by the hour has none.
         return not (common or self.options.stationary or self.profile.constant_propensities)

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from adaptinf.inference.inputs.times import middles
 from adaptinf.inference.scores.means import (
     ScoreMeans,
-    middles,
     movement,
     negligible,
     standardised,

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from adaptinf.inference.inputs.times import middles, times_of
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     first_weighted,
@@ -39,7 +40,6 @@ from adaptinf.inference.scores.inverse import (
 )
 from adaptinf.inference.scores.means import (
     ScoreMeans,
-    middles,
     movement,
     negligible,
     standardised,
@@ -521,13 +521,6 @@ def rounds_of(
     with np.errstate(divide="ignore"):
         inverse = np.where(possible, 1.0 / fixed, np.inf)
     return Rounds(scores, gain, inverse, possible, time)
-
-
-def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
-    """Times of rounds, those of a batch the time of its middle; batch (T,), returns (T,)."""
-    if batch is None:
-        return np.asarray((np.arange(n_rounds) + 0.5) / n_rounds - 0.5)
-    return middles(np.bincount(batch).astype(np.float64))[batch]
 
 
 def whole_pieces(rounds: Rounds) -> Pieces:

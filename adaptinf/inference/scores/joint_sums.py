@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adaptinf.inference.inputs.times import middles
 from adaptinf.inference.scores.joint import (
     Projection,
     Spread,
@@ -22,7 +23,7 @@ from adaptinf.inference.scores.joint import (
     project,
     scattered,
 )
-from adaptinf.inference.scores.means import ScoreMeans, middles
+from adaptinf.inference.scores.means import ScoreMeans
 from adaptinf.inference.scores.score_forms import Forms, Scores, cubes_of, shared_covariance, totals
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.further.products import Products

@@ -162,11 +162,6 @@ def unevenness(squares: FloatArray, cubes: FloatArray) -> FloatArray:
     return np.asarray((cubes / spread) ** 2 / spread, dtype=np.float64)
 
 
-def middles(sizes: FloatArray) -> FloatArray:
-    """Times of the middles of consecutive batches, from -1/2 to 1/2; sizes, their rounds, (B,)."""
-    return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
-
-
 def movement(slope: FloatArray, squares: FloatArray) -> float:
     """Chance, if no contrast moved, that any arm's slope over its standard error were as large.
 

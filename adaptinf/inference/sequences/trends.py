@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
+from adaptinf.inference.inputs.times import middles
 from adaptinf.inference.sequences.choice import Quantity
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, midpoints, times
-from adaptinf.sums.cells import Cells
-from adaptinf.typing import FloatArray
+from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, standardised, times
+from adaptinf.sums.cells import Cells, shifted
 
 
 def value_trend(profile: LogProfile, quantity: Quantity) -> float:
@@ -35,12 +35,7 @@ def value_trend(profile: LogProfile, quantity: Quantity) -> float:
     if weights.strides[0] != 0:
         score += weights @ mean
     away = times(rounds, arrays.batch)
-    return _standardised((away - away.mean()) * (score - score.mean()))
-
-
-def _standardised(terms: FloatArray) -> float:
-    size = float(np.sqrt(terms @ terms))
-    return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
+    return standardised((away - away.mean()) * (score - score.mean()))
 
 
 def _of_sums(cells: Cells, quantity: Quantity) -> float:
@@ -51,12 +46,11 @@ def _of_sums(cells: Cells, quantity: Quantity) -> float:
         return math.nan
     weights = weights[used]
     mean = first.sum(axis=0) / number.sum(axis=0)
-    ones, once = (part[:, used] for part in cells.moments[1, :2])
-    none, one, two = (part[:, used] for part in cells.moments[2, :3])
-    total = (once - mean * ones) @ weights
-    squares = np.maximum(two - 2.0 * mean * one + mean**2 * none, 0.0) @ weights**2
+    by_inverse, by_square = shifted(cells.moments[1:3][..., used], -mean)
+    total = by_inverse[1] @ weights
+    squares = np.maximum(by_square[2], 0.0) @ weights**2
     level = float(total.sum() / cells.rounds.sum())
-    time = midpoints(cells.rounds)
+    time = middles(cells.rounds)
     away = time - float(time @ cells.rounds / cells.rounds.sum())
     size = float(away**2 @ np.maximum(squares - 2.0 * level * total + level**2 * cells.rounds, 0.0))
     slope = float(away @ (total - level * cells.rounds))

@@ -1,7 +1,9 @@
 """What a log allows: read once, and asked by every model."""
 
 from adaptinf.inference.validity.policies import PolicySnapshots
+from adaptinf.inference.validity.sums_profile import SumsProfile
 
 __all__ = [
     "PolicySnapshots",
+    "SumsProfile",
 ]

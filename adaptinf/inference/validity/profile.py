@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.claims import Finding, adaptivity, contexts
+from adaptinf.claims import Claim, Finding, adaptivity, contexts
 from adaptinf.claims.arms.batched import MOVED_INSIDE
 from adaptinf.claims.logs import statements
 from adaptinf.inference.corrections.information import ChosenFrom, Correction
@@ -222,25 +222,24 @@ class LogProfile(PropensityFacts, RewardFacts):
         if self.context_refusal:
             return Trends(np.full(self.log.n_arms, np.nan))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            found = self._trends()
-            return found if self.repeated_units else replace(found, stretches=self._stretches())
-
-    def _stretches(self) -> FloatArray:
-        """Of a long log, blocks at equal distances, a quarter of what propensities are asked for."""
-        rows, arrays = some_rounds(len(self.rewards), 4 * self.log.n_arms), self.log.arrays
-        time = times(self.log.n_rounds, arrays.batch)
-        time = time if arrays.observed is None else time[arrays.observed]
-        own = self.rewarded_actions[rows], self.rewards[rows], time[rows]
-        return stretches_of_rows(*own, self.log.n_arms)
+            return self._trends()
 
     def _trends(self) -> Trends:
-        arrays, unit = self.log.arrays, self.units if self.repeated_units else None
-        if arrays.observed is None:
-            time = None if arrays.batch is None else times(self.log.n_rounds, arrays.batch)
-            return trends_of_rows(arrays.action, arrays.reward, time, self.log.n_arms, unit, self.pulls)
-        time = times(self.log.n_rounds, arrays.batch)[arrays.observed]
-        unit = None if unit is None else unit[arrays.observed]
-        return trends_of_rows(self.rewarded_actions, self.rewards, time, self.log.n_arms, unit)
+        """Of a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
+        arrays, n_arms = self.log.arrays, self.log.n_arms
+        time = times(self.log.n_rounds, arrays.batch)
+        unit, pulls = self.units if self.repeated_units else None, None
+        if arrays.observed is not None:
+            time, unit = time[arrays.observed], None if unit is None else unit[arrays.observed]
+        else:
+            pulls = self.pulls
+        action, reward = self.rewarded_actions, self.rewards
+        even = arrays.batch is None and arrays.observed is None
+        found = trends_of_rows(action, reward, None if even else time, n_arms, unit, pulls)
+        if self.repeated_units:
+            return found
+        rows = some_rounds(len(reward), 4 * n_arms)
+        return replace(found, stretches=stretches_of_rows(action[rows], reward[rows], time[rows], n_arms))
 
     # Contexts
 
@@ -334,7 +333,7 @@ class LogProfile(PropensityFacts, RewardFacts):
 
     @cached_property
     def never_random(self) -> bool:
-        """Whether all propensities are 1 with several arms, and nobody says that earlier rounds alone decied.
+        """Whether all propensities are 1 with several arms, and nobody says that earlier rounds decided.
 
         Where contexts are known to assign arms, the log is refused for that.
         """
@@ -353,11 +352,15 @@ class LogProfile(PropensityFacts, RewardFacts):
 
         A design that decides by contexts is refused where they must have no part.
         """
+        return self.context_followed(contexts.FOLLOWED)
+
+    def context_followed(self, claim: Claim) -> Finding | None:
+        """Whether a context visibly decides arms, and what is said of it then; None without contexts."""
         found = self.visible_context
         if found is None:
             return None
         visibly = contexts.VISIBLY(context=found, visible=VISIBLE)
-        return Finding((contexts.FOLLOWED(visibly=visibly),) if found else ())
+        return Finding((claim(visibly=visibly),) if found else ())
 
     @cached_property
     def visible_context(self) -> str | None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from scipy import special
 
 from adaptinf.claims import Claim, Finding
 from adaptinf.claims import stationarity as claims
+from adaptinf.inference.inputs.times import middles, times_of
+from adaptinf.sums.cells import shifted
 from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -157,17 +159,15 @@ def trend_of_values(terms: Sequence[str], z: Sequence[float]) -> Finding | None:
     )
 
 
-def midpoints(rounds: FloatArray) -> FloatArray:
-    """The middle of each batch, of a log that lasts from -1/2 to 1/2; rounds (B,)."""
-    total = float(rounds.sum())
-    return np.asarray((np.cumsum(rounds) - 0.5 * rounds) / total - 0.5, dtype=np.float64)
-
-
 def times(rounds: int, batch: IntArray | None) -> FloatArray:
     """Time of each round, that of the middle of its batch where there are several; batch (T,)."""
-    if batch is None or batch[-1] == batch[0]:
-        return (np.arange(rounds) + 0.5) / rounds - 0.5
-    return midpoints(np.bincount(batch).astype(np.float64))[batch]
+    return times_of(rounds, None if batch is None or batch[-1] == batch[0] else batch)
+
+
+def standardised(terms: FloatArray) -> float:
+    """A sum over the root of the sum of its squared terms; NaN where there is nothing to divide by; (n,)."""
+    size = float(np.sqrt(terms @ terms))
+    return float(terms.sum()) / size if 0.0 < size < math.inf else math.nan
 
 
 def trends_of_rows(
@@ -270,20 +270,11 @@ def stretches_of_rows(action: IntArray, reward: FloatArray, time: FloatArray, n_
     return np.array(found, dtype=np.float64).reshape(4, STRETCHES, n_arms)
 
 
-def stretches_of_sums(cells: Cells) -> FloatArray:
-    """The same of sums, a batch in the stretch of its middle."""
-    number, first, second, third = cells.moments[0, :4]
-    mean = first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0)
-    powers = [
-        number,
-        first - mean * number,
-        np.maximum(second - 2.0 * mean * first + mean**2 * number, 0.0),
-        third - 3.0 * mean * second + 3.0 * mean**2 * first - mean**3 * number,
-    ]
-    found = np.zeros((4, STRETCHES, number.shape[1]))
-    np.add.at(
-        found.transpose(1, 0, 2), stretch_at(midpoints(cells.rounds)), np.array(powers).transpose(1, 0, 2)
-    )
+def about_means(cells: Cells) -> FloatArray:
+    """Of sums by batch: number of rewards less their arm's mean, and sums of 3 powers; (4, B, K)."""
+    number, first = cells.moments[0, :2]
+    found = shifted(cells.moments[0], -first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0))
+    np.maximum(found[2], 0.0, out=found[2])
     return found
 
 
@@ -294,17 +285,16 @@ def stretch_at(time: FloatArray) -> IntArray:
 
 def trends_of_sums(cells: Cells) -> Trends:
     """Of the arms' own rewards, at the middle of their batches."""
-    number, first, second = cells.moments[0, :3]
-    time = midpoints(cells.rounds)
+    moments, time = about_means(cells), middles(cells.rounds)
+    number, first, second = moments[:3]
     count = number.sum(axis=0)
-    some = np.maximum(count, 1.0)
-    clock, level = time @ number / some, first.sum(axis=0) / some
-    away = time[:, None] - clock
-    spread = np.maximum(second - 2.0 * level * first + level**2 * number, 0.0)
+    away = time[:, None] - time @ number / np.maximum(count, 1.0)
     # What is left of squares that cancel is their rounding.
-    spread[spread <= 1e-12 * second] = 0.0
-    total = (away * (first - level * number)).sum(axis=0)
-    return _trends(count, total, (away**2 * spread).sum(axis=0))
+    spread = np.where(second <= 1e-12 * cells.moments[0, 2], 0.0, second)
+    total, squares = (away * first).sum(axis=0), (away**2 * spread).sum(axis=0)
+    stretches = np.zeros((4, STRETCHES, number.shape[1]))
+    np.add.at(stretches.transpose(1, 0, 2), stretch_at(time), moments.transpose(1, 0, 2))
+    return replace(_trends(count, total, squares), stretches=stretches)
 
 
 def _trends(count: FloatArray, total: FloatArray, squares: FloatArray) -> Trends:

@@ -24,7 +24,7 @@ from adaptinf.inference.validity.calibration import (
     miscalibrated_sums,
 )
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
-from adaptinf.inference.validity.stationarity import Trends, stretches_of_sums, trends_of_sums
+from adaptinf.inference.validity.stationarity import Trends, about_means, trends_of_sums
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.faults import SUM_TOLERANCE
 from adaptinf.sums import Sums
@@ -148,9 +148,6 @@ class SumsProfile(LogProfile):
         if self.repeated_units:
             return Trends(np.full(self.log.n_arms, np.nan))
         return trends_of_sums(self.cells)
-
-    def _stretches(self) -> FloatArray:
-        return stretches_of_sums(self.cells)
 
     # Units and contexts
 
@@ -357,10 +354,8 @@ class SumsProfile(LogProfile):
     @property
     def _short_stretches(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Of batches, the shortest stretches that sums tell of."""
-        number, first, second = self.cells.moments[0, :3]
-        mean = first.sum(axis=0) / np.maximum(number.sum(axis=0), 1.0)
-        spread = np.maximum(second - 2.0 * mean * first + mean**2 * number, 0.0)
-        return number, first - mean * number, spread
+        number, first, second, _ = about_means(self.cells)
+        return number, first, second
 
     @cached_property
     def shares_found(self) -> Finding | None:

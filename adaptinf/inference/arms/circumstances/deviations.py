@@ -26,10 +26,10 @@ from adaptinf.inference.arms.circumstances.facts.missing_rewards import MissingR
 from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
+from adaptinf.inference.inputs.times import times_of
 from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
-from adaptinf.inference.scores.joint import times_of
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
     SeenRounds,

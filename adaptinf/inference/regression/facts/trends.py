@@ -6,7 +6,7 @@ import numpy as np
 
 from adaptinf.inference.regression.data import RegressionData
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, times
+from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, standardised, times
 from adaptinf.typing import FloatArray
 
 _ROUNDING = 1e-12
@@ -28,7 +28,7 @@ def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
         if unit is not None:
             terms = np.bincount(np.unique(unit[own], return_inverse=True)[1], terms).astype(np.float64)
         if len(terms) >= LEAST_ROUNDS:
-            found[code] = terms.sum() / np.sqrt(terms @ terms)
+            found[code] = standardised(terms)
     return Trends(found)
 
 

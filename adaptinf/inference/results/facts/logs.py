@@ -97,10 +97,10 @@ class LogFacts:
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
             unpromised=log.unpromised if withdrawn else (),
             readings=log.reading_notes if told and not isinstance(log, Sums) else (),
-            stopping=None if log.stopping == FIXED else Stopping.of(log),
+            stopping=_undecided(log),
             owner_only=log.owner_only,
             spread=_spread(log),
-            cautions=log_cautions(log),
+            cautions=_of_copies(log),
         )
 
     @classmethod
@@ -121,12 +121,17 @@ class LogFacts:
             unpromised=log.unpromised,
             outcome=outcome or late,
             readings=(reading,) if reading and not outcome else (),
-            stopping=None if log.stopping == FIXED else Stopping.of(log, covered=True),
+            stopping=_undecided(log, covered=True),
         )
 
 
-def log_cautions(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """What speaks against every table of a log, found once and kept with it."""
+def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) -> Stopping | None:
+    """What a log says of its number of rounds, unless that was fixed; `covered`: by its guarantee."""
+    return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
+
+
+def _of_copies(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+    """That rows stand in a log twice, found once and kept with it; sums do not tell."""
     if isinstance(log, Sums):
         return ()
     if "copies" not in log.kept:
