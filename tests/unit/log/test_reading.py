@@ -333,7 +333,8 @@ class TestReport:
             "  rounds by arm: '01' 20, '02' 40",
             "  outcome: column 'answer', 60 numbers from 0 to 1",
             f"  order: {claims.SORTED(**values)}",
-            "  outcome: labels in reward column 'answer' were converted to numbers: 'N' counts as 0, 'Y' counts as 1",
+            "  outcome: labels in reward column 'answer' were converted to numbers: "
+            "'N' counts as 0, 'Y' counts as 1",
             "  dates: batch column 'day' was read as month/day/year; "
             "dates range from 2019-06-09 to 2019-06-30",
             f"  labels: {claims.AS_WRITTEN(name='version', example='02')}",
