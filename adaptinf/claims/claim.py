@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
 
-Kind = Literal["needs", "reason", "assumes", "caution", "note", "target", "advice"]
+Kind = Literal["needs", "reason", "assumes", "caution", "note", "target", "advice", "phrase"]
 """What a claim is for.
 
 needs
@@ -25,6 +25,8 @@ target
     What is estimated.
 advice
     What to do.
+phrase
+    Words that stand within another claim, or in a cell of a table, and never by themselves.
 """
 
 

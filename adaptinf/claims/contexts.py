@@ -38,7 +38,7 @@ FOLLOWED = Claim(
 )
 PERHAPS_BY_DESIGN = Claim(
     "inference.validity.profile.LogProfile.undeclared_context",
-    "{design} may use contexts to assign arms (not stated in the log)",
+    "{design} may use contexts to assign arms, and the log does not state otherwise",
     "needs",
 )
 """Why they are mixed."""
@@ -49,15 +49,13 @@ NOT_FIXED_BEFORE = Claim(
 )
 NEVER_RANDOM = Claim(
     "profile.never_random",
-    "all logged propensities are 1, although several arms were chosen, so assignment was not random; if it "
-    "depended on anything that is not in the log, such as a context, arms cannot be compared (set "
-    "context_free=True if it depended on earlier rounds alone)",
+    "all logged propensities are 1, although several arms were chosen; arms cannot be compared if their "
+    "choice depended on anything unlogged, such as a context (set context_free=True if it depended on "
+    "earlier rounds alone)",
     "caution",
 )
 """Of a method that compares the arms' rounds as they are."""
-NOT_IN_LOG = Claim(
-    "inference.validity.profile.LogProfile.context_names", "contexts that were not logged", "note"
-)
+NOT_IN_LOG = Claim("inference.validity.profile.LogProfile.context_names", "unlogged contexts", "phrase")
 """What may move propensities where the log names no context."""
 
 WITH_COLUMN = Claim(
@@ -67,7 +65,7 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True or the actual design (design=) in the log, if assignment ignored contexts",
+    "a log with context_free=True or the actual design (design=), if assignment ignored contexts",
     "advice",
 )
 REGRESSION = Claim(

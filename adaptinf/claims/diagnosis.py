@@ -33,13 +33,13 @@ CERTAIN = Claim(
 )
 CIRCULAR = Claim(
     "inference.diagnostics.choices.no_calibration",
-    "the propensities were estimated from the choices themselves, so they agree with the choices by "
-    "construction",
+    "the propensities were estimated from the observed assignments, so the two agree by construction",
     "needs",
 )
 FEW_CHOICES = Claim(
     "inference.diagnostics.propensities.merged_bins",
-    "there are too few randomised rounds: the variance of the arm's count is below {least:g}",
+    "too few rounds were randomised: the variance of the number of rounds assigned to the arm is below "
+    "{least:g}",
     "needs",
 )
 NEEDS_EVERY = Claim(
@@ -51,14 +51,15 @@ NEEDS_EVERY = Claim(
 ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "propensities vary within batches, but the sums lack the products of arms' propensities that the "
-    "test requires; use row-level data (AdaptiveLog) instead",
+    "propensities vary within batches, but the test requires products of propensities that the batch "
+    "sums do not contain; use row-level data (AdaptiveLog) instead",
     "needs",
 )
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "logged propensities do not appear to match the choices, so inverse-weighted estimates may be biased",
+    "logged propensities appear inconsistent with the observed assignments, so inverse-weighted "
+    "estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
@@ -98,7 +99,7 @@ GIVE_PROPENSITIES = Claim(
 )
 ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "simultaneous rows from the same person may also explain this pattern",
+    "simultaneous rows from the same person could also explain a change in assignment proportions",
     "note",
 )
 
@@ -110,7 +111,7 @@ NEVER_POSSIBLE = Claim(
     "needs",
 )
 FEW_REWARDS = Claim(
-    "inference.diagnostics.arms.usable", "fewer than {fewest} rewards were observed for the arm", "needs"
+    "inference.diagnostics.arms.usable", "the arm has fewer than {fewest} observed rewards", "needs"
 )
 ONE_REWARD = Claim("inference.diagnostics.arms.usable", "the arm's rewards are all equal", "needs")
 SETTLED = Claim(
@@ -121,7 +122,7 @@ SETTLED = Claim(
 )
 UNVARYING = Claim(
     "inference.diagnostics.agreement.drifts",
-    "an estimated variance is 0, so no test is possible",
+    "an estimated variance is 0, so the test statistic is undefined",
     "needs",
 )
 NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
@@ -144,7 +145,7 @@ USE_VALID_ONES = Claim(
 )
 DRIFT_TOO = Claim(
     "inference.diagnostics.agreement.mean_differences",
-    "drift or context-dependent assignment can also cause this difference",
+    "drift or context-dependent assignment could also explain the difference between the two estimates",
     "note",
 )
 DIFFERENT_MEANS = Claim(
@@ -153,7 +154,7 @@ DIFFERENT_MEANS = Claim(
     "note",
 )
 MEAN_CHANGED = Claim(
-    "inference.diagnostics.agreement.drifts", "an arm's mean seems to change over time", "caution"
+    "inference.diagnostics.agreement.drifts", "an arm's mean appears to change over time", "caution"
 )
 AVERAGES = Claim(
     "inference.diagnostics.agreement.drifts",
@@ -167,7 +168,9 @@ COMPARE_WITHIN = Claim(
     "advice",
 )
 CONTEXTS_CHANGE = Claim(
-    "profile.has_contexts", "a shift in the distribution of contexts could also explain this change", "note"
+    "profile.has_contexts",
+    "a shift in the distribution of contexts could also explain the change in means",
+    "note",
 )
 
 # Propensities that are small, and what is left after weighting
@@ -186,8 +189,8 @@ FEW_ROUNDS = Claim(
 )
 EXPONENT_TO_LOOK_AT = Claim(
     "inference.diagnostics.diagnosis.decay_checks",
-    "the fitted exponent is only descriptive; the decay= of two-point weights must be chosen before "
-    "data collection, not estimated from this log",
+    "the fitted exponent is descriptive only; the exponent used by two-point weights (decay=) must be "
+    "chosen before data collection, not estimated from this log",
     "note",
 )
 FEW_CARRY = Claim(
@@ -198,7 +201,7 @@ FEW_CARRY = Claim(
 STABILISE = Claim(
     "inference.diagnostics.arms.size_checks",
     "use variance-stabilising weights ('sqrt' or 'two-point'), because normal confidence intervals may "
-    "undercover at this effective sample size",
+    "undercover when the effective sample size is small",
     "advice",
 )
 HARDLY_CHOSEN = Claim(
@@ -207,12 +210,20 @@ HARDLY_CHOSEN = Claim(
     "estimate may have a large variance",
     "caution",
 )
-BELOW = Claim("inference.diagnostics.arms.overlap_checks", "rounds with propensity < {limit:g}", "note")
+BELOW = Claim(
+    "inference.diagnostics.arms.overlap_checks",
+    "rounds in which any arm's propensity is below {limit:g}",
+    "phrase",
+)
 BELOW_WHERE_CHOSEN = Claim(
-    "inference.diagnostics.arms.overlap_checks", "choices with propensity < {limit:g}", "note"
+    "inference.diagnostics.arms.overlap_checks",
+    "rounds in which the chosen arm had a propensity below {limit:g}",
+    "phrase",
 )
 BATCHES_BELOW = Claim(
-    "inference.diagnostics.arms.overlap_checks", "rounds in batches with a propensity < {limit:g}", "note"
+    "inference.diagnostics.arms.overlap_checks",
+    "rounds in batches with any propensity below {limit:g}",
+    "phrase",
 )
 
 # Under the table

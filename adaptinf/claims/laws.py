@@ -7,16 +7,16 @@ from adaptinf.claims.claim import Claim
 HALL = Claim(
     "inference.distributions.skewed.SkewedSumReference",
     "t with skewness correction (Hall's transformation and MOVER)",
-    "note",
+    "phrase",
 )
 BY_BATCH = Claim(
     "inference.distributions.student_sums.BatchedReference.name",
     "average of independent t variables, one per batch",
-    "note",
+    "phrase",
 )
-TRUNCATED = Claim("inference.winners.law.WinnerLaw", "truncated normal (conditional on selection)", "note")
+TRUNCATED = Claim("inference.winners.law.WinnerLaw", "truncated normal (conditional on selection)", "phrase")
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
     "the distribution of the maximum t statistic",
-    "note",
+    "phrase",
 )

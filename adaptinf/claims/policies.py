@@ -9,8 +9,8 @@ from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
-    "policy {policy!r} assigns arms that had propensity 0 in the log ({arms} of {rounds} rounds), so its "
-    "value is not identified",
+    "the value of policy {policy!r} is not identified, because the policy assigns arms that had "
+    "propensity 0 in the log (affected rounds, out of {rounds}: {arms})",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
@@ -43,7 +43,7 @@ MEANS_OF_ARMS = Claim(
 
 EQUAL_ROUNDS = Claim(
     "is_uniform",
-    "all rounds have equal weight, so the estimand is the average value even if rewards drift",
+    "all rounds have equal weight, so the estimand is the average value over rounds even if rewards drift",
     "reason",
 )
 ONE_WEIGHT = Claim(
@@ -53,7 +53,7 @@ ONE_WEIGHT = Claim(
 )
 STABLE = Claim(
     "is_stable",
-    "the logging policy is known at all contexts, so weights can be chosen to stabilise the variance",
+    "the logging policy is known for every context, so weights can be chosen to stabilise the variance",
     "reason",
 )
 STABLE_BY_CONTEXT = Claim(
@@ -61,7 +61,7 @@ STABLE_BY_CONTEXT = Claim(
     "context-dependent weights stabilise the variance and often shorten confidence intervals",
     "reason",
 )
-LEAST = Claim("is_least", "the weights minimise the variance if propensities converge", "reason")
+LEAST = Claim("is_least", "the weights minimise the asymptotic variance if propensities converge", "reason")
 LEAST_BY_CONTEXT = Claim(
     "is_least_by_context", "weights that vary with the context minimise the variance", "reason"
 )
@@ -148,9 +148,9 @@ FREEDOM = Claim(
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "For each difference, separate effective sample sizes are computed from rounds with positive and "
-    "with negative contributions. Degrees of freedom for Student's t are the smaller of these sizes "
-    "minus 1.",
+    "For each difference, effective sample sizes are computed separately for rounds with positive and "
+    "with negative contributions. Tests use Student's t with degrees of freedom equal to the smaller "
+    "size minus 1.",
     "note",
 )
 UNSETTLED = Claim(
@@ -172,28 +172,31 @@ STABLE_INSTEAD = Claim(
 )
 POLICIES_FIRST = Claim(
     "uniform_for_want_of_policies",
-    "Set snapshots= to use variance-stabilising weights, which require the logging policy at all contexts.",
+    "Set snapshots= to use variance-stabilising weights, which require the logging policy's "
+    "propensities for all contexts.",
     "advice",
 )
 COMBINED = Claim(
     "combined_by",
-    "In each round, both policies receive one common weight, so shared drift cancels from their "
-    "difference. This weight is computed from {by}.",
+    "Both policies receive the same weight in each round, so drift common to both cancels from their "
+    "difference. Weights are computed from {by}.",
     "note",
 )
-BY_OWN = Claim("combined_by", "the propensities of that round, which are unaffected by contexts", "note")
-BY_DESIGN = Claim("combined_by", "the logging policy of that round, evaluated at earlier contexts", "note")
+BY_OWN = Claim("combined_by", "the current round's propensities, which do not depend on contexts", "phrase")
+BY_DESIGN = Claim(
+    "combined_by", "the round's own logging policy, evaluated at the contexts of earlier rounds", "phrase"
+)
 BY_BATCH_BEFORE = Claim(
     "combined_by",
     "propensities of the previous batch or, if it has fewer than {nearest} rounds, those of the "
     "preceding {nearest} rounds",
-    "note",
+    "phrase",
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
     "propensities in the preceding {nearest} rounds, because those of the current round may depend on "
     "contexts (context_free=True rules this out)",
-    "note",
+    "phrase",
 )
 """What combined weights are made of."""
 UNSETTLED_TOO = Claim(
@@ -204,14 +207,14 @@ UNSETTLED_TOO = Claim(
 )
 SNAPSHOTS = Claim(
     "by_snapshots",
-    "Weights are computed from {snapshots} snapshots of the logging policy, which agree with the logged "
-    "propensities.",
+    "Weights are computed from snapshots of the logging policy (number: {snapshots}), which agree with "
+    "the logged propensities.",
     "note",
 )
 LAGGED = Claim(
     "lagged",
-    "Each weight is computed from the preceding round's propensities, because unlogged contexts may "
-    "have affected the current ones (if there were no such contexts, set snapshots='context-free').",
+    "Weights are computed from the preceding round's propensities, because current propensities may "
+    "depend on unlogged contexts. If there were no such contexts, set snapshots='context-free'.",
     "note",
 )
 BURNT_IN = Claim(
@@ -255,27 +258,27 @@ UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds ha
 
 OWN_WEIGHTS = Claim(
     "own_weights",
-    "{weights} weights assume that the policy value is constant; if it drifts, set weights='uniform' to "
-    "estimate its average over the period (otherwise set stationary=True)",
+    "{weights} weights assume a constant policy value; set weights='uniform' to estimate the average "
+    "value over the period if drift is possible, or stationary=True if it can be ruled out",
     "caution",
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
     "own_weights_of_pair",
-    "{weights} weights differ between the two policies, so shared drift biases the difference; set "
-    "weights='combined' to avoid this bias, or stationary=True if nothing drifts",
+    "{weights} weights differ between the two policies, so common drift biases the difference; set "
+    "weights='combined', or stationary=True if mean rewards are constant",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
-    "{term} appears to change over time (p = {p:.2g}); combined weights then estimate a weighted "
-    "average of it, whereas weights='uniform' estimates its average over all rounds",
+    "{term} appears to change over time (p = {p:.2g}); with combined weights, the target is a weighted "
+    "average over time, whereas weights='uniform' targets the average over all rounds",
     "caution",
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The policies assign arms whose smallest propensity is {least:.2g}; with an effective sample size "
-    "as low as {size:.1f}, a few rounds may dominate the estimates, and intervals may severely "
-    "undercover",
+    "The smallest propensity of an arm assigned by the policies is {least:.2g}; with an effective "
+    "sample size as low as {size:.1f}, a few rounds may dominate the estimates, and intervals may "
+    "severely undercover",
     "caution",
 )
 FEW_EVENTS = Claim(

@@ -41,36 +41,34 @@ UNSETTLED = Claim(
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
     "assignment frequencies do not match the propensities ({where}, p < {alarm:g}), so weighted "
-    "estimates are unreliable; propensities may belong to another arm, be averages or postdate the "
-    "choice, or rounds may be missing (see diagnose)",
+    "estimates are unreliable; propensities may belong to another arm, be averages or have been logged after "
+    "the choice, or rounds may be missing (see diagnose)",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
     "for {arms}, selection frequencies contradict the logged propensities, so inverse-propensity "
-    "estimates are unreliable; check that each propensity belongs to the logged choice, and set batch= "
-    "or propensities= if arms were sometimes unavailable",
+    "estimates are unreliable; check that the propensities refer to the chosen arms, and set batch= or "
+    "propensities= if arms were sometimes unavailable",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
-    "all propensities are constant, but outcomes affected assignment (adaptive=True); the logged values "
-    "are probably not the actual assignment probabilities, so estimates weighted by inverse "
-    "propensities are doubtful",
+    "all propensities are constant, but outcomes affected assignment (adaptive=True); the logged "
+    "propensities are probably wrong, so inverse-propensity-weighted estimates may be biased",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "assignment proportions are used as propensities but appear to vary within batches (p {p}), perhaps "
-    "because one person has consecutive rows. If rewards also drift, differences may be biased; set "
-    "propensity= or aggregate into shorter batches (every='hour')",
+    "assignment proportions, which serve as propensities, appear to vary within batches (p {p}), so "
+    "differences may be biased if rewards also drift; set propensity= or aggregate into shorter batches "
+    "(every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "no unit ever changes its arm (probability 1e{power:.0f} under independent draws in each round). If "
-    "each unit was randomised only once, log the propensity of that draw in all its rounds, or 1 in "
-    "later rounds",
+    "no unit ever changes arm (probability 1e{power:.0f} under independent draws); if each unit was "
+    "randomised once, log that draw's propensity in every round of the unit, or 1 after the first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
@@ -79,15 +77,15 @@ OTHER_CONTEXTS_UNKNOWN = Claim(
     "the logged propensities do not determine these values",
     "needs",
 )
-SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "note")
+SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "phrase")
 BATCH_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by", "propensities in the previous batch", "note"
+    "inference.arms.circumstances.rounds.fixed_by", "the propensities of the preceding batch", "phrase"
 )
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
-    "propensities in the previous round, because those in the current round may depend on contexts (set "
+    "the propensities of the preceding round, because current propensities may depend on contexts (set "
     "context_free=True if they do not)",
-    "note",
+    "phrase",
 )
 """What the weights of a round are made of, in sentences on weights."""
 TINY = Claim(

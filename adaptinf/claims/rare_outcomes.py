@@ -12,14 +12,14 @@ CORRECTED = Claim(
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "intervals may undercover if rewards are skewed or outcomes are rare; the sums cannot show this "
-    "unless sum_cubes= or nonzero= is set",
+    "intervals may undercover if rewards are skewed or outcomes are rare, which cannot be checked from "
+    "the sums unless sum_cubes= or nonzero= is set",
     "caution",
 )
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
-    "No test or interval is given for {terms}, because fewer than {fewest} rewards are different from "
-    "the mode (counts in parentheses).",
+    "No test or interval is given for {terms}, because fewer than {fewest} rewards differ from the most "
+    "common value (counts in parentheses).",
     "note",
 )
 FEW_OUTCOMES = Claim(
@@ -42,8 +42,8 @@ SKEWED_UNCORRECTED = Claim(
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "intervals may undercover substantially for {arms}: after weighting, the effective number of "
-    "uncommon rewards (in parentheses) is below {fewest}",
+    "intervals may undercover substantially for {arms}, because the effective number of uncommon "
+    "rewards after weighting (in parentheses) is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(
@@ -54,7 +54,7 @@ UNVARYING = Claim(
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "rewards of arm {arm} do not vary, so contrasts with this arm have no standard errors and use "
-    "count-based intervals",
+    "rewards of arm {arm} do not vary, so intervals for contrasts with this arm are computed from "
+    "counts, and standard errors are unavailable",
     "caution",
 )

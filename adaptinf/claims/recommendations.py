@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
-    "Length is the expected length of the 95% interval relative to the first method. It is computed "
-    "from counts, propensities, and rewards pooled over arms (mean and variance).",
+    "Length is the expected length of the 95% interval relative to that of the first method. It is "
+    "computed from counts, propensities, and the mean and variance of all rewards.",
     "note",
 )
 COUNTS_VARY = Claim(
@@ -30,6 +30,6 @@ STOPPED_BY_PLAN = Claim(
 )
 STOPPED_BY_DATA = Claim(
     "inference.recommend.recommendation.recommend",
-    "a prespecified number of rounds is required, but the number depended on the data",
+    "the method requires a prespecified number of rounds, but the number of rounds depended on the data",
     "needs",
 )

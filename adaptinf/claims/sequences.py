@@ -14,7 +14,7 @@ BOUNDS_NEEDED = Claim(
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "all rewards must lie within the reward_range of the log, ({low:g}, {high:g}), but {outside} do not",
+    "some rewards (number: {outside}) lie outside the reward_range of the log, [{low:g}, {high:g}]",
     "needs",
 )
 NO_COUNTS = Claim(
@@ -29,7 +29,7 @@ NOT_AT_ENDS = Claim(
 )
 ESTIMATES = Claim(
     "inference.sequences.choice.settled",
-    "the method requires known propensities, but these are estimated",
+    "the method requires known propensities, but the log has only estimated propensities",
     "needs",
 )
 IMPOSSIBLE = Claim(
@@ -63,7 +63,7 @@ BOUNDS_NOT_IN_SUMS = Claim(
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
+    "set reward_range= in AdaptiveLog, if rewards are known to be bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
@@ -73,7 +73,7 @@ KNOWN_SCALE = Claim(
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "set floor= to a lower bound on propensities that the design guaranteed in advance",
+    "set floor= to a lower bound on the propensities, if the design guaranteed one in advance",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
@@ -83,7 +83,11 @@ STATED_WITHOUT_CONTEXTS = Claim(
 # Why it is valid
 
 ANYTIME = Claim("is_anytime", "intervals are valid at every round and under any stopping rule", "reason")
-WIDER = Claim("is_anytime", "intervals are wider than fixed-sample intervals", "reason")
+WIDER = Claim(
+    "is_anytime",
+    "intervals are wider than fixed-sample intervals, to allow for continuous monitoring",
+    "reason",
+)
 IN_THE_LIMIT = Claim(
     "in_the_limit",
     "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "
@@ -137,7 +141,8 @@ TOGETHER = Claim(
 ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is split equally between the two arms.", "note")
 LATE_START = Claim(
     "late_start",
-    "The sequence starts after {start} rewards; its error rate converges to alpha as this number increases.",
+    "The confidence sequence starts after {start} rewards, and its error rate converges to alpha as "
+    "this starting point increases.",
     "note",
 )
 FIT = (
@@ -166,7 +171,7 @@ EXACT = Claim(
 )
 APPROXIMATE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "Confidence sequences and p-values are approximately anytime-valid in long logs ({law}).",
+    "Confidence sequences and p-values are asymptotically anytime-valid ({law}).",
     "note",
 )
 OUTSIDE = Claim(

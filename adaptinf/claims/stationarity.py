@@ -14,7 +14,7 @@ SHARES_MOVED = Claim(
 BOTH_MOVED = Claim(
     "shares_moved",
     "assignment proportions and rewards both appear to drift (p = {p:.1g} for rewards), so differences "
-    "in sample means are biased",
+    "in sample means may be biased",
     "caution",
 )
 ONLY_SHARES_MOVED = Claim(
@@ -31,34 +31,35 @@ OWN_WEIGHTS = Claim(
 )
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
-    "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), but a constant mean "
-    "is assumed, so intervals may be invalid (given propensities, Contrast allows for drift common to "
-    "both arms)",
+    "the method assumes a constant mean, but rewards of arm {arm!r} appear to {move} over time (linear "
+    "trend, p = {p:.1g}), so intervals may be invalid (given propensities, Contrast allows for common "
+    "drift)",
     "caution",
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
-    "rewards of arms {arms} together appear to {move} over time (p = {p:.1g} for a linear trend), which "
-    "invalidates intervals for constant means; use Contrast if propensities are logged",
+    "mean rewards of arms {arms} appear to {move} over time (joint test for linear trend, p = {p:.1g}), "
+    "so intervals for constant means are invalid; use Contrast if propensities are logged",
     "caution",
 )
 LEVEL_MOVES = Claim(
     "inference.validity.stationarity.Trends.of",
-    "mean rewards appear to differ between {n} consecutive periods of the log (p = {p:.1g}), although "
-    "constant means are assumed, so intervals may undercover (a contrast with logged propensities "
-    "cancels common drift)",
+    "the method assumes constant means, but mean rewards appear to differ between {n} consecutive "
+    "periods (p = {p:.1g}), so intervals may undercover (a contrast with logged propensities cancels "
+    "common drift)",
     "caution",
 )
 VALUE_DRIFTS = Claim(
     "inference.validity.stationarity.trend_of_values",
-    "the scores of {term} seem to {move} over time (linear trend, p = {p:.1g}), although the method "
-    "assumes that the expected score is constant; intervals may therefore fail to cover its average",
+    "the scores of {term} seem to {move} over time (linear trend, p = {p:.1g}), but the method assumes "
+    "a constant expected score, so intervals may undercover",
     "caution",
 )
 UNTESTED = Claim(
     "drift_untested",
-    "constant means are assumed, and this log has too little data to test for drift; under drift, intervals "
-    "may not cover the average mean (set stationary=True if drift can be ruled out)",
+    "constant means are assumed, but this log has too few data to test for drift; under drift, "
+    "intervals may not cover the mean averaged over rounds (set stationary=True if drift can be ruled "
+    "out)",
     "caution",
 )
 MIX_MOVES = Claim(

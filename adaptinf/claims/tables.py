@@ -7,8 +7,8 @@ from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
     "inference.results.footers.Footer.correction",
-    "Corrected columns account for adaptive assignment, given the reward-level privacy guarantee: "
-    "{correction}. {covers}",
+    "Corrected columns adjust for adaptive assignment on the basis of the reward-level privacy "
+    "guarantee: {correction}. {covers}",
     "note",
 )
 CORRECTION_IMPOSSIBLE = Claim(
@@ -18,8 +18,8 @@ CORRECTION_IMPOSSIBLE = Claim(
 )
 FAR_OUT = Claim(
     "inference.results.footers.Footer.correction",
-    "The approximate distribution ({law}) may be inaccurate in the extreme tails that the correction "
-    "requires.",
+    "Corrected inference relies on the extreme tails of the reference distribution, where the "
+    "approximation ({law}) may be inaccurate.",
     "note",
 )
 EXACT_LAW = Claim(
@@ -66,13 +66,13 @@ FOOTER = (
 
 TOO_LONG = Claim(
     "inference.results.facts.limits.meaningful",
-    "There is no interval for {terms}: it would be more than {longest:,} times as long as {scale}, "
-    "because too few rounds determine the estimate.",
+    "No interval is given for {terms}, because too few rounds determine the estimate: any interval "
+    "would be more than {longest:,} times as long as {scale}.",
     "note",
 )
-OF_REWARDS = Claim("inference.results.facts.limits.meaningful", "the spread of the rewards", "note")
-OF_CONTROL = Claim("inference.results.facts.limits.meaningful", "the control's mean", "note")
-OF_ERROR = Claim("inference.results.facts.limits.meaningful", "the standard error", "note")
+OF_REWARDS = Claim("inference.results.facts.limits.meaningful", "the spread of the rewards", "phrase")
+OF_CONTROL = Claim("inference.results.facts.limits.meaningful", "the mean of the control arm", "phrase")
+OF_ERROR = Claim("inference.results.facts.limits.meaningful", "the standard error of the estimate", "phrase")
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
@@ -88,24 +88,24 @@ BH = Claim(
 )
 AT_ONCE = Claim(
     "inference.results.multiplicity.at_once_note",
-    "At once: p-values are adjusted for {count} terms, and intervals have simultaneous coverage, based "
-    "on {method}.",
+    "Columns headed 'at once' give p-values adjusted for {count} terms and simultaneous confidence "
+    "intervals, based on {method}.",
     "note",
 )
 
 NOT_VALID = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "This test is based on {estimates}, which are not valid under adaptivity.",
+    "This test is based on {estimates}, which are not valid under adaptive assignment.",
     "note",
 )
 SINGLES_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The test shown has no correction for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
+    "The test shown is not corrected for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
     "note",
 )
 CONTRASTS_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "This test is not corrected for adaptivity; use Contrast for corrected columns.",
+    "This test is not corrected for adaptivity; use Contrast for corrected p-values and intervals.",
     "note",
 )
 FEWEST_FREEDOM = Claim(
@@ -139,7 +139,7 @@ COMPARED = Claim(
     "note",
 )
 NULLS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "{nulls}, so they are not comparable", "note"
+    "inference.results.comparison.Comparison.summary", "{nulls}, so p-values are not comparable", "note"
 )
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
@@ -158,7 +158,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "For {results}, only corrected columns account for adaptivity; their validity is {label} and relies "
-    "on the privacy guarantee.",
+    "For {results}, only the corrected columns account for adaptivity. Their validity is {label} and "
+    "depends on the privacy guarantee.",
     "note",
 )

@@ -12,7 +12,7 @@ NO_CARRY_OVER = Claim(
 )
 NOT_DRAWN_BY_ROUND = Claim(
     "profile.one_draw_a_unit",
-    "each unit's arm was drawn only once, but these scores require a draw in every round",
+    "each unit's arm was drawn only once, but the method's scores require a draw in every round",
     "needs",
 )
 BY_UNIT = Claim(
@@ -45,8 +45,8 @@ OTHERS_MEAN = Claim(
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "The outcome model predicts an arm's rewards by the average reward already observed in other units "
-    "(over all arms if that arm has none). Rounds before any such reward is observed have weight 0.",
+    "The outcome model predicts an arm's rewards by their average so far in other units, or by the "
+    "overall average if the arm has none. Rounds before the first usable reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -58,8 +58,8 @@ OWN_PAST = Claim(
 
 OWN_PAST_TELLS = Claim(
     "inference.arms.circumstances.by_unit.unit_scores",
-    "arms are fixed within units, so an outcome model that uses a unit's earlier rewards would depend on "
-    "its arm",
+    "arms are fixed within units, so an outcome model that uses a unit's earlier rewards would depend "
+    "on that unit's arm",
     "needs",
 )
 """Why no regression on earlier rewards serves."""
@@ -79,23 +79,23 @@ DEPENDENT = Claim(
 
 ERRORS = Claim(
     "counts",
-    "Standard errors are clustered by unit ({units} clusters, {rounds} rounds), allowing for any "
-    "dependence within units. The degrees of freedom are each arm's effective number of units minus 1, "
-    "or fewer if few rounds dominate.",
+    "Standard errors are clustered by unit ({units} clusters, {rounds} rounds), allowing for dependence "
+    "within units. The degrees of freedom are each arm's effective number of units minus 1, or fewer if "
+    "a few rounds dominate.",
     "note",
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
-    "Each unit keeps its arm and has propensity 1 after its first round, so it counts as one draw with "
-    "the propensity of that round.",
+    "After its first round, each unit keeps its arm with propensity 1, so it counts as a single draw "
+    "with its first-round propensity.",
     "note",
 )
 NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "No interval is available for {terms}: fewer than {fewest} units have an uncommon reward, such as "
-    "the rarer of two outcomes (number of units in parentheses).",
+    "No interval is available for {terms}: fewer than {fewest} units have any reward that differs from "
+    "the most frequent value (number of units in parentheses).",
     "note",
 )
 
@@ -104,7 +104,11 @@ FEW = Claim(
     "clustered intervals may undercover with only {units} units (at least about {enough} are recommended)",
     "caution",
 )
-EXACT_TEST = Claim("few_but_exact", "audit.randomization_test is valid for any number of units", "caution")
+EXACT_TEST = Claim(
+    "few_but_exact",
+    "audit.randomization_test is preferable, because it is valid for any number of units",
+    "caution",
+)
 COUNT_CAUTIONS = (FEW, EXACT_TEST)
 """Of the number of all units."""
 FEW_WITH_ARM = Claim(
@@ -114,27 +118,28 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "fewer than {enough} units have an uncommon outcome for {terms} (counts in parentheses), so "
-    "estimates and their standard errors can both be too small",
+    "fewer than {enough} units had the uncommon outcome for {terms} (counts in parentheses), so "
+    "estimates and standard errors may both be too small",
     "caution",
 )
 SKEWED = Claim(
     "skewed",
-    "clustered intervals for {terms} may undercover, because there are few units, and unit-level mean "
-    "rewards are skewed",
+    "clustered intervals for {terms} may undercover, because units are few and unit-level mean rewards "
+    "are skewed",
     "caution",
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover: each of {units} units was randomised once, and at the smallest "
-    "propensity, fewer than {fewest} would be expected in arm {arms} (expected numbers in parentheses)",
+    "intervals may undercover, because each of {units} units was randomised only once; at the smallest "
+    "propensities, fewer than {fewest} units would be expected in each of these arms (expected numbers "
+    "in parentheses): {arms}",
     "caution",
 )
 TIED = Claim(
     "tied",
-    "propensity-based weights induce dependence between units' weighted terms, so unit-clustered "
-    "standard errors may be too small (in simulations, variance estimates were 65% to 85% of the true "
-    "variances); weights='uniform' avoids this problem",
+    "propensity-based weights induce dependence between units, so unit-clustered variance estimates may "
+    "be too small (65% to 85% of the true variances in simulations); weights='uniform' avoids this "
+    "problem",
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)

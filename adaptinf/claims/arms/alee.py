@@ -13,15 +13,19 @@ UNDERCOVERS = Claim(
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "Welch intervals are valid and shorter", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt",
+    "Welch intervals are valid and are shorter than intervals that allow for adaptivity",
+    "advice",
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt", "t intervals are shorter and remain valid", "advice"
+    "inference.arms.facts.alee.AleeFacts.may_not_adapt",
+    "t intervals are valid and are shorter than intervals that allow for adaptivity",
+    "advice",
 )
 """What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(
     "may_not_adapt",
-    "If outcomes had no effect on assignment, set adaptive=False; in that case, {classical}.",
+    "If outcomes had no effect on assignment, set adaptive=False, because {classical} in that case.",
     "advice",
 )
 """The first line of a fit."""

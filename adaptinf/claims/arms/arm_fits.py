@@ -27,8 +27,8 @@ EXACT_TEST = Claim(
 )
 WITH_DESIGN = Claim(
     "inference.arms.facts.fits.exact_calls",
-    "; both require the design that was used to collect the data",
-    "advice",
+    "; both calls require the design that was used to collect the data",
+    "phrase",
 )
 FIT = (CHOSEN, NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE, EXACT_TEST)
 """Under the table of a fit, after what its method says."""
@@ -38,10 +38,11 @@ EFFICIENCY = Claim(
     "Efficiency: {variances} times the efficiency bound, which is evaluated at {where} and ignores contexts.",
     "note",
 )
-AT_SHARES = Claim("inference.arms.fit.fit_efficiency", "the observed assignment proportions", "note")
+AT_SHARES = Claim("inference.arms.fit.fit_efficiency", "the observed assignment proportions", "phrase")
 TINY = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "the smallest propensity of arm {arm} is {least:.2g} ({n:.0f} rewards, effective sample size {ess:.1f})",
+    "the smallest propensity of arm {arm} is {least:.2g} (number of rewards {n:.0f}, effective sample "
+    "size {ess:.1f})",
     "caution",
 )
 TINY_WARNING = Claim(
@@ -61,7 +62,7 @@ INCOMPLETE = Claim(
 BASELINE = Claim(
     "inference.arms.choice.valid_alternatives", "{name} as a naive baseline (invalid {where})", "advice"
 )
-WITH_UNITS = Claim("inference.arms.choice.valid_alternatives", "for units with several rounds", "advice")
+WITH_UNITS = Claim("inference.arms.choice.valid_alternatives", "when units have several rounds", "phrase")
 CLUSTERED = Claim(
     "inference.arms.choice.valid_alternatives",
     "AdaptiveOLS on arm indicators with covariance='cluster'",

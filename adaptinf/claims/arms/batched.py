@@ -12,20 +12,20 @@ NO_BATCHES = Claim(
 )
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
-    "propensities vary within {n} batches ({which}; the first batch is numbered 0), but the method "
-    "requires constant propensities within each batch",
+    "the method requires constant propensities within each batch, but propensities vary within some "
+    "batches (number: {n}; indices from 0: {which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "{n} of {batches} batches ({which}; numbered from 0) have no rewards for one of the arms or fewer "
-    "than three rewards in total",
+    "some batches ({n} of {batches}: {which}, numbered from 0) have no rewards for one of the arms or "
+    "fewer than three rewards in total",
     "needs",
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; dropping these batches would invalidate the test, because under adaptive assignment, "
-    "earlier rewards affect which batches are dropped",
+    "{lacking}; excluding these batches would invalidate the test, because their selection depends on "
+    "earlier rewards under adaptive assignment",
     "needs",
 )
 DRIFTS = Claim(
@@ -65,14 +65,15 @@ DIFFERENCE_MOVES = Claim(
 )
 UNVARYING = Claim(
     "unvarying",
-    "at least one batch has rewards that are all equal, so its variance estimate is 0, and no result "
-    "can be computed",
+    "all rewards within at least one batch are equal, so the variance estimate for that batch is 0 and "
+    "the test cannot be computed",
     "caution",
 )
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
-    "assignment proportions seem to vary within batches, so even common drift would bias the difference "
-    "between arms; use shorter batches, such as hourly ones, with constant assignment probabilities",
+    "assignment proportions seem to vary within batches, so even drift common to both arms would bias "
+    "the difference between them; use shorter batches with constant assignment probabilities, such as "
+    "hourly batches",
     "caution",
 )
 FIT = (

@@ -25,8 +25,7 @@ NO_COVARIANCE = Claim(
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
     "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
-    "Intervals use a t approximation for the log ratio if both means are positive, and Fieller's method "
-    "otherwise. Correlations for simultaneous intervals are evaluated at the estimated ratios.",
+    "Intervals use a t approximation for log ratios of positive means, and Fieller's method otherwise.",
     "note",
 )
 NO_MEANS = Claim(
@@ -45,8 +44,8 @@ FEW_OUTCOMES = Claim(
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but its "
-    "distance from 0 is {errors:.1f} standard errors",
+    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but is only "
+    "{errors:.1f} standard errors away",
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")

@@ -9,9 +9,9 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 
 SHORT_RUNS = Claim(
     "stable",
-    "intervals may undercover slightly in short runs: in UCB simulations (width=2, two arms, success "
-    "rates of 0.5), nominal 95% intervals for the difference covered 93.9% (1,000 rounds) and 94.3% "
-    "(10,000 rounds; see audit.stability)",
+    "intervals may undercover slightly in short runs: in UCB simulations with two identical arms, "
+    "nominal 95% intervals for the difference covered 93.9% (1,000 rounds) and 94.3% (10,000 rounds; "
+    "see audit.stability)",
     "caution",
 )
 VARIATION = Claim(
@@ -41,7 +41,11 @@ NEEDS = (
 REASONS = (
     Claim("not_adaptive", "{why}, so each arm's rewards are a random sample", "reason"),
     Claim("counts_settled", "{vary}, so arm counts are sufficiently stable", "reason"),
-    Claim("stable_design", "the arm counts of {design} stabilise in long runs ({source})", "reason"),
+    Claim(
+        "stable_design",
+        "{design} is stable: its arm counts become nearly deterministic in long runs ({source})",
+        "reason",
+    ),
 )
 ASSUMES = (
     Part("propensities_right", "assumes"),
@@ -50,7 +54,7 @@ ASSUMES = (
     Claim(
         "simulated", "the model used for simulation correctly describes how rewards are generated", "assumes"
     ),
-    Claim("stable_if", "the run is long, and the design uses {condition}", "assumes"),
+    Claim("stable_if", "the number of rounds is large, and the design uses {condition}", "assumes"),
     contexts.NO_PART,
 )
 CAUTIONS = (Part("shares_moved", "caution"), SHORT_RUNS)
@@ -91,8 +95,10 @@ GUARANTEED = Claim(
     "is about {ratio:.2g} times that of ALEE intervals",
     "reason",
 )
-VACUOUS = Claim("vacuous", "the privacy guarantee is too weak to allow a correction ({bound})", "reason")
-LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact validity is needed", "reason")
+VACUOUS = Claim(
+    "vacuous", "the privacy guarantee is too weak for an informative correction ({bound})", "reason"
+)
+LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact inference is required", "reason")
 CORRECTED_REASONS = (
     VACUOUS,
     GUARANTEED,
@@ -113,7 +119,7 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "corrected inference is valid ({label}) only if {no_part}, which the log does not state",
+        "corrected inference ({label}) is valid only if {no_part}, which the log does not state",
         "caution",
     ),
 )
@@ -122,13 +128,13 @@ CORRECTED_CAUTIONS = (
 _WORTH = "inference.arms.facts.sample_means.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
-    "not valid (a naive baseline), because repeated rounds within a unit may be dependent",
+    "this naive baseline is not valid, because rounds of the same unit may be dependent",
     "note",
 )
-NOT_DUE = Claim(_WORTH, "valid without correction: {why}", "note")
+NOT_DUE = Claim(_WORTH, "valid without correction, because {why}", "note")
 LONG_RUNS = Claim(
     _WORTH,
-    "valid in long runs with {condition}, because arm counts then stabilise under {design} ({source}); "
+    "asymptotically valid with {condition}, because arm counts stabilise under {design} ({source}); "
     "{short_runs}",
     "note",
 )
@@ -138,12 +144,12 @@ STATED = Claim(
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptivity", "note")
-ACCOUNTED = Claim(_WORTH, "not valid under adaptivity, unlike the corrected columns", "note")
+ACCOUNTED = Claim(_WORTH, "not valid under adaptivity, unlike the estimates corrected for adaptivity", "note")
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(
     "profile.has_contexts",
-    "The log has contexts: an arm's sample mean estimates its overall mean only if assignment ignored "
-    "contexts.",
+    "The log contains contexts, so an arm's sample mean estimates its overall mean only if assignment "
+    "did not depend on contexts.",
     "note",
 )
 
@@ -153,7 +159,9 @@ TAKEN_AS_ADAPTIVE = Claim(
     "not affect assignment.",
     "note",
 )
-UNCORRECTED = Claim("no_corrected_columns", "Corrected columns are not given, because {reason}.", "note")
+UNCORRECTED = Claim(
+    "no_corrected_columns", "Corrected p-values and intervals are not given, because {reason}.", "note"
+)
 FEW_EVENTS = Claim(
     "few_events",
     "Fewer than {fewest} successes or failures occurred in at least one arm, so means are analysed with "
@@ -185,7 +193,7 @@ FIT = (
     ),
     Claim(
         "moved_without_batches",
-        "{moved} (p < {p:g}); for comparisons within periods of constant assignment probabilities, log "
+        "{moved} (p < {p:g}); to compare arms within periods of constant assignment probabilities, log "
         "these periods as batch=",
         "caution",
     ),

@@ -15,8 +15,8 @@ NEEDS = (
 
 MIXES_CONTEXTS = Claim(
     "mixes_contexts",
-    "propensities depend on contexts, so these weights would change the context distribution over which "
-    "rewards are averaged",
+    "propensities depend on contexts, so weighting rounds unequally would change the distribution of "
+    "contexts over which rewards are averaged",
     "needs",
 )
 WEIGHTS_NEED = (
@@ -31,7 +31,7 @@ WEIGHTS_NEED = (
     Claim(
         "ties_units",
         "joint weights depend on earlier rounds of all units, so units with several rounds would no longer "
-        "be independent",
+        "contribute independently",
         "needs",
     ),
     Part("no_shared_weights", "needs"),
@@ -41,7 +41,7 @@ WEIGHTS_NEED = (
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "propensities are known; uniform weights are used because {contexts} may affect propensities",
+    "propensities are known, and uniform weights allow them to depend on {contexts}",
     "reason",
 )
 REASONS = (
@@ -52,7 +52,7 @@ REASONS = (
     ),
     Claim(
         "is_joint",
-        "propensities are known; all arms have the same weights, so common drift cancels",
+        "propensities are known, and all arms have the same weights, so common drift cancels",
         "reason",
     ),
     Claim(
@@ -68,7 +68,7 @@ REASONS = (
     Claim("uniform_without_adaptation", "propensities are known and unaffected by earlier rewards", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
-    Claim("unaugmented", "no outcome model is used, so intervals are longer than with aipw", "reason"),
+    Claim("unaugmented", "no outcome model is needed, but intervals are longer than with aipw", "reason"),
     units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
@@ -117,7 +117,7 @@ UNIFORM_FOR_CONTEXTS = Claim(
 )
 UNIFORM_OF_ADAPTIVE = Claim(
     "uniform_of_adaptive",
-    "With these uniform weights, {unsettled}. Other weights avoid this problem but require every arm's "
+    "With uniform weights, {unsettled}. Other weights give asymptotic normality but require every arm's "
     "propensity.",
     "note",
 )
@@ -140,14 +140,14 @@ OWN_WEIGHTS = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms shows a linear trend over time (p = {p:.2g}); the target is a "
-    "weighted average, whereas weights='uniform' targets the unweighted average over rounds",
+    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so the weighted "
+    "average estimated may differ from the unweighted average over rounds (weights='uniform')",
     "caution",
 )
 AGAINST_ONE = Claim(
     "inference.arms.facts.weighted.WeightedFacts.joint_by",
-    "each arm with the most frequently chosen arm",
-    "note",
+    "all pairs that include the most frequently chosen arm",
+    "phrase",
 )
 """Which arms are compared where there are too many for every pair."""
 FIT = (
@@ -206,7 +206,7 @@ FIT = (
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
     "differences between arms show a time trend (p = {p:.2g}), so uniform weights are used, and the "
-    "target is each arm's average while it was available",
+    "estimand is each arm's mean over the rounds in which it was available",
     "caution",
 )
 """Why the weights are not those that were asked for."""

@@ -47,24 +47,24 @@ HELD_OUT_NEEDS = (
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "uncommon outcomes are too few for normal approximations, so simultaneous intervals are computed "
-    "from counts; they are valid under any selection rule",
+    "there are too few uncommon outcomes for normal approximations, so simultaneous intervals are "
+    "computed from counts and are valid under any selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval conditions on the winning arm and is truncated to the projection interval at level "
-    "alpha / 10",
+    "the interval is conditional on the selected arm and lies within the projection interval with "
+    "coverage 1 - alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
     "inference.winners.methods.CONDITIONAL",
-    "intervals have nominal coverage conditional on the selected arm",
+    "intervals have nominal coverage conditional on which arm was selected",
     "reason",
 )
 VERY_LONG = Claim(
     "inference.winners.methods.CONDITIONAL",
-    "the interval is very long if another arm has a similar estimate",
+    "the interval can be very wide if the estimate for another arm is close to that of the selected arm",
     "caution",
 )
 SIMULTANEOUS = Claim(
@@ -85,15 +85,15 @@ HARDLY_CHOSEN = Claim(
 
 HIGHEST = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest of {n} estimates{beside}.",
+    "Of the arms compared (number: {n}), arm {arm!r} has the highest estimate{beside}.",
     "note",
 )
-BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "note")
-BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "note")
+BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "phrase")
+BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "phrase")
 USUAL = Claim(
     "inference.winners.model.Winner.fit",
-    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores that "
-    "this arm was selected; the estimate shown is median-unbiased.",
+    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores "
+    "selection of the arm; the estimate shown is median-unbiased and accounts for selection.",
     "note",
 )
 HELD_OUT = Claim(
@@ -109,12 +109,13 @@ HYBRID = Claim(
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The conditional method is used: {reason}, but may be very long.",
+    "The conditional method is used: {reason}. Conditional intervals may be very long.",
     "note",
 )
 PROJECTION = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The projection method is used: the interval is taken from simultaneous intervals for all arms.",
+    "The projection method is used: the interval for the selected arm is taken from simultaneous "
+    "intervals for all arms.",
     "note",
 )
 TIED = Claim(
@@ -125,8 +126,8 @@ TIED = Claim(
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "With fewer than {fewest} uncommon outcomes in an arm, normal approximations are unreliable. The "
-    "interval is one of the simultaneous (Bonferroni) intervals based on counts, and the estimate is "
-    "not adjusted for selection.",
+    "An arm has fewer than {fewest} outcomes other than its most common one, making normal "
+    "approximations unreliable. The interval is a simultaneous (Bonferroni) interval based on counts, "
+    "and the estimate is not adjusted for selection.",
     "note",
 )

@@ -36,7 +36,7 @@ SAME_ELSEWHERE = Claim(
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Of {rounds} rounds, those in which {arm} has propensity 0 are excluded: {left}.",
+    "Rounds in which {arm} has propensity 0 are excluded (number excluded out of {rounds}: {left}).",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
@@ -47,8 +47,8 @@ DIFFERENT_ROUNDS = Claim(
 )
 BY_TURNS = Claim(
     "by_turns",
-    "arm availability changed often, perhaps in response to contexts; differences are estimated from "
-    "rounds in which all the compared arms were available, and are assumed to be the same elsewhere",
+    "arm availability changed often, perhaps in response to contexts; comparisons use only rounds in "
+    "which all compared arms were available and are assumed to hold in other rounds",
     "caution",
 )
 GONE = Claim(

@@ -22,9 +22,9 @@ TAKEN_OUT = Claim(
 UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
 MOVED = Claim(
     "inference.arms.circumstances.negative_controls.moved_covariates",
-    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}): arm "
-    "assignment may have affected {name}, and estimates adjusted for it may then be biased (fit without it, "
-    "or use values that were measured before assignment)",
+    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}); if "
+    "assignment affected {name}, adjusting for {name} causes bias, so use only values measured before "
+    "assignment",
     "caution",
 )
 """Of a covariate that is no covariate, or of propensities that depend on it unlogged."""

@@ -18,8 +18,8 @@ STEADY = Claim(
 )
 TOO_MANY_VALUES = Claim(
     "left_out",
-    "Estimated observation probabilities do not condition on {names}, because there are too many "
-    "distinct values.",
+    "Estimated observation probabilities do not condition on {names}, because the number of distinct "
+    "values is too large.",
     "note",
 )
 WEIGHTED = Claim(
@@ -29,10 +29,10 @@ WEIGHTED = Claim(
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
-    "Rounds before an arm's first observed reward have weight 0 (at most {n} rounds per arm).",
+    "Rounds before an arm's first observed reward have weight 0 (at most {n} per arm).",
     "note",
 )
-BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward became known have weight 0.", "note")
+BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observed have weight 0.", "note")
 SHARES_DIFFER = Claim(
     "shares_differ",
     "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "

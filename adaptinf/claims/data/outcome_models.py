@@ -26,7 +26,7 @@ RIDGE = Claim(
 STANDARDISED = Claim(
     "inference.scores.outcome_models.running_regression",
     " (standardised using data up to each round)",
-    "note",
+    "phrase",
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",

@@ -34,15 +34,15 @@ READ = Claim(
 )
 SHARES_STAND_IN = Claim(
     "sums.shares",
-    "Because the sums contain no propensities, assignment proportions by batch replace them; "
+    "Assignment proportions by batch replace propensities, which the sums lack; assignment "
     "probabilities are assumed constant within batches. Standard errors condition on these proportions "
-    "and allow variances to differ by arm and batch.",
+    "and allow unequal variances by arm and batch.",
     "note",
 )
 FEW_IN_A_BATCH = Claim(
     "few_in_a_batch",
-    "some batch contains only {n} rounds of an arm; with fewer than {enough}, estimated propensities "
-    "are imprecise, and intervals may undercover",
+    "an arm has too few rounds in at least one batch (smallest count {n}, recommended minimum "
+    "{enough}), so estimated propensities are imprecise and intervals may undercover",
     "caution",
 )
 FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)

@@ -23,7 +23,7 @@ LACKS_DECAY = Claim(
 )
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "some units have several rounds, and clustering by unit is implemented for HC0 only",
+    "some units have several rounds, but clustering by unit is implemented only for the HC0 covariance",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -33,8 +33,8 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 REASONS = (
     Claim(
         "is_projection",
-        "AIPW scores are unbiased for the effect given contexts, so regressing them on the formula "
-        "estimates its projection",
+        "AIPW scores are unbiased for the conditional effect, so regressing the scores on the formula's "
+        "terms estimates the best linear approximation to this effect",
         "reason",
     ),
     Part("errors_by_unit", "reason"),
@@ -81,8 +81,8 @@ T_LAW_NEEDS = Claim(
 )
 DEGREES = Claim(
     "is_projection",
-    "Inference on each coefficient uses Student's t distribution, with degrees of freedom based on the "
-    "smaller of the two arms' effective sample sizes.",
+    "Inference on each coefficient uses Student's t distribution, with degrees of freedom determined by "
+    "the smaller of the two arms' effective sample sizes.",
     "note",
 )
 LOW_PROPENSITIES = Claim(
@@ -99,8 +99,8 @@ BARE_COLUMN = Claim(
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "HC2 and HC3 cannot be computed, because rounds with the following numbers (counting from 0) have "
-    "leverage 1: {rounds}. HC0 and HC1 remain available.",
+    "HC2 and HC3 cannot be computed, because some rounds have leverage 1 (numbered from 0: {rounds}). "
+    "HC0 and HC1 remain available.",
     "note",
 )
 FEW_ROUNDS = Claim(

@@ -21,7 +21,7 @@ ONE_ARM_MISSING = Claim(
 )
 SINGLE_REWARD = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "The standard error for {terms} is undefined: one arm has only one reward.",
+    "The standard error is undefined for {terms}, because one arm has only one reward.",
     "note",
 )
 NO_VARIATION = Claim(
@@ -31,7 +31,7 @@ NO_VARIATION = Claim(
 )
 SMALL_GROUPS = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "Groups this small give imprecise estimates. Use fewer groups, or CATE.from_formula, which accepts "
+    "Estimates for small groups are imprecise. Use fewer groups, or CATE.from_formula, which accepts "
     "numeric covariates such as age.",
     "advice",
 )
@@ -69,7 +69,7 @@ CONSTANT_PROPENSITIES = Claim(
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
 DRIFT_ALLOWED = Claim(
-    "drift_allowed", "the effect may vary over time, as mean rewards are allowed to drift", "target"
+    "drift_allowed", "an effect that may vary over time, because mean rewards are allowed to drift", "target"
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
@@ -87,8 +87,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "combined weights require batched data, because {contexts} may affect propensities within groups "
-    "(set context_free=True if assignment ignored contexts)",
+    "weights='combined' requires batched data, because {contexts} may affect propensities within groups "
+    "(if assignment ignored contexts, set context_free=True instead)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -98,8 +98,8 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "in each round, one weight is shared by both arms' AIPW scores, which stabilises the variance of "
-    "the estimated difference",
+    "the AIPW scores of both arms share one weight in each round, which stabilises the variance of the "
+    "estimated difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
@@ -132,15 +132,14 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each prediction is the arm's average past reward in the group or, failing that, the overall "
-    "average. The first round has weight 0. Degrees of freedom are one less than the smaller effective "
-    "sample size.",
+    "Predictions are the arm's past mean in the group or, without such rewards, the overall past mean. "
+    "The first round has weight 0. Degrees of freedom are the smaller effective sample size minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Each reward is predicted by averaging earlier rewards of other units with the same arm and group "
-    "or, if there are none, with any arm. Rounds without such rewards have weight 0.",
+    "Each reward is predicted by the mean of other units' earlier rewards in the group under the same "
+    "arm or, if there are none, under any arm. Rounds without such rewards have weight 0.",
     "note",
 )
 COMBINED = Claim(
@@ -160,7 +159,7 @@ UNIFORM_FOR_CONTEXTS = Claim(
     "Weights are uniform, because a group's propensities may depend on {contexts}; {unsettled}.",
     "note",
 )
-UNIFORM = Claim("uniform_weights", "Weights are uniform; {unsettled}.", "note")
+UNIFORM = Claim("uniform_weights", "All rounds have equal weight; {unsettled}.", "note")
 WEIGHTED = (
     *WEIGHTED_ASSUMES,
     Part("rounds_notes", "note"),
@@ -188,7 +187,7 @@ WEIGHTED = (
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
     "inference.effects.from_releases.matching_effects",
-    "the groups of the releases ({groups}) do not match the values of {by}",
+    "the groups in the releases ({groups}) do not match the values of {by}",
     "needs",
 )
 RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTERVAL)
@@ -229,18 +228,19 @@ BONFERRONI = Claim(
 )
 SATTERTHWAITE = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "Differences between effects are tested with Student's t and Satterthwaite degrees of freedom.",
+    "Differences between effects are tested by t tests with Satterthwaite degrees of freedom.",
     "note",
 )
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
     "Some units appear in several groups, so estimates are correlated across groups. Tests of "
-    "differences use Student's t with the lower of both groups' degrees of freedom.",
+    "differences use Student's t with the smaller of the two groups' degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "{terms}: the effects cannot be compared, because one of the two groups has no standard error.",
+    "{terms}: the effects cannot be compared, because the effect in one of the two groups has no "
+    "standard error.",
     "note",
 )
 TOO_FEW_GROUPS = Claim(
@@ -250,13 +250,13 @@ TOO_FEW_GROUPS = Claim(
 )
 GROUPS_LEFT_OUT = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test excludes groups without a standard error: {terms}.",
+    "The test excludes groups whose effects have no standard error: {terms}.",
     "note",
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if the groups' intervals, each at level 1 - alpha/G, "
-    "have no value in common.",
+    "The hypothesis of equal effects is rejected if the intervals of the G groups, each at level 1 - "
+    "alpha/G, have no value in common.",
     "note",
 )
 HOTELLING = Claim(
@@ -267,7 +267,7 @@ HOTELLING = Claim(
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "For groups with Agresti-Caffo intervals, the test uses the adjusted differences.",
+    "For groups with Agresti-Caffo intervals, the test of equal effects uses the adjusted differences.",
     "note",
 )
 NOT_NORMAL = Claim(

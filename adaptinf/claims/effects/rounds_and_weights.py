@@ -14,12 +14,12 @@ EFFECT = Claim(
 
 NEVER_BOTH = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "the two arms were never available together in the {n} rounds of {where}",
+    "no round of {where} had positive propensity for both arms (rounds examined: {n})",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "these weights require the propensities of both arms, but the log has only that of the chosen arm",
+    "weighting requires the propensities of both arms, but the log has only that of the chosen arm",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
@@ -39,7 +39,7 @@ PROPENSITIES_VARY = Claim(
 )
 MARK_THE_ROUNDS = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "rounds= set to a column that marks the randomised rounds",
+    "rounds= set to an indicator column for the randomised rounds",
     "advice",
 )
 KNOW_PROPENSITIES = Claim(
@@ -55,7 +55,7 @@ CONSTANT_IN_GROUPS = Claim(
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Propensities are estimated; the true propensities may vary within groups.",
+    "Constancy within groups refers to the estimated propensities; the true propensities may vary.",
     "note",
 )
 MARKED = Claim(
@@ -74,12 +74,12 @@ CHOSEN_ALONE = Claim(
     "note",
 )
 WEIGHTABLE = Claim(
-    "inference.effects.rounds.weightable_rounds", "The estimate uses {n} rounds of {where}.", "note"
+    "inference.effects.rounds.weightable_rounds", "The number of rounds used from {where} is {n}.", "note"
 )
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "Rounds of {where} in which either arm had propensity 0 are excluded ({n} in total), for example "
-    "those after randomisation stopped.",
+    "Rounds of {where} in which either arm had propensity 0, such as rounds after randomisation "
+    "stopped, are excluded ({n} in total).",
     "note",
 )
 

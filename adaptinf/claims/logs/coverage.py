@@ -24,8 +24,7 @@ ESTIMATED = Claim(
 )
 BY_CONTEXT = Claim(
     "outputs_by_context",
-    "a round's propensity can reveal its context, because the propensity given each context can be "
-    "computed from the releases",
+    "a round's propensity, combined with the releases, can reveal the context in that round",
     "needs",
 )
 COMPUTED = Claim(
@@ -68,13 +67,15 @@ PHASE = (
 CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public", "reason")
 CONTEXT_IS_PRIVATE = Claim("always", "the context was not declared public", "needs")
 CONTEXT = (
-    Claim("protects_contexts", "contexts are protected data, because the guarantee is per {unit}", "needs"),
+    Claim(
+        "protects_contexts", "contexts are part of the data that the per-{unit} guarantee protects", "needs"
+    ),
     CONTEXT_IS_PUBLIC,
     CONTEXT_IS_PRIVATE,
 )
 
-OUTCOME = Claim("always", "additional outcomes are protected data, like rewards", "needs")
-REWARD = Claim("always", "rewards are the protected data", "needs")
+OUTCOME = Claim("always", "additional outcomes are protected data, as are rewards", "needs")
+REWARD = Claim("always", "rewards are the data that the guarantee protects", "needs")
 UNIT = Claim("always", "the guarantee gives no protection to participants' identities", "needs")
 COLUMNS = {
     "t": ROUND,
@@ -82,19 +83,25 @@ COLUMNS = {
     "phase": PHASE,
     "unit_id": (UNIT,),
     "reward": (REWARD,),
-    "received": (Claim("always", "the guarantee does not include the arms actually received", "needs"),),
+    "received": (Claim("always", "the guarantee does not cover the arms actually received", "needs"),),
     "observation": (
-        Claim("always", "missingness indicators for rewards are excluded from the guarantee", "needs"),
+        Claim(
+            "always", "missingness indicators for rewards are not covered by the privacy guarantee", "needs"
+        ),
     ),
     "outcome_round": (
-        Claim("always", "arrival times of outcomes lie outside the privacy guarantee", "needs"),
+        Claim("always", "the privacy guarantee does not cover the arrival times of outcomes", "needs"),
     ),
     "batch": (
         Claim(
-            "always", "batch boundaries may depend on more than the calendar, actions and releases", "needs"
+            "always",
+            "batch boundaries may depend on data other than the calendar, actions and releases",
+            "needs",
         ),
     ),
-    "randomised": (Claim("always", "the guarantee does not extend to the design's coin flips", "needs"),),
+    "randomised": (
+        Claim("always", "the privacy guarantee does not cover the design's random draws", "needs"),
+    ),
 }
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
@@ -105,8 +112,8 @@ DESIGN = Claim("always", "the name and parameters of the design were declared be
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
 STOPPED_BY_DATA = Claim(
     "stopped_by_data",
-    "the guarantee covers the number of rounds at stopping, provided that the decision to stop used "
-    "only covered outputs",
+    "the guarantee covers the number of rounds, provided that the stopping decision used only outputs "
+    "covered by the guarantee",
     "reason",
 )
 SO_FAR = Claim(
@@ -130,21 +137,21 @@ FIELDS = {
     "pulls": ACTION,
     "recommended": (
         RECOMMENDED,
-        Claim("always", "the recommendation may use data other than the releases", "needs"),
+        Claim("always", "the recommended arm may depend on data other than the releases", "needs"),
     ),
     "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
     "adaptive_rounds": (
         Claim(
             "always",
-            "this number may depend on the design's coin flips, which lie beyond the guarantee",
+            "the number may depend on the design's random draws, which the privacy guarantee does not cover",
             "needs",
         ),
     ),
     "seeds, timestamps, delays": (
-        Claim("always", "no privacy guarantee applies to seeds, timestamps and delays", "needs"),
+        Claim("always", "the privacy guarantee does not apply to seeds, timestamps or delays", "needs"),
     ),
     "counts of missing or clipped outcomes": (
-        Claim("always", "these counts are computed from rewards, which are protected data", "needs"),
+        Claim("always", "the counts are computed from rewards, which are protected data", "needs"),
     ),
     "digests of the log": (
         Claim("always", "a digest of the log could be used to confirm a guess about its contents", "needs"),
@@ -154,5 +161,5 @@ FIELDS = {
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(
-    "log.coverage.not_covered", "the guarantee has infinite epsilon and therefore protects nothing", "needs"
+    "log.coverage.not_covered", "the guarantee gives no protection, because epsilon is infinite", "needs"
 )

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim, Part
 
 SIMULATED_NOISE = Claim(
     "simulated_noise",
-    "The noise is simulated and NOT PRIVATE: the low-order digits of a release can reveal the "
-    "data. The guarantee holds for the mechanism, not for these numbers.",
+    "These releases are NOT PRIVATE: the noise is simulated, and the low-order digits of a release can "
+    "reveal the data. The guarantee holds for the mechanism, not for these numbers.",
     "caution",
 )
 PRICE = Claim(
@@ -16,7 +16,7 @@ PRICE = Claim(
     "large{delta}.",
     "note",
 )
-MORE_DELTA = Claim("price", ", and delta is more than m times as large", "note")
+MORE_DELTA = Claim("price", ", and delta is more than m times as large", "phrase")
 FIXED = Claim(
     "always",
     "The guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
@@ -26,15 +26,19 @@ FIXED = Claim(
 OPENING = (
     Claim(
         "always",
-        "This public part of an adaptive experiment's log contains only data that the privacy "
-        "guarantee covers.",
+        "This is the public part of an adaptive experiment's log and contains only data covered by the "
+        "privacy guarantee.",
         "note",
     ),
     Claim("guarantee", "Privacy guarantee: {guarantee}{source}.", "note"),
     Part("notion", "note"),
     Part("guarantee_reasons", "note"),
     SIMULATED_NOISE,
-    Claim("exact_noise", "The noise was sampled exactly and without a seed (noise='release').", "note"),
+    Claim(
+        "exact_noise",
+        "The noise was drawn by an exact sampler without a fixed seed (noise='release').",
+        "note",
+    ),
     Claim("unknown_noise", "The source of the noise is not stated.", "note"),
     PRICE,
     FIXED,
@@ -43,14 +47,18 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "All outputs except the participant's own action are protected jointly.",
+    "The guarantee applies jointly to all outputs except the participant's own action.",
     "note",
 )
 RECORD = Claim(
     "protects_records", "A record consists of one participant's context and potential rewards.", "note"
 )
 NOTION = (
-    Claim("standard", "All outputs in this public part are protected jointly.", "note"),
+    Claim(
+        "standard",
+        "The privacy guarantee applies jointly to all outputs in this public part of the log.",
+        "note",
+    ),
     ALL_BUT_OWN_ACTION,
     Claim("protects_rewards", "Contexts are assumed to be public.", "assumes"),
     RECORD,

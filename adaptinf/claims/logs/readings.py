@@ -48,7 +48,9 @@ THROTTLED = Claim(
     "dropping depended on outcomes",
     "caution",
 )
-NO_CONTEXTS = Claim("formats.dsjson.read_dsjson", "shared features not used as contexts: {names}", "note")
+NO_CONTEXTS = Claim(
+    "formats.dsjson.read_dsjson", "features shared by all arms that are not used as contexts: {names}", "note"
+)
 OUTSIDE_POPULATION = Claim(
     "formats.adam.read_adam",
     "{left:,} of {everyone:,} subjects were excluded because they are not in the population {population}",
@@ -70,13 +72,13 @@ BY_ASSIGNMENT = Claim(
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "{late:,} outcomes became known only after the arm of a later round was chosen. Propensities are "
-    "assumed to use only outcomes known at the time, but a log cannot confirm this assumption.",
+    "Some outcomes ({late:,}) became known only after the arm of a later round was chosen. It is "
+    "assumed, but cannot be verified from a log, that propensities used only outcomes known at the time.",
     "assumes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "outcomes: {late:,} became known after a later round's arm was chosen",
+    "outcomes: {late:,} observed only after the arm of a later round had been chosen",
     "note",
 )
 SHOWN_RECEIVED = Claim(

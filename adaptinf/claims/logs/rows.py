@@ -19,11 +19,13 @@ MARKED = Claim(
     "depend on rewards.",
     "assumes",
 )
-SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
+SUMS = Claim(
+    "sums.Sums", "Batch sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note"
+)
 COPIES = Claim(
     "log.copies.copied_rows",
-    "{n:,} of {rows:,} rows repeat earlier rows; the first such block is rows {start} to {last}, which "
-    "recur from row {again} (rows are counted from 0). If these rows are copies, drop them: standard "
-    "errors are too small, by a factor of up to 1.4 if every row occurs twice",
+    "{n:,} of {rows:,} rows repeat earlier rows (numbered from 0, rows {start} to {last} recur from row "
+    "{again}); drop copies, which make standard errors too small (up to 1.4-fold if every row occurs "
+    "twice)",
     "caution",
 )

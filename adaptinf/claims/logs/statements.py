@@ -13,14 +13,15 @@ CONTEXT_FREE = Claim(
 )
 NOT_ADAPTIVE = Claim(
     "profile.states_not_adaptive",
-    "earlier rewards had no effect on assignment (stated in the log)",
+    "earlier rewards had no effect on assignment (as stated in the log)",
     "assumes",
     check="profile.reaction_found",
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",
-    "arms appear to be dropped after low rewards (p = {p:.1g}), which contradicts adaptive=False; "
-    "sample means may then be biased (if nothing is stated, methods for adaptive assignment are used)",
+    "arms appear to have been dropped after low rewards (p = {p:.1g}), which contradicts "
+    "adaptive=False; sample means may then be biased (omit adaptive=False to use methods for adaptive "
+    "assignment)",
     "caution",
 )
 STATED: tuple[Claim | Part, ...] = (

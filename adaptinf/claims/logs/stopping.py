@@ -28,8 +28,8 @@ NO_RELEASED_METHOD = Claim(
 ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance", "assumes")
 STOPPED = Claim(
     "stopped_by_hand",
-    "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced that decision, "
-    "p-values that assume a fixed sample size are too small and intervals undercover; {instead}",
+    "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced the decision to "
+    "stop, p-values and intervals for a fixed sample size are invalid; {instead}",
     "caution",
 )
 DATA_CHOSEN = Claim(
@@ -40,8 +40,8 @@ DATA_CHOSEN = Claim(
 )
 PLANNED = Claim(
     "chosen_by_plan",
-    "a prespecified rule ended data collection (after {rounds}); p-values and intervals ignore this "
-    "rule, so error rates may exceed their nominal levels; {instead}",
+    "data collection was ended by a prespecified rule (after {rounds}), which p-values and intervals "
+    "ignore, so error rates may exceed their nominal levels; {instead}",
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
@@ -49,6 +49,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "rule not stated; a length fixed in advance is assumed",
+    "the stopping rule is not stated, so a length fixed in advance is assumed",
     "assumes",
 )

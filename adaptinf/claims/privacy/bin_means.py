@@ -26,8 +26,8 @@ SUMS_MISSING = Claim(
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with the variance budget filled by a random draw",
-    "note",
+    "normal, with the unused part of each variance budget filled by a random normal draw",
+    "phrase",
 )
 """The name of a law."""
 REPORTS_ALONE = Claim(
@@ -38,29 +38,31 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Reporting for an arm stops at a time that depends on its own reports. The unused part of each "
-    "variance budget (median {median:.0%}, maximum {largest:.0%}) is filled by a normal draw, seeded by "
-    "rng={rng} and the releases.",
+    "Reporting stops at a data-dependent time for each arm. Normal noise, seeded by rng={rng} and the "
+    "releases, fills the unused part of each variance budget (median {median:.0%}, maximum "
+    "{largest:.0%}).",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are conservative and valid in finite samples under any rule for stopping the reports.",
+    "Tests are conservative, and they are valid in finite samples under any stopping rule.",
     "note",
 )
 NO_ESTIMATE = Claim(
     "no_estimate",
-    "Noise may dominate the counts for {terms}, so no estimate is given; confidence intervals remain valid.",
+    "Privacy noise may dominate the counts for {terms}, so no estimate is given. Confidence intervals "
+    "remain valid.",
     "note",
 )
 WHOLE_RANGE = Claim(
     "whole_range",
-    "The reports are uninformative for {terms}: the 95% interval is the whole range [0, 1].",
+    "The private reports are uninformative for {terms}, because the 95% interval is the whole range [0, 1].",
     "note",
 )
 SINGLE_POINT = Claim(
     "single_point",
-    "For {terms}, the 5% test rejects every mean in [0, 1], so the interval is the single best-fitting mean.",
+    "For {terms}, every mean in [0, 1] is rejected at the 5% level, so the interval is reduced to the "
+    "best-fitting mean.",
     "note",
 )
 _ENDS = (NO_ESTIMATE, WHOLE_RANGE, SINGLE_POINT)

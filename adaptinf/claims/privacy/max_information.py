@@ -6,13 +6,14 @@ from adaptinf.claims.claim import Claim
 
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
-    "the log has no reward-level privacy guarantee, and an anticipating record-level guarantee does not "
-    "imply one; set reward_guarantee= if the design has one",
+    "the log has no reward-level privacy guarantee, and a record-level guarantee that excludes the "
+    "participant's own action does not imply one; set reward_guarantee= if the design has one",
     "needs",
 )
 ANTICIPATING = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "an anticipating guarantee does not cover the joint distribution of all actions",
+    "the correction requires a guarantee that covers all actions jointly, but an anticipating guarantee "
+    "excludes each participant's own action",
     "needs",
 )
 INFINITE = Claim(
@@ -28,17 +29,17 @@ APPROXIMATE = Claim(
 
 BITS = Claim(
     "inference.corrections.information.Correction.describe",
-    "max-information of at most {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
+    "the max-information is at most {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
     "note",
 )
 MOMENTS = Claim(
     "inference.corrections.information.Correction.describe",
     "moment bound ({setting}, alpha = {alpha:g})",
-    "note",
+    "phrase",
 )
 IMPOSSIBLE = Claim(
     "inference.corrections.information.Correction.vacuous",
-    "{bound}: with this epsilon and sample size, no correction is possible",
+    "{bound}, which allows no valid correction at this epsilon and sample size",
     "note",
 )
 REQUIRED = Claim(

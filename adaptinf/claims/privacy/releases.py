@@ -13,8 +13,8 @@ COVERED = Claim(
 
 TWO_INTERVALS = Claim(
     "inference.released.comparisons.ReleasedDifferenceReference",
-    "normal + Laplace (two intervals combined)",
-    "note",
+    "normal sampling error plus Laplace noise (Bonferroni combination of two intervals)",
+    "phrase",
 )
 """The name of a law."""
 CLIPPED = Claim(
@@ -38,7 +38,7 @@ UNITS_AS_DECLARED = Claim(
 )
 UNITS_CAME_BACK = Claim(
     "inference.released.units.refuse_repeated_units",
-    "{n} of the released rounds are from returning units; {vary}",
+    "some released rounds (number: {n}) are from units that had already contributed a round; {vary}",
     "needs",
 )
 SUMS_VARY_MORE = Claim(
@@ -104,7 +104,7 @@ MEANS_ALONE = Claim(
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
-    "The sampling variance is at most (1 - effect^2)/length, because each arm has half of the rounds.",
+    "Each arm is assigned in half of the rounds, so the sampling variance is at most (1 - effect^2)/length.",
     "note",
 )
 
@@ -116,18 +116,20 @@ NAMED_BEFORE = Claim(
 PAIR_ASSUMES = (stationarity.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
 EMPTY = Claim(
     "inference.arms.circumstances.from_releases.published",
-    "The confidence interval is empty, because noise moved the released difference too far outside [-1, 1].",
+    "The confidence interval is empty, because privacy noise moved the released difference too far "
+    "outside [-1, 1].",
     "note",
 )
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",
-    "The pair was chosen after the outputs were seen, so alpha is divided by the number of pairs ({pairs}).",
+    "The pair of arms was chosen after the outputs were seen, so alpha is divided by the number of "
+    "possible pairs ({pairs}).",
     "note",
 )
 NO_PAIR_EFFECT = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the releases include no difference between arms (means of fresh epochs, or sums and counts of "
-    "a single group)",
+    "no difference between arms can be computed, because the releases contain neither means of fresh "
+    "epochs nor sums and counts of a single group",
     "needs",
 )
 SEVERAL_GROUPS = Claim(
@@ -160,8 +162,8 @@ EPOCH_SHARE = Claim(
 )
 VARIANCE_OF_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "The variance of the difference does not exceed (1 - effect^2)/(2 pulls), a bound attained by "
-    "binary rewards with means that sum to 1.",
+    "The variance of the difference is at most (1 - effect^2)/(2n), where n is the number of pulls per "
+    "arm; binary rewards with means that sum to 1 attain this bound.",
     "note",
 )
 
@@ -169,31 +171,30 @@ VARIANCE_OF_EPOCH = Claim(
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",
-    "no counts of successes and failures within the window were released; set in_time= in the session "
-    "or trial",
+    "no counts of successes and failures observed within the time window were released (set in_time= in "
+    "the session or trial)",
     "needs",
 )
 IN_TIME_OUTCOME = Claim(
     "inference.released.in_time.in_time_means",
-    "outcomes observed within the window, which are assumed to represent late outcomes as well",
+    "outcomes observed within the window, which are assumed to be representative of late outcomes",
     "target",
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates use only released counts of successes (S) and failures (F) observed before {window:,} "
-    "more participants had entered; fractional rewards count fractionally. The rate S / (S + F) assumes "
-    "that lateness is unrelated to outcomes, which the releases cannot confirm.",
+    "Estimates use released counts of successes (S) and failures (F) observed before {window:,} more "
+    "participants enrolled; fractional rewards count fractionally. The rate S / (S + F) untestably "
+    "assumes that outcomes and lateness are unrelated.",
     "note",
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
-    "Whatever the late outcomes are, the mean outcome lies between S / n and 1 - F / n (Manski "
-    "bounds, ignoring sampling error and noise): {limits}. The lower bound is the proportion of "
-    "successes within the window.",
+    "Manski bounds on the mean outcome, whatever the late outcomes are (ignoring sampling error and "
+    "noise): {limits}. The lower bound is the proportion of successes within the window.",
     "note",
 )
 DROWNED = Claim(
     "inference.released.in_time.InTimeReference.valid",
-    "No success rate is estimated for {terms}, because the counts within the window may be mostly noise.",
+    "No success rate is estimated for {terms}, because the released counts may consist mostly of noise.",
     "note",
 )

@@ -16,8 +16,8 @@ UNUSABLE = Claim(
 )
 UNUSABLE_BY_REWARDS = Claim(
     "unusable_by_rewards",
-    "{what}; the set of such batches may depend on earlier rewards, so omitting these batches would "
-    "change the null distribution",
+    "{what}; omitting batches of this kind would change the null distribution, because earlier rewards "
+    "may affect which batches are omitted",
     "needs",
 )
 BATCHED_NEEDS = (
@@ -35,13 +35,14 @@ BATCHED_REASONS = (
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Some batches are excluded, because {what}. The exclusion is valid, as rewards did not affect "
+    "Some batches are excluded, because {what}. This exclusion is valid, because rewards did not affect "
     "assignment.",
     "note",
 )
 CONSTANT_IN_A_BATCH = Claim(
     "constant_in_a_batch",
-    "No estimates are available, because the fit is exact in at least one batch.",
+    "No estimates are available, because the regression fits at least one batch exactly, so its "
+    "residual variance is zero.",
     "note",
 )
 BATCHED = (
@@ -78,22 +79,22 @@ DRIFTING_TEST = Claim(
 STUDENT_SUM = Claim(
     "inference.regression.batched.BatchedTests.wald_test",
     "sum of independent multivariate t vectors, one per batch",
-    "note",
+    "phrase",
 )
 
 # W-decorrelation
 
-UNEVEN = Claim("uneven", "columns on very different scales, or a large ridge penalty", "needs")
+UNEVEN = Claim("uneven", "the columns have very different scales, or the ridge penalty is too large", "needs")
 RARELY_SEEN = Claim(
-    "rarely_seen", "a rare arm or factor level ({name}, present in {rounds} of {n} rounds)", "needs"
+    "rarely_seen", "an arm or factor level is rare ({name}, present in {rounds} of {n} rounds)", "needs"
 )
-SHORT = Claim("always", "too few rounds, or too large a ridge penalty", "needs")
+SHORT = Claim("always", "there are too few rounds, or the ridge penalty is too large", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
-    "estimates would retain up to {left:.0%} of the error and bias of least squares, which standard "
-    "errors would not reflect (cause: {cause})",
+    "decorrelated estimates could retain up to {left:.0%} of the error and bias of least squares, which "
+    "standard errors would ignore (cause: {cause})",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
@@ -127,8 +128,8 @@ DECORRELATION = (
     ),
     Claim(
         "left_in",
-        "Up to {left:.1%} of the least-squares error, including bias, remains in the estimates and is not "
-        "reflected in standard errors.",
+        "Up to {left:.1%} of the error of least squares, including its bias, remains in the decorrelated "
+        "estimates and is not reflected in their standard errors.",
         "note",
     ),
     regressions.PERFECT,
@@ -142,7 +143,7 @@ DECORRELATION = (
 HALF_RANGE = Claim(
     "inference.regression.facts.at_any_time.EllipsoidFacts.sub_gaussian",
     "half the range of the rewards",
-    "note",
+    "phrase",
 )
 SUB_GAUSSIAN = Claim(
     "sub_gaussian", "errors are sub-Gaussian with scale parameter {scale:g} ({source})", "assumes"
@@ -168,7 +169,7 @@ ELLIPSOID = (
     Claim(
         "beyond_bound",
         "The norm of the least-squares coefficients ({norm:.3g}) exceeds the assumed bound; intervals are "
-        "invalid if that bound is wrong. A bound is easier to justify for standardised covariates, such as "
+        "invalid if the bound is too low. Bounds are easier to justify for standardised covariates, such as "
         "scale(age).",
         "note",
     ),
@@ -179,7 +180,7 @@ ELLIPSOID = (
 ELLIPSOID_LAW = Claim(
     "inference.regression.ellipsoid.EllipsoidTests.wald_test",
     "anytime-valid self-normalised ellipsoid",
-    "note",
+    "phrase",
 )
 
 # Anytime-valid t and F tests
@@ -214,5 +215,5 @@ ANYTIME = (
 ANYTIME_LAW = Claim(
     "inference.regression.anytime.AnytimeTests.wald_test",
     "anytime-valid F test based on Bayes factors",
-    "note",
+    "phrase",
 )

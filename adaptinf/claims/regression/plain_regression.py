@@ -101,7 +101,8 @@ CORRECTED_SAYS = (
 COVARIANCE = (
     Claim(
         "classical",
-        "The covariance estimator is classical (equal error variances); tests use Student's t and F.",
+        "The classical covariance estimator is used, assuming equal error variances, and tests use the t "
+        "and F distributions.",
         "note",
     ),
     Claim(
@@ -126,7 +127,7 @@ NO_RESIDUAL = Claim(
     "no_residual", "Standard errors require more rounds than model columns ({n} rounds, {p} columns).", "note"
 )
 EQUAL_REWARDS = Claim(
-    "constant", "There are no standard errors, because all rewards in the regression are equal.", "note"
+    "constant", "Standard errors are undefined, because all rewards in the regression are equal.", "note"
 )
 EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefined.", "note")
 ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")

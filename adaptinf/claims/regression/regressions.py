@@ -37,14 +37,16 @@ OMITTED = Claim(
     "caution",
 )
 UNNAMED_CONTEXTS = Claim(
-    "inference.regression.facts.common.RegressionFacts.omitted", "unlogged contexts", "caution"
+    "inference.regression.facts.common.RegressionFacts.omitted", "contexts that were not logged", "phrase"
 )
 ROUNDS_OF_ARM = Claim(
     "rounds_of_arm",
     "The regression {formula} uses {n} of {rounds} rounds, namely those with arm {arm!r}{how}.",
     "note",
 )
-NEVER_CHOSEN = Claim("never_chosen", "Never-chosen arms have no coefficient: {arms}.", "note")
+NEVER_CHOSEN = Claim(
+    "never_chosen", "No coefficient is estimated for arms that were never chosen: {arms}.", "note"
+)
 HEAD = (
     Claim("all_rounds", "The model {formula} is fitted to all {n} rounds.", "note"),
     ROUNDS_OF_ARM,
@@ -65,7 +67,8 @@ CLUSTERED = Claim(
 )
 CLASSICAL = Claim(
     "inference.regression.models._covariance",
-    "The default covariance is classical, because rounds with leverage 1 make HC2 and HC3 undefined.",
+    "The classical covariance estimator is the default here, because some rounds have leverage 1, for "
+    "which HC2 and HC3 are undefined.",
     "note",
 )
 
@@ -73,8 +76,8 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "there are too few data to test whether coefficients change, which would bias the intervals (set "
-    "stationary=True if changes can be ruled out)",
+    "there are too few data to test for coefficient drift, which would invalidate the intervals (set "
+    "stationary=True if drift can be ruled out)",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
@@ -114,7 +117,7 @@ DECORRELATION_LEFT = Claim(
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the weighted adjustment is the only one available, although {reason}",
+    "the weighted adjustment is used because no other is available, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
@@ -129,7 +132,7 @@ BEFOREHAND = Claim(
 )
 INDEPENDENT_ARM = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "a regression of an arm fixed in advance or of all arms with dummies, if rounds are independent",
+    "a regression for one prespecified arm, or for all arms with arm indicators, if rounds are independent",
     "advice",
 )
 INDEPENDENT_ANYHOW = Claim(
@@ -172,7 +175,7 @@ OWN_CHOICE = Claim(
 
 NO_ARM_NAMED = Claim(
     "inference.regression.design.select_arm",
-    "the log has no recommended arm (recommended=)",
+    "the log does not specify a recommended arm (recommended=)",
     "needs",
 )
 NO_UNITS = Claim(

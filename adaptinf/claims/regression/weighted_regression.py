@@ -9,7 +9,7 @@ from adaptinf.claims.regression import regressions
 
 # Why it serves, or does not
 
-IMPOSSIBLE = Claim("impossible", "{gaps}, and weighting cannot correct for this", "needs")
+IMPOSSIBLE = Claim("impossible", "weighting cannot correct for zero propensities: {gaps}", "needs")
 NEEDS = (
     propensities.NEEDED,
     Claim("has_zero", "an arm was chosen although its propensity was 0", "needs"),
@@ -27,13 +27,13 @@ NEVER_TOGETHER = Claim(
 )
 NOT_TOLD_APART = Claim(
     "inference.regression.weighted.shared._shared",
-    "the rounds in which pairs of arms were available together do not identify all coefficients",
+    "some coefficients are not identified by the rounds in which pairs of arms were available together",
     "needs",
 )
 SMALL_BUT_ENOUGH = Claim(
     "small_but_enough",
-    "{whose} propensity is known; the smallest ({least:.2g}) is below the recommended floor of "
-    "{floor:g}, but every arm has an effective sample size of at least {enough:g}",
+    "{whose} propensity is known; although the smallest propensity ({least:.2g}) is below the "
+    "recommended floor of {floor:g}, every arm has an effective sample size of at least {enough:g}",
     "reason",
 )
 REASONS = (
@@ -42,13 +42,13 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "the smallest propensity ({least:.2g}) and the smallest effective sample size ({size:.1f}) are both "
-    "below the minima for the weighted adjustment ({floor:g} and {enough:g})",
+    "weighted adjustment is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
+    "and the smallest effective sample size ({size:.1f}) is below {enough:g}",
     "reason",
 )
 PASSED_OVER = (
-    Claim("estimated", "the weighted adjustment would rely on estimated propensities", "reason"),
-    Claim("refused", "the weighted adjustment cannot be used: {reason}", "reason"),
+    Claim("estimated", "adjustment='weighted' would rely on estimated propensities", "reason"),
+    Claim("refused", "adjustment='weighted' cannot be used: {reason}", "reason"),
     Claim(
         "chosen_alone_in_batches",
         "the log lacks the unchosen arms' propensities, which the weighted adjustment would use",
@@ -63,9 +63,9 @@ PASSED_OVER = (
 SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients are projections of AIPW score differences from arm {arm!r}, with outcomes "
-    "predicted by fitting the formula to earlier rounds. Other coefficients are fitted to the "
-    "residuals, with round weights divided by arm propensities.",
+    "Arm coefficients are projections of differences in AIPW scores from arm {arm!r}, with outcomes "
+    "predicted by the formula fitted to earlier rounds. Other coefficients are fitted to the residuals, "
+    "with round weights divided by propensities.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
@@ -78,8 +78,8 @@ SHARED = (
     SHARED_WEIGHTS,
     Claim(
         "several_arms",
-        "Trends common to all arms cancel in arm coefficients. If effects vary over time, they and the "
-        "other coefficients are estimated as weighted averages over rounds.",
+        "Trends common to all arms cancel in arm coefficients. If effects vary over time, all coefficients "
+        "are estimated as weighted averages over rounds.",
         "note",
     ),
     PROJECTED,
@@ -103,10 +103,14 @@ SHARED = (
     ),
 )
 UNIFORM_TARGET = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.own", "uniform over the arms in the fit", "note"
+    "inference.regression.facts.weighted.WeightedFacts.own",
+    "uniform distribution over the arms in the regression",
+    "phrase",
 )
 GIVEN_TARGET = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.own", "fixed in advance by the user", "note"
+    "inference.regression.facts.weighted.WeightedFacts.own",
+    "the user's policy, which was fixed in advance",
+    "phrase",
 )
 OWN = (
     Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
@@ -119,8 +123,8 @@ OWN = (
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined, because some coefficients are determined by a single round (number "
-    "of such rounds: {rounds}).",
+    "Standard errors are undefined, because some coefficients are each determined by a single round "
+    "(number of such rounds: {rounds}).",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(

@@ -6,7 +6,9 @@ from adaptinf.claims.claim import Claim
 
 _CONSORT, _ICH = "reports.checklist.checklist", "reports.regulatory.regulatory"
 UPDATES = Claim(
-    _CONSORT, "there were {batches:,} batches; whether the decision criteria were binding is {yours}", "note"
+    _CONSORT,
+    "the number of batches was {batches:,}; whether the decision criteria were binding is {yours}",
+    "note",
 )
 ALLOCATION = Claim(_CONSORT, "the log contains assignment probabilities ({status}), which {moved}", "note")
 NONE_MISSING = Claim(_CONSORT, "no rewards are missing", "note")
@@ -24,7 +26,8 @@ INTERIM = Claim(
 )
 PLANNED = Claim(
     _CONSORT,
-    "simulated operating characteristics are in the appendix; how the sample size was determined is {yours}",
+    "simulated operating characteristics are in the appendix; the justification of the sample size is "
+    "{yours}",
     "note",
 )
 
@@ -43,8 +46,9 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table reports {trials:,} simulated trials, with Monte Carlo standard errors, for each "
-    "of {scenarios} scenarios and {sizes} sample sizes; the seed and the choice of scenarios are {yours}",
+    "the planning table reports {trials:,} simulated trials per scenario and sample size (number of "
+    "scenarios {scenarios}, number of sample sizes {sizes}), with Monte Carlo standard errors; the seed "
+    "and the choice of scenarios are {yours}",
     "note",
 )
 ESTIMATED = Claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.collection.design_told", "the design is not named", "note")
+UNNAMED_DESIGN = Claim("reports.collection.design_told", "the log does not name the design", "note")
 DEPENDS = Claim("reports.collection.traits_told", "the choice of arm depends on {contexts}", "note")
 INDEPENDENT = Claim("reports.collection.traits_told", "assignment does not depend on contexts", "assumes")
 POSSIBLY = Claim("reports.collection.traits_told", "assignment may depend on contexts", "note")
@@ -14,7 +14,7 @@ DOES_NOT_ADAPT = Claim(
 )
 CONTEXTS_UNSTATED = Claim(
     "reports.collection.traits_told",
-    "dependence of assignment on contexts is allowed for, because it is not ruled out",
+    "assignment may depend on contexts, because the log does not rule this out",
     "assumes",
 )
 UNSTATED = Claim(
@@ -22,7 +22,9 @@ UNSTATED = Claim(
     "the analysis allows assignment to depend on rewards and contexts, because the log rules out neither",
     "assumes",
 )
-SUMS = Claim("reports.collection.log_facts", "sums by arm in {batches:,} batches", "note")
+SUMS = Claim(
+    "reports.collection.log_facts", "data summed by arm and batch (number of batches: {batches:,})", "note"
+)
 
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
@@ -32,7 +34,9 @@ NOT_COVERED = Claim(
 )
 UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")
 BEYOND_GUARANTEE = Claim(
-    "reports.collection.not_covered_told", "the guarantee ({guarantee}) does not cover this report", "caution"
+    "reports.collection.not_covered_told",
+    "the privacy guarantee ({guarantee}) does not cover this report",
+    "caution",
 )
 NO_PRIVACY = Claim(
     "reports.collection.guarantee_facts", "the design provides no differential privacy", "note"
@@ -44,6 +48,6 @@ SHOWS_RELEASES = Claim(
 )
 SHOWS_RAW = Claim(
     "reports.collection.guarantee_facts",
-    "the privacy guarantee does not cover these results from the raw log; publish only log.public()",
+    "these results use the raw log, so the privacy guarantee does not cover them; publish only log.public()",
     "caution",
 )

@@ -9,7 +9,7 @@ TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
     "lift": Claim(_AT, "Relative lifts over control in mean outcomes", "target"),
-    "ratio": Claim(_AT, "Ratios of mean outcomes within arms", "target"),
+    "ratio": Claim(_AT, "Arm-specific ratios of mean outcomes", "target"),
     "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
@@ -30,8 +30,8 @@ SELECTED = Claim(
 )
 CORRECTED = Claim(
     "corrected",
-    "In the corrected columns, a max-information correction based on the privacy guarantee{cited} "
-    "accounts for adaptive data collection: {correction}.",
+    "The corrected results account for adaptive data collection by a max-information correction based "
+    "on the privacy guarantee{cited}: {correction}.",
     "reason",
 )
 KNOWN_PROPENSITIES = Claim(
@@ -68,7 +68,7 @@ PARAGRAPH = (
     Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),
     Claim(
         "not_valid",
-        "Without correction, inference under adaptive data collection is not valid.",
+        "Uncorrected inference is not valid under adaptive data collection.",
         "caution",
     ),
     CORRECTED,

@@ -40,7 +40,7 @@ VALID = {
 }
 """By the label of a result."""
 CORRECTED_VALID = Claim(
-    "reports.report", "; the corrected columns are valid under the privacy guarantee", "reason"
+    "reports.report", "; the corrected columns are valid if the privacy guarantee holds", "phrase"
 )
 PLAN = Claim(
     "reports.report",
@@ -53,7 +53,7 @@ PLAN_CAPTION = Claim(
     "note",
 )
 PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in parentheses.", "note")
-NO_CONCERN = Claim("reports.report", "No check raised a concern.", "reason")
+NO_CONCERN = Claim("reports.report", "The checks found no problems.", "reason")
 CONCERNS = Claim("reports.report", "These checks raised a concern:", "caution")
 
 PUBLISHED = Claim(

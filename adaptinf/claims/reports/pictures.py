@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 TIED = Claim("plots.winner", "estimates are tied; only the projection method is valid", "caution")
-NEVER_PULLED = Claim("plots.bias", "this arm was not pulled in any run", "caution")
-UNPULLED = Claim("plots.bias", "{name} (an arm was never pulled in {share:.1%} of runs)", "caution")
+NEVER_PULLED = Claim("plots.bias", "the arm was not assigned in any simulated run", "caution")
+UNPULLED = Claim("plots.bias", "{name} (at least one arm was never pulled in {share:.1%} of runs)", "caution")
 NO_INTERVALS = Claim("plots.coverage", "no run produced an interval", "caution")
 SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs produced no interval", "caution")

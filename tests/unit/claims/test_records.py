@@ -1,4 +1,4 @@
-"""Every claim of the room: its kind is one of the seven, what it names exists, its sentence stands once."""
+"""Every claim of the room: its kind is one of the eight, what it names exists, its sentence stands once."""
 
 from __future__ import annotations
 
