@@ -15,7 +15,7 @@ NO_PART = Claim(
 
 MIXED = Claim(
     "inference.validity.profile.LogProfile.context_refusal",
-    "{why}, so sample means may be confounded by contexts, whose distributions {differ} between arms",
+    "{why}, so context distributions {differ} between arms and sample means may be confounded",
     "needs",
 )
 BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
@@ -32,8 +32,7 @@ VISIBLY = Claim(
 )
 FOLLOWED = Claim(
     "inference.validity.profile.LogProfile.contexts_found",
-    "{visibly}, which would violate an assumption of this method; differences between sample means may "
-    "reflect contexts rather than arms",
+    "{visibly}, so differences between sample means may reflect contexts rather than arms",
     "caution",
 )
 PERHAPS_BY_DESIGN = Claim(
@@ -44,14 +43,14 @@ PERHAPS_BY_DESIGN = Claim(
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, in which case weights shared across arms require batched data",
+    "propensities may depend on contexts, and weights shared across arms are then valid only for "
+    "batched data",
     "needs",
 )
 NEVER_RANDOM = Claim(
     "profile.never_random",
-    "all logged propensities are 1, although several arms were chosen; arms cannot be compared if their "
-    "choice depended on anything unlogged, such as a context (set context_free=True if it depended on "
-    "earlier rounds alone)",
+    "all logged propensities are 1 although several arms were chosen, so comparisons may be confounded "
+    "by unlogged variables (set context_free=True if the choice of arms depended only on earlier rounds)",
     "caution",
 )
 """Of a method that compares the arms' rounds as they are."""
@@ -65,7 +64,8 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "a log with context_free=True or the actual design (design=), if assignment ignored contexts",
+    "context_free=True or the actual design (design=) set when creating the log, if assignment ignored "
+    "contexts",
     "advice",
 )
 REGRESSION = Claim(

@@ -99,7 +99,8 @@ GIVE_PROPENSITIES = Claim(
 )
 ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
-    "simultaneous rows from the same person could also explain a change in assignment proportions",
+    "several rows from the same person at the same time could also explain a change in assignment "
+    "proportions",
     "note",
 )
 
@@ -139,13 +140,14 @@ ESTIMATES_CHANGE = Claim(
 )
 USE_VALID_ONES = Claim(
     "inference.diagnostics.agreement.mean_differences",
-    "use a valid estimator (ArmMeans); audit.simulate_bias shows the bias of sample means due to "
-    "adaptivity alone",
+    "use an estimator that is valid under adaptive assignment, such as ArmMeans (audit.simulate_bias "
+    "shows how far adaptivity alone biases sample means)",
     "advice",
 )
 DRIFT_TOO = Claim(
     "inference.diagnostics.agreement.mean_differences",
-    "drift or context-dependent assignment could also explain the difference between the two estimates",
+    "drift or context-dependent assignment could also explain the difference between the sample mean "
+    "and the AIPW estimate",
     "note",
 )
 DIFFERENT_MEANS = Claim(
@@ -169,7 +171,7 @@ COMPARE_WITHIN = Claim(
 )
 CONTEXTS_CHANGE = Claim(
     "profile.has_contexts",
-    "a shift in the distribution of contexts could also explain the change in means",
+    "a shift in the distribution of contexts could also explain the observed change in mean rewards",
     "note",
 )
 
@@ -195,7 +197,7 @@ EXPONENT_TO_LOOK_AT = Claim(
 )
 FEW_CARRY = Claim(
     "inference.diagnostics.arms.size_checks",
-    "an arm's inverse-weighted mean has a small effective sample size",
+    "an arm's inverse-propensity-weighted mean has a small effective sample size",
     "caution",
 )
 STABILISE = Claim(

@@ -10,7 +10,7 @@ from adaptinf.claims.claim import Claim, Part
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
     "the value of policy {policy!r} is not identified, because the policy assigns arms that had "
-    "propensity 0 in the log (affected rounds, out of {rounds}: {arms})",
+    "propensity 0 in the log (rounds affected, out of {rounds} in total: {arms})",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
@@ -106,8 +106,8 @@ AVERAGE = Claim(
 )
 WEIGHTED_AVERAGE = Claim(
     "is_combined",
-    "if the difference drifts, the estimand is its weighted average over rounds (unweighted if "
-    "weights='uniform')",
+    "if the difference drifts, the estimand is a weighted average of the difference over rounds "
+    "(unweighted if weights='uniform')",
     "target",
 )
 ASSUMES = (
@@ -142,8 +142,8 @@ CHOSEN_ON_LOG = Claim(
 )
 FREEDOM = Claim(
     "is_of_values",
-    "Inference on each policy value uses Student's t, with degrees of freedom equal to the value's "
-    "effective sample size minus 1.",
+    "Inference on each policy value uses Student's t, with degrees of freedom equal to the effective "
+    "sample size for that value minus 1.",
     "note",
 )
 FREEDOM_OF_DIFFERENCES = Claim(
@@ -214,13 +214,14 @@ SNAPSHOTS = Claim(
 LAGGED = Claim(
     "lagged",
     "Weights are computed from the preceding round's propensities, because current propensities may "
-    "depend on unlogged contexts. If there were no such contexts, set snapshots='context-free'.",
+    "depend on unlogged contexts. If propensities did not depend on contexts, set "
+    "snapshots='context-free'.",
     "note",
 )
 BURNT_IN = Claim(
     "burnt_in",
-    "CADR gives weight 0 to the first {burn_in} rounds and to rounds with no variation in earlier "
-    "scores; {weighted} of {rounds} rounds have positive weight.",
+    "CADR gives weight 0 to initial rounds (number: {burn_in}) and to rounds for which earlier scores "
+    "show no variation. Rounds with positive weight: {weighted} of {rounds}.",
     "note",
 )
 FIRST_WITHOUT = Claim(
@@ -239,8 +240,8 @@ NEVER_CHOSEN = Claim(
 )
 LEFT_OUT = Claim(
     "left_out",
-    "{policy}: the estimate ignores the rewards of never-chosen arms ({arms}), whose total probability "
-    "under the policy is {share:.2%}.",
+    "{policy}: the estimate omits arms that were never chosen ({arms}), whose total probability under "
+    "the policy is {share:.2%}.",
     "note",
 )
 CHOSEN_ONCE = Claim(
@@ -250,7 +251,7 @@ CHOSEN_ONCE = Claim(
     "note",
 )
 CONSTANT = Claim(
-    "constant_scores", "{term} has neither a test nor an interval, because all scores are equal.", "note"
+    "constant_scores", "No test or interval is available for {term}, because all scores are equal.", "note"
 )
 UNWEIGHTED = Claim("unweighted", "{term} is not estimated, because all rounds have weight 0.", "note")
 
@@ -264,8 +265,8 @@ OWN_WEIGHTS = Claim(
 )
 OWN_WEIGHTS_OF_PAIR = Claim(
     "own_weights_of_pair",
-    "{weights} weights differ between the two policies, so common drift biases the difference; set "
-    "weights='combined', or stationary=True if mean rewards are constant",
+    "{weights} weights differ between the two policies, so drift in mean rewards may bias the "
+    "difference; set weights='combined', or stationary=True if mean rewards are constant",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
@@ -276,15 +277,15 @@ DIFFERENCE_MOVES = Claim(
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The smallest propensity of an arm assigned by the policies is {least:.2g}; with an effective "
-    "sample size as low as {size:.1f}, a few rounds may dominate the estimates, and intervals may "
+    "The smallest propensity of an arm assigned by the policies is {least:.2g} and the smallest "
+    "effective sample size is {size:.1f}; a few rounds may dominate the estimates, and intervals may "
     "severely undercover",
     "caution",
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "The effective number of rare outcomes, about {worth:.1f} (rate {rate:.2g}, effective sample size "
-    "{size:.1f}), is below {enough}; estimates and standard errors may be biased downwards, and "
+    "The effective number of rare outcomes is about {worth:.1f} (rate {rate:.2g}, effective sample size "
+    "{size:.1f}), below {enough}, so estimates and standard errors may be biased downwards and "
     "intervals may undercover",
     "caution",
 )

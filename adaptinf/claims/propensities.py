@@ -33,42 +33,44 @@ ASSUMES = (RIGHT, ESTIMATED, SHARES_STAY)
 """Of every method that divides by them."""
 UNSETTLED = Claim(
     "unsettled",
-    "estimates may not be asymptotically normal if propensities keep changing with the data",
+    "estimates may not be asymptotically normal if propensities do not stabilise but continue to vary "
+    "with the data",
     "caution",
 )
 """Of uniform weights."""
 
 NOT_FOLLOWED = Claim(
     "inference.validity.calibration.miscalibration",
-    "assignment frequencies do not match the propensities ({where}, p < {alarm:g}), so weighted "
-    "estimates are unreliable; propensities may belong to another arm, be averages or have been logged after "
-    "the choice, or rounds may be missing (see diagnose)",
+    "assignment frequencies do not match the logged propensities ({where}, p < {alarm:g}), so weighted "
+    "estimates are unreliable; use diagnose to look for incorrectly logged propensities or missing "
+    "rounds",
     "caution",
 )
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
     "for {arms}, selection frequencies contradict the logged propensities, so inverse-propensity "
-    "estimates are unreliable; check that the propensities refer to the chosen arms, and set batch= or "
-    "propensities= if arms were sometimes unavailable",
+    "estimates are unreliable; check the propensities, and set batch= or propensities= if arms were "
+    "sometimes unavailable",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
-    "all propensities are constant, but outcomes affected assignment (adaptive=True); the logged "
-    "propensities are probably wrong, so inverse-propensity-weighted estimates may be biased",
+    "all logged propensities are constant, although outcomes affected assignment according to the log "
+    "(adaptive=True); the propensities are probably wrong, so inverse-propensity-weighted estimates may "
+    "be biased",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
     "assignment proportions, which serve as propensities, appear to vary within batches (p {p}), so "
-    "differences may be biased if rewards also drift; set propensity= or aggregate into shorter batches "
-    "(every='hour')",
+    "drift may bias differences; set propensity= or use shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
     "no unit ever changes arm (probability 1e{power:.0f} under independent draws); if each unit was "
-    "randomised once, log that draw's propensity in every round of the unit, or 1 after the first round",
+    "randomised once, repeat the propensity of that randomisation in every round of the unit, or log 1 "
+    "after its first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(

@@ -42,19 +42,19 @@ SKEWED_UNCORRECTED = Claim(
 )
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
-    "intervals may undercover substantially for {arms}, because the effective number of uncommon "
-    "rewards after weighting (in parentheses) is below {fewest}",
+    "intervals may undercover substantially for {arms}: the effective number of rewards that differ "
+    "from the most frequent value (in parentheses) is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "all rewards of arm {arm} are equal, so neither its mean nor its differences from other arms can be "
-    "tested; estimator='sample-mean' gives exact tests and intervals",
+    "all rewards of arm {arm} are equal, so this estimator provides no test of its mean or of its "
+    "differences from other arms; estimator='sample-mean' gives exact tests and intervals",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.circumstances.laws.unvarying",
-    "rewards of arm {arm} do not vary, so intervals for contrasts with this arm are computed from "
-    "counts, and standard errors are unavailable",
+    "all rewards of arm {arm} are equal, so intervals for contrasts with this arm are based on counts "
+    "of each reward value, and standard errors are unavailable",
     "caution",
 )

@@ -25,28 +25,28 @@ ONLY_SHARES_MOVED = Claim(
 )
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
-    "arm-specific {weights} weights require constant means: even drift common to both arms biases the "
-    "difference (set stationary=True if means do not drift)",
+    "arm-specific {weights} weights require constant means, because even drift common to both arms may "
+    "bias the difference (set stationary=True if means are constant)",
     "caution",
 )
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
-    "the method assumes a constant mean, but rewards of arm {arm!r} appear to {move} over time (linear "
-    "trend, p = {p:.1g}), so intervals may be invalid (given propensities, Contrast allows for common "
-    "drift)",
+    "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), so intervals for a "
+    "constant mean may be invalid; if propensities are logged, Contrast allows for drift common to all "
+    "arms",
     "caution",
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
     "mean rewards of arms {arms} appear to {move} over time (joint test for linear trend, p = {p:.1g}), "
-    "so intervals for constant means are invalid; use Contrast if propensities are logged",
+    "so intervals for constant means may be invalid; use Contrast if propensities are logged",
     "caution",
 )
 LEVEL_MOVES = Claim(
     "inference.validity.stationarity.Trends.of",
     "the method assumes constant means, but mean rewards appear to differ between {n} consecutive "
-    "periods (p = {p:.1g}), so intervals may undercover (a contrast with logged propensities cancels "
-    "common drift)",
+    "periods (p = {p:.1g}), so intervals may undercover (contrasts of arms with logged propensities are "
+    "robust to common drift)",
     "caution",
 )
 VALUE_DRIFTS = Claim(
@@ -57,9 +57,8 @@ VALUE_DRIFTS = Claim(
 )
 UNTESTED = Claim(
     "drift_untested",
-    "constant means are assumed, but this log has too few data to test for drift; under drift, "
-    "intervals may not cover the mean averaged over rounds (set stationary=True if drift can be ruled "
-    "out)",
+    "constant means are assumed, but this log has too few data to test for drift; if means drift, "
+    "intervals may not cover the mean over rounds (set stationary=True if drift can be ruled out)",
     "caution",
 )
 MIX_MOVES = Claim(
@@ -75,7 +74,8 @@ NO_TREND = Claim(
 )
 NO_TREND_OF_VALUES = Claim(
     "no_trend_of_values",
-    "The test for linear trends found no evidence of drift in the scores; cycles are not tested.",
+    "The test for a linear trend in the scores found no evidence of drift, but the test may miss "
+    "cyclical drift.",
     "note",
 )
 PAIR_SHARES_DRIFT = Claim(

@@ -7,13 +7,13 @@ from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
     "inference.results.footers.Footer.correction",
-    "Corrected columns adjust for adaptive assignment on the basis of the reward-level privacy "
-    "guarantee: {correction}. {covers}",
+    "Corrected p-values and intervals account for adaptive assignment on the basis of the reward-level "
+    "privacy guarantee: {correction}. {covers}",
     "note",
 )
 CORRECTION_IMPOSSIBLE = Claim(
     "inference.results.footers.Footer.correction",
-    "There are no corrected columns: {correction}. {covers}",
+    "No corrected p-values or intervals are given: {correction}. {covers}",
     "note",
 )
 FAR_OUT = Claim(
@@ -35,8 +35,9 @@ WITHOUT_STD_ERROR = Claim(
 )
 CORRECTS_ROUNDS = Claim(
     "corrects_rounds",
-    "Corrected columns treat rounds as independent, although some units have several. For a p-value "
-    "that is valid under dependence within units, use correction_for(log, unit='person').",
+    "Corrected p-values and intervals treat rounds as independent, although some units have several "
+    "rounds. correction_for(log, unit='person') gives p-values that are valid under dependence within "
+    "units.",
     "note",
 )
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
@@ -66,7 +67,7 @@ FOOTER = (
 
 TOO_LONG = Claim(
     "inference.results.facts.limits.meaningful",
-    "No interval is given for {terms}, because too few rounds determine the estimate: any interval "
+    "No interval is given for {terms}, because the estimate depends on too few rounds: any interval "
     "would be more than {longest:,} times as long as {scale}.",
     "note",
 )
@@ -110,7 +111,7 @@ CONTRASTS_CORRECTED = Claim(
 )
 FEWEST_FREEDOM = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The test uses the smallest degrees of freedom among the terms involved.",
+    "The test uses the smallest number of degrees of freedom among the tested terms.",
     "note",
 )
 NORMAL_FOR = Claim(
@@ -134,8 +135,8 @@ OWN_NUMBERS = Claim(
 
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals use alpha = {alpha:g}, and p-values are computed under a null value of {nulls}. This "
-    "table should not be used to choose between methods.",
+    "Intervals use alpha = {alpha:g}. Null value for p-values: {nulls}. This table should not be used "
+    "to choose between methods.",
     "note",
 )
 NULLS_DIFFER = Claim(
@@ -158,7 +159,7 @@ BASELINES = Claim(
 )
 CORRECTED_COLUMNS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "For {results}, only the corrected columns account for adaptivity. Their validity is {label} and "
-    "depends on the privacy guarantee.",
+    "For {results}, only the corrected p-values and intervals account for adaptivity. Their validity is "
+    "{label} and depends on the privacy guarantee.",
     "note",
 )

@@ -12,7 +12,7 @@ NO_CARRY_OVER = Claim(
 )
 NOT_DRAWN_BY_ROUND = Claim(
     "profile.one_draw_a_unit",
-    "each unit's arm was drawn only once, but the method's scores require a draw in every round",
+    "each unit was randomised only once, but the method's scores require randomisation in every round",
     "needs",
 )
 BY_UNIT = Claim(
@@ -26,8 +26,8 @@ NOT_BY_UNIT = Claim(
 """Of errors that ignore units with several rounds."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
-    "intervals refer only to the average expected reward in the logged rounds; for the population of "
-    "units, they are far too narrow, because rounds from the same unit may be dependent",
+    "intervals apply only to the average expected reward in the logged rounds and may be far too narrow "
+    "for the population of units, because rounds from the same unit may be dependent",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
@@ -45,14 +45,14 @@ OTHERS_MEAN = Claim(
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "The outcome model predicts an arm's rewards by their average so far in other units, or by the "
-    "overall average if the arm has none. Rounds before the first usable reward have weight 0.",
+    "The outcome model predicts an arm's rewards by the mean of its earlier rewards in other units, or "
+    "by the overall mean if there are none. Rounds before the first usable reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
     "inference.arms.circumstances.by_unit.fit_cautions",
-    "the outcome model uses the unit's own earlier rounds, so clustered standard errors are slightly too "
-    "small (outcome='running-mean' excludes these rounds)",
+    "the outcome model uses the unit's own earlier rounds, so clustered standard errors may be slightly "
+    "too small (outcome='running-mean' excludes these rounds)",
     "caution",
 )
 
@@ -101,12 +101,14 @@ NO_INTERVAL = Claim(
 
 FEW = Claim(
     "few",
-    "clustered intervals may undercover with only {units} units (at least about {enough} are recommended)",
+    "clustered intervals may undercover, because the number of units is small ({units}; about {enough} "
+    "or more are recommended)",
     "caution",
 )
 EXACT_TEST = Claim(
     "few_but_exact",
-    "audit.randomization_test is preferable, because it is valid for any number of units",
+    "audit.randomization_test is preferable to large-sample tests, because it is valid for any number "
+    "of units",
     "caution",
 )
 COUNT_CAUTIONS = (FEW, EXACT_TEST)
@@ -118,8 +120,8 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "fewer than {enough} units had the uncommon outcome for {terms} (counts in parentheses), so "
-    "estimates and standard errors may both be too small",
+    "for {terms}, fewer than {enough} units have a reward that differs from the most frequent value "
+    "(counts in parentheses), so estimates and standard errors may be too small",
     "caution",
 )
 SKEWED = Claim(
@@ -130,9 +132,8 @@ SKEWED = Claim(
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover, because each of {units} units was randomised only once; at the smallest "
-    "propensities, fewer than {fewest} units would be expected in each of these arms (expected numbers "
-    "in parentheses): {arms}",
+    "intervals may undercover: each of {units} units was randomised only once, and at the smallest "
+    "propensities fewer than {fewest} units would be expected in some arms (expected numbers: {arms})",
     "caution",
 )
 TIED = Claim(

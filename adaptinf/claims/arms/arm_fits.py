@@ -54,8 +54,9 @@ TINY_WARNING = Claim(
 
 INCOMPLETE = Claim(
     "profile.incomplete",
-    "some rewards are missing, and omitting the affected rounds biases comparisons if missingness "
-    "differs between arms (estimator='aipw' weights rounds by the inverse probability of observation)",
+    "some rewards are missing, and comparisons that omit the affected rounds may be biased if "
+    "missingness differs between arms (estimator='aipw' weights rounds by the inverse probability of "
+    "observation)",
     "needs",
 )
 """Of a method that does not know what to do where rewards are missing."""

@@ -59,8 +59,8 @@ ASSUMES = (
 
 DIFFERENCE_MOVES = Claim(
     "inference.arms.facts.batched.BatchedRow.difference_found",
-    "the effect appears to vary between batches (p = {p:.1g}), but this method assumes a constant "
-    "difference, so the interval may miss the average difference",
+    "the difference appears to vary between batches (p = {p:.1g}), but this method assumes a constant "
+    "difference, so the interval may not cover the average difference",
     "caution",
 )
 UNVARYING = Claim(
@@ -71,9 +71,8 @@ UNVARYING = Claim(
 )
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
-    "assignment proportions seem to vary within batches, so even drift common to both arms would bias "
-    "the difference between them; use shorter batches with constant assignment probabilities, such as "
-    "hourly batches",
+    "assignment proportions appear to vary within batches, so even drift common to both arms may bias "
+    "their difference; use shorter batches with constant assignment probabilities",
     "caution",
 )
 FIT = (

@@ -16,7 +16,7 @@ SHORT_RUNS = Claim(
 )
 VARIATION = Claim(
     "inference.arms.facts.sample_means.SampleFacts.vary",
-    "the standard deviation of arm counts in simulations is {variation:.0%} of their median",
+    "the standard deviation of simulated arm counts is {variation:.0%} of their median",
     "note",
 )
 BIASED = Claim("biased", "sample means are biased under adaptive assignment", "needs")
@@ -91,8 +91,8 @@ CORRECTED_NEEDS = (
 )
 GUARANTEED = Claim(
     "short",
-    "the privacy guarantee bounds the effect of adaptivity ({bound}); the length of corrected intervals "
-    "is about {ratio:.2g} times that of ALEE intervals",
+    "the privacy guarantee bounds the effect of adaptivity ({bound}), and corrected intervals are about "
+    "{ratio:.2g} times as long as ALEE intervals",
     "reason",
 )
 VACUOUS = Claim(
@@ -110,7 +110,11 @@ CORRECTED_ASSUMES = (
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
-    Claim("useless", "all corrected intervals are uninformative", "caution"),
+    Claim(
+        "useless",
+        "the corrected significance level is effectively zero, so all corrected intervals are uninformative",
+        "caution",
+    ),
     Claim(
         "of_tails",
         "the t approximation may be inaccurate at the very small significance levels that the correction "
@@ -144,7 +148,7 @@ STATED = Claim(
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptivity", "note")
-ACCOUNTED = Claim(_WORTH, "not valid under adaptivity, unlike the estimates corrected for adaptivity", "note")
+ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(
     "profile.has_contexts",

@@ -47,12 +47,14 @@ FOR_CONTEXTS = Claim(
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; weights shared by both arms stabilise the variance and cancel common drift",
+        "propensities are known; weights common to both arms stabilise the variance, and drift common to "
+        "both arms cancels in the difference",
         "reason",
     ),
     Claim(
         "is_joint",
-        "propensities are known, and all arms have the same weights, so common drift cancels",
+        "propensities are known, and weights are the same for all arms, so drift common to all arms cancels "
+        "in differences",
         "reason",
     ),
     Claim(
@@ -68,7 +70,11 @@ REASONS = (
     Claim("uniform_without_adaptation", "propensities are known and unaffected by earlier rewards", "reason"),
     Claim("uniform_without_contexts", "propensities are known", "reason"),
     FOR_CONTEXTS,
-    Claim("unaugmented", "no outcome model is needed, but intervals are longer than with aipw", "reason"),
+    Claim(
+        "unaugmented",
+        "no outcome model is needed, but intervals are usually longer than with estimator='aipw'",
+        "reason",
+    ),
     units.BY_UNIT,
 )
 """Why a row of `recommend` is valid."""
@@ -111,8 +117,8 @@ CHOSEN_ALONE = Claim(
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Weights are uniform, because other weights would distort the context distribution if {contexts} "
-    "affect propensities. With uniform weights, {unsettled}.",
+    "Weights are uniform, because non-uniform weights would distort the context distribution if "
+    "{contexts} affect propensities. With uniform weights, {unsettled}.",
     "note",
 )
 UNIFORM_OF_ADAPTIVE = Claim(
@@ -140,8 +146,8 @@ OWN_WEIGHTS = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so the weighted "
-    "average estimated may differ from the unweighted average over rounds (weights='uniform')",
+    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so its weighted "
+    "average may differ from its unweighted average over rounds, which weights='uniform' estimates",
     "caution",
 )
 AGAINST_ONE = Claim(
@@ -163,9 +169,8 @@ FIT = (
     CHOSEN_ALONE_IN_BATCHES,
     Claim(
         "joint_by",
-        "Joint weights: differences are estimated from comparisons of {pairs}, so drift shared by all arms "
-        "cancels. Under parallel drift, the target is the average over all rounds. The weight of a round is "
-        "computed from {by}.",
+        "With joint weights, computed from {by}, differences are estimated from comparisons of {pairs}, and "
+        "drift shared by all arms cancels. Under parallel drift, the target is the average over all rounds.",
         "note",
     ),
     Claim(

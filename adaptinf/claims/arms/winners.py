@@ -26,7 +26,9 @@ NO_COVARIANCE = Claim(
     "needs",
 )
 TOO_RARE = Claim(
-    "too_rare", "at least one arm has too few uncommon outcomes for a normal approximation", "needs"
+    "too_rare",
+    "in at least one arm, too few rewards differ from the most common value for a normal approximation",
+    "needs",
 )
 CORRECTED = Claim(
     "corrected",
@@ -47,8 +49,8 @@ HELD_OUT_NEEDS = (
 
 OF_COUNTS = Claim(
     "inference.winners.exact.serves",
-    "there are too few uncommon outcomes for normal approximations, so simultaneous intervals are "
-    "computed from counts and are valid under any selection rule",
+    "there are too few rare outcomes for normal approximations, so simultaneous intervals are computed "
+    "from counts and are valid under any selection rule",
     "reason",
 )
 WITHIN_PROJECTION = Claim(
@@ -74,7 +76,7 @@ SIMULTANEOUS = Claim(
 )
 HAS_NO_PART = Claim(
     "inference.winners.methods.HELD_OUT",
-    "the winner is selected from the earlier batches and estimated from the last batch only",
+    "the winner is selected using the earlier batches, and its mean is estimated from the last batch only",
     "reason",
 )
 HARDLY_CHOSEN = Claim(
@@ -92,8 +94,8 @@ BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the co
 BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "phrase")
 USUAL = Claim(
     "inference.winners.model.Winner.fit",
-    "The usual estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores "
-    "selection of the arm; the estimate shown is median-unbiased and accounts for selection.",
+    "The unadjusted estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores "
+    "selection of the arm; the estimate in the table is median-unbiased and accounts for selection.",
     "note",
 )
 HELD_OUT = Claim(
@@ -126,8 +128,8 @@ TIED = Claim(
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "An arm has fewer than {fewest} outcomes other than its most common one, making normal "
-    "approximations unreliable. The interval is a simultaneous (Bonferroni) interval based on counts, "
-    "and the estimate is not adjusted for selection.",
+    "For at least one arm, fewer than {fewest} rewards differ from the most frequent value, so normal "
+    "approximations are unreliable. The simultaneous (Bonferroni) interval is based on counts; the "
+    "estimate is not adjusted for selection.",
     "note",
 )

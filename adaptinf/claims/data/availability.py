@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 NEVER_DRAWN = Claim(
     "never_drawn",
-    "arm {arm!r} was never randomised (its propensity is always 0 or 1), so inverse-propensity "
+    "arm {arm!r} was never assigned at random (its propensity is always 0 or 1), so inverse-propensity "
     "weighting cannot estimate its mean",
     "needs",
 )
@@ -36,19 +36,19 @@ SAME_ELSEWHERE = Claim(
 )
 LEFT_OUT = Claim(
     "left_out",
-    "Rounds in which {arm} has propensity 0 are excluded (number excluded out of {rounds}: {left}).",
+    "Rounds in which {arm} has propensity 0 are excluded. Number excluded out of {rounds}: {left}.",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
     "different_rounds",
     "arms were available in different rounds, so common drift can produce spurious differences in "
-    "means; use Contrast to compare two arms in rounds that offered both",
+    "means; use Contrast to compare two arms in rounds in which both were available",
     "caution",
 )
 BY_TURNS = Claim(
     "by_turns",
-    "arm availability changed often, perhaps in response to contexts; comparisons use only rounds in "
-    "which all compared arms were available and are assumed to hold in other rounds",
+    "arm availability changed often, perhaps in response to contexts, so comparisons may not apply "
+    "outside the rounds in which all compared arms were available",
     "caution",
 )
 GONE = Claim(

@@ -10,8 +10,8 @@ ADJUSTED = Claim(
 """Where neither variance is known."""
 VARIANCE = Claim(
     "inference.arms.circumstances.covariates.adjusted",
-    "Covariate adjustment uses {names}. Variances are {ratio} times those of unadjusted estimates, "
-    "which use the same weights and {means} as the outcome model.",
+    "Covariate adjustment uses {names}. Variances are {ratio} times those of estimates that use the "
+    "same weights but predict outcomes by {means}.",
     "note",
 )
 TAKEN_OUT = Claim(
@@ -22,9 +22,8 @@ TAKEN_OUT = Claim(
 UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
 MOVED = Claim(
     "inference.arms.circumstances.negative_controls.moved_covariates",
-    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}); if "
-    "assignment affected {name}, adjusting for {name} causes bias, so use only values measured before "
-    "assignment",
+    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}); "
+    "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",
 )
 """Of a covariate that is no covariate, or of propensities that depend on it unlogged."""

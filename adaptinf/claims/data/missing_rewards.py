@@ -18,13 +18,13 @@ STEADY = Claim(
 )
 TOO_MANY_VALUES = Claim(
     "left_out",
-    "Estimated observation probabilities do not condition on {names}, because the number of distinct "
-    "values is too large.",
+    "The model for observation probabilities omits {names}, because the number of distinct values is "
+    "too large.",
     "note",
 )
 WEIGHTED = Claim(
     "weighted",
-    "Scores are divided by the proportion of the arm's rewards observed in earlier rounds{within}.",
+    "Scores are divided by the proportion of the arm's earlier rewards that were observed{within}.",
     "note",
 )
 BEFORE_OBSERVED = Claim(
@@ -36,8 +36,8 @@ BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observe
 SHARES_DIFFER = Claim(
     "shares_differ",
     "the proportion of missing rewards appears to differ between arms (chi-squared {statistic:.1f}, "
-    "{df} df, p = {p:.2g}): estimates are biased if missingness depends on rewards; missing='worst' "
-    "gives bounds instead",
+    "{df} df, p = {p:.2g}); estimates are biased if missingness depends on rewards (missing='worst' "
+    "gives bounds instead)",
     "caution",
 )
 FIT = (
@@ -60,8 +60,8 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Estimates range as follows over all possible values of the missing rewards: {ends} (the "
-    "table shows the {lead} case). Intervals are valid for all such values; p-values use the bound "
-    "nearer the null value (1 if it lies between the bounds).",
+    "{missing} Bounds over all values of the missing rewards: {ends} ({lead} case shown). Intervals are "
+    "valid for all such values; p-values use the bound nearer the null (1 if the null is between the "
+    "bounds).",
     "note",
 )

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: the arm's running mean, or the pooled mean of all arms until the arm has been "
-    "chosen; the first round has weight 0.",
+    "Outcome model: the arm's running mean, or the pooled mean of all arms if the arm has not yet been "
+    "chosen. The first round has weight 0.",
     "note",
 )
 BATCH_MEAN = Claim(
@@ -30,8 +30,8 @@ STANDARDISED = Claim(
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: ridge regression of earlier batches' rewards on {names} (standardised), with "
-    "prespecified slope penalty {penalty:g}, fitted by arm where the arm has rewards and pooled "
+    "Outcome model: ridge regression of earlier batches' rewards on {names} (standardised; prespecified "
+    "slope penalty {penalty:g}), fitted separately for each arm with rewards and pooled over arms "
     "otherwise. First-batch predictions are leave-one-out means.",
     "note",
 )

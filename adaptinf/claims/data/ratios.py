@@ -11,8 +11,8 @@ DIFFERENCES_ALONE = Claim(
 )
 ESTIMATED = Claim(
     "inference.arms.circumstances.ratios.ratio_fit",
-    "Ratios are mean {reward} over mean {below}, both estimated with the same method and weights; "
-    "standard errors use the delta method. Arm means of {below} (standard errors): {means}.",
+    "Each ratio is the mean of {reward} divided by the mean of {below}, estimated with the same method "
+    "and weights. Standard errors use the delta method. Arm means of {below} (standard errors): {means}.",
     "note",
 )
 FEW_ROUNDS = Claim(
@@ -23,13 +23,14 @@ FEW_ROUNDS = Claim(
 )
 NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "the ratio for {arm} cannot be estimated: mean {below} is {errors:.1f} standard errors away from 0, "
-    "whereas a minimum of {fewest:g} is required",
+    "the ratio for {arm} cannot be estimated, because mean {below} is only {errors:.1f} standard errors "
+    "from 0 (minimum required: {fewest:g})",
     "caution",
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.rather_near_zero",
     "the interval for the ratio of {arm} may undercover, because the mean of {below} is only "
-    "{errors:.1f} standard errors above 0, and the normal approximation can be poor below {enough:g}",
+    "{errors:.1f} standard errors above 0 (at least {enough:g} are recommended for the normal "
+    "approximation)",
     "caution",
 )

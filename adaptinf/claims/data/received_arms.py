@@ -23,7 +23,7 @@ MONOTONE = Claim(
 )
 STEADY = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "the complier effect and the compliance rate are constant over time",
+    "the complier average causal effect and the compliance rate are constant over time",
     "assumes",
 )
 ANDERSON_RUBIN = Claim(

@@ -23,7 +23,7 @@ OF_SHARES = Claim(
 )
 MOVING = Claim(
     "moves_within_batches",
-    "propensities may vary within batches, but sums allow only one weight per batch",
+    "propensities may vary within batches, but data summed by batch allow only one weight per batch",
     "needs",
 )
 WEIGHTS_NEED = (EQUAL_WEIGHTS, BY_ROUND, OF_SHARES, MOVING)
@@ -34,9 +34,9 @@ READ = Claim(
 )
 SHARES_STAND_IN = Claim(
     "sums.shares",
-    "Assignment proportions by batch replace propensities, which the sums lack; assignment "
-    "probabilities are assumed constant within batches. Standard errors condition on these proportions "
-    "and allow unequal variances by arm and batch.",
+    "Assignment probabilities are assumed constant within batches and are estimated by the assignment "
+    "proportions of each batch. Standard errors condition on these proportions and allow for unequal "
+    "variances across arms and batches.",
     "note",
 )
 FEW_IN_A_BATCH = Claim(

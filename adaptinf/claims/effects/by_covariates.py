@@ -60,7 +60,10 @@ ASSUMES = (
     stationarity.AVERAGED_BY_WEIGHT,
 )
 FORMULA = Claim(
-    "formula", "The effect is projected onto {formula}, with {covariance} standard errors.", "note"
+    "formula",
+    "Estimates are coefficients of the linear projection of the effect onto {formula}, with "
+    "{covariance} standard errors.",
+    "note",
 )
 SATURATED = Claim(
     "is_saturated",
@@ -105,7 +108,8 @@ ALONE_BY_HC = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "Standard errors cannot be computed: the model has {columns} columns and only {n} rounds.",
+    "Standard errors cannot be computed, because the number of model columns ({columns}) is not smaller "
+    "than the number of rounds ({n}).",
     "note",
 )
 NO_SPREAD = Claim(

@@ -16,7 +16,7 @@ NEITHER_ARM = Claim(
 )
 ONE_ARM_MISSING = Claim(
     "inference.effects.facts.terms.gap_notes",
-    "For {terms}, one of the arms was never observed, so the effect is not estimable.",
+    "No effect can be estimated for {terms}, because one of the two arms was never observed.",
     "note",
 )
 SINGLE_REWARD = Claim(
@@ -44,14 +44,14 @@ ADJUSTED = Claim(
 )
 EMPTY_INTERVAL = Claim(
     "empty_interval",
-    "The 95% interval is empty for {terms}, because privacy noise pushed the estimate outside the range "
-    "of possible effects.",
+    "The 95% interval is empty for {terms}, because the estimate, which includes privacy noise, lies "
+    "too far outside the range of possible effects.",
     "note",
 )
 CHOSEN = Claim(
     "inference.effects.methods.default_method",
-    "The default method is the first valid one listed by recommend(log, 'cate', ...); {name} is not "
-    "valid for this log, because {reason}.",
+    "The default is the first valid method listed by recommend(log, 'cate', ...), because {name} is not "
+    "valid for this log: {reason}.",
     "note",
 )
 
@@ -69,7 +69,7 @@ CONSTANT_PROPENSITIES = Claim(
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
 DRIFT_ALLOWED = Claim(
-    "drift_allowed", "an effect that may vary over time, because mean rewards are allowed to drift", "target"
+    "drift_allowed", "the effect may vary over time, as mean rewards are allowed to drift", "target"
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
@@ -87,8 +87,8 @@ DIFFERENCE = (
 
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
-    "weights='combined' requires batched data, because {contexts} may affect propensities within groups "
-    "(if assignment ignored contexts, set context_free=True instead)",
+    "{contexts} may affect propensities within groups, in which case weights='combined' requires "
+    "batched data (if assignment ignored contexts, set context_free=True instead)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -132,8 +132,8 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Predictions are the arm's past mean in the group or, without such rewards, the overall past mean. "
-    "The first round has weight 0. Degrees of freedom are the smaller effective sample size minus 1.",
+    "Predictions are the arm's past mean in the group or, if unavailable, the overall past mean. The "
+    "first round has weight 0. Degrees of freedom are the smaller arm's effective sample size minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -150,13 +150,15 @@ COMBINED = Claim(
 )
 SQRT = Claim(
     "is_sqrt",
-    "Each arm is weighted by the square root of its propensity. If rewards drift, the two arm means "
-    "weight time periods differently, so their difference does not estimate an average effect.",
+    "Rewards are weighted by the square root of the propensity of the chosen arm. The two arm means "
+    "therefore weight time periods differently, and under drift their difference does not estimate an "
+    "average effect.",
     "note",
 )
 UNIFORM_FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "Weights are uniform, because a group's propensities may depend on {contexts}; {unsettled}.",
+    "Weights are uniform, because other weights would distort a group's context distribution if "
+    "{contexts} affect propensities. With uniform weights, {unsettled}.",
     "note",
 )
 UNIFORM = Claim("uniform_weights", "All rounds have equal weight; {unsettled}.", "note")
@@ -222,8 +224,8 @@ GROUPS_WITHOUT_BATCH = Claim(
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "The interval for a difference between two effects combines the effects' separate intervals at "
-    "level 1 - alpha/2; by the Bonferroni inequality, it is valid for any noise distribution.",
+    "The interval for a difference between two effects combines the two effects' intervals at level 1 - "
+    "alpha/2 and is valid for any noise distribution, by the Bonferroni inequality.",
     "note",
 )
 SATTERTHWAITE = Claim(
@@ -239,8 +241,7 @@ SHARED_UNITS = Claim(
 )
 NO_TEST = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "{terms}: the effects cannot be compared, because the effect in one of the two groups has no "
-    "standard error.",
+    "{terms}: the effects cannot be compared, because at least one of them has no standard error.",
     "note",
 )
 TOO_FEW_GROUPS = Claim(
@@ -255,8 +256,8 @@ GROUPS_LEFT_OUT = Claim(
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if the intervals of the G groups, each at level 1 - "
-    "alpha/G, have no value in common.",
+    "The hypothesis of equal effects is rejected if no value lies in the intervals of all G groups, "
+    "each at confidence level 1 - alpha/G.",
     "note",
 )
 HOTELLING = Claim(
@@ -267,7 +268,8 @@ HOTELLING = Claim(
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "For groups with Agresti-Caffo intervals, the test of equal effects uses the adjusted differences.",
+    "The test of equal effects uses Agresti-Caffo adjusted differences for groups with Agresti-Caffo "
+    "intervals.",
     "note",
 )
 NOT_NORMAL = Claim(

@@ -55,7 +55,7 @@ CONSTANT_IN_GROUPS = Claim(
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Constancy within groups refers to the estimated propensities; the true propensities may vary.",
+    "Only the estimated propensities are known to be constant within groups; the true propensities may vary.",
     "note",
 )
 MARKED = Claim(
@@ -101,7 +101,7 @@ FEW_EFFECTIVE = Claim(
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: the smallest propensity is {least:.2g}; the estimate rests on few rewards (effective "
-    "sample size {size:.1f}), and its interval may severely undercover",
+    "{term}: the interval may severely undercover, because the smallest propensity is {least:.2g} and "
+    "the effective sample size is only {size:.1f}",
     "caution",
 )

@@ -74,9 +74,9 @@ CONTEXT = (
     CONTEXT_IS_PRIVATE,
 )
 
-OUTCOME = Claim("always", "additional outcomes are protected data, as are rewards", "needs")
+OUTCOME = Claim("always", "the privacy guarantee protects additional outcomes as well as rewards", "needs")
 REWARD = Claim("always", "rewards are the data that the guarantee protects", "needs")
-UNIT = Claim("always", "the guarantee gives no protection to participants' identities", "needs")
+UNIT = Claim("always", "the guarantee does not protect participants' identities", "needs")
 COLUMNS = {
     "t": ROUND,
     "action": ACTION,
@@ -118,8 +118,7 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds depends only on when the log was created, and this time was chosen without "
-    "regard to outcomes",
+    "the number of rounds depends only on when the log was created, a time chosen without regard to outcomes",
     "reason",
 )
 FIELDS = {
@@ -129,7 +128,11 @@ FIELDS = {
     "guarantee": (DECLARED,),
     "noise": (DECLARED,),
     "n_rounds": (
-        Claim("length_by_releases", "the number of rounds is determined by the releases", "reason"),
+        Claim(
+            "length_by_releases",
+            "the number of rounds is determined by the releases, which the guarantee covers",
+            "reason",
+        ),
         STOPPED_BY_DATA,
         SO_FAR,
         DECLARED,
@@ -143,7 +146,8 @@ FIELDS = {
     "adaptive_rounds": (
         Claim(
             "always",
-            "the number may depend on the design's random draws, which the privacy guarantee does not cover",
+            "the number of adaptive rounds may depend on the design's random draws, which the privacy guarantee "
+            "does not cover",
             "needs",
         ),
     ),
@@ -154,7 +158,11 @@ FIELDS = {
         Claim("always", "the counts are computed from rewards, which are protected data", "needs"),
     ),
     "digests of the log": (
-        Claim("always", "a digest of the log could be used to confirm a guess about its contents", "needs"),
+        Claim(
+            "always",
+            "releasing a digest of the log would allow guesses about its contents to be confirmed",
+            "needs",
+        ),
     ),
 }
 """What is no column, in the order in which it is shown."""

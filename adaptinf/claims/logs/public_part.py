@@ -12,8 +12,8 @@ SIMULATED_NOISE = Claim(
 )
 PRICE = Claim(
     "price",
-    "The guarantee is per {unit}. For a person with m times as many rounds, epsilon is m times as "
-    "large{delta}.",
+    "The guarantee is per {unit}. For a person who contributes m times as many rounds as the guarantee "
+    "covers, epsilon is m times as large{delta}.",
     "note",
 )
 MORE_DELTA = Claim("price", ", and delta is more than m times as large", "phrase")

@@ -16,8 +16,8 @@ SORTED = Claim(
 )
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
-    "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, but rows are read in file "
-    "order; if the newest rows come first, reverse the file",
+    "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
+    "be in chronological order (reverse the file if the newest rows come first)",
     "caution",
 )
 DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
@@ -31,15 +31,15 @@ AS_WRITTEN = Claim(
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",
-    "Columns not used: {names}. If any of them could have influenced the choice of arms, declare it as "
-    "a context (--context).",
+    "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "
+    "column as a context (--context).",
     "note",
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",
-    "{skipped:,} of {events:,} events were dropped because _skipLearn was set",
+    "events with _skipLearn set were dropped (number dropped out of {events:,}: {skipped:,})",
     "note",
 )
 THROTTLED = Claim(
@@ -49,17 +49,18 @@ THROTTLED = Claim(
     "caution",
 )
 NO_CONTEXTS = Claim(
-    "formats.dsjson.read_dsjson", "features shared by all arms that are not used as contexts: {names}", "note"
+    "formats.dsjson.read_dsjson", "features shared by all arms but not used as contexts: {names}", "note"
 )
 OUTSIDE_POPULATION = Claim(
     "formats.adam.read_adam",
-    "{left:,} of {everyone:,} subjects were excluded because they are not in the population {population}",
+    "subjects outside the population {population} were excluded ({left:,} of {everyone:,})",
     "note",
 )
 SUBJECTS_SORTED = Claim("formats.adam.read_adam", "subjects were sorted by {keys}", "note")
 OTHER_POSITIONS = Claim(
     "formats.obd.read_open_bandit",
-    "{others:,} of {total:,} impressions were excluded because their position is not {position!r}",
+    "impressions at positions other than {position!r} were excluded (number excluded out of {total:,}: "
+    "{others:,})",
     "note",
 )
 IMPRESSIONS_SORTED = Claim("formats.obd.read_open_bandit", "impressions were sorted by timestamp", "note")
@@ -72,8 +73,9 @@ BY_ASSIGNMENT = Claim(
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "Some outcomes ({late:,}) became known only after the arm of a later round was chosen. It is "
-    "assumed, but cannot be verified from a log, that propensities used only outcomes known at the time.",
+    "Some outcomes (number: {late:,}) became known only after a later round's arm was chosen. It is "
+    "assumed that propensities used only outcomes known at the time of assignment, which cannot be "
+    "checked from a log.",
     "assumes",
 )
 SHOWN_LATE = Claim(
@@ -83,7 +85,7 @@ SHOWN_LATE = Claim(
 )
 SHOWN_RECEIVED = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "received: in {count:,} rounds, the arm received differs from the arm assigned",
+    "received: differs from the assigned arm in some rounds (number: {count:,})",
     "note",
 )
 SHOWN_MISSING = Claim(

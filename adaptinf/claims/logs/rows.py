@@ -24,8 +24,8 @@ SUMS = Claim(
 )
 COPIES = Claim(
     "log.copies.copied_rows",
-    "{n:,} of {rows:,} rows repeat earlier rows (numbered from 0, rows {start} to {last} recur from row "
-    "{again}); drop copies, which make standard errors too small (up to 1.4-fold if every row occurs "
-    "twice)",
+    "{n:,} of {rows:,} rows duplicate earlier rows (rows {start} to {last}, counted from 0, recur from "
+    "row {again}); remove duplicates, which make standard errors too small (up to 1.4-fold if every row "
+    "occurs twice)",
     "caution",
 )

@@ -19,9 +19,8 @@ NOT_ADAPTIVE = Claim(
 )
 REACTED = Claim(
     "inference.validity.profile.LogProfile.reaction_found",
-    "arms appear to have been dropped after low rewards (p = {p:.1g}), which contradicts "
-    "adaptive=False; sample means may then be biased (omit adaptive=False to use methods for adaptive "
-    "assignment)",
+    "arms appear to have been dropped after low rewards (p = {p:.1g}), contrary to adaptive=False, so "
+    "sample means may be biased; omit adaptive=False to use methods for adaptive assignment",
     "caution",
 )
 STATED: tuple[Claim | Part, ...] = (

@@ -28,8 +28,8 @@ NO_RELEASED_METHOD = Claim(
 ASSUMED_FIXED = Claim("is_unstated", "the number of rounds was fixed in advance", "assumes")
 STOPPED = Claim(
     "stopped_by_hand",
-    "the trial was stopped early, after {rounds} ({reason!r}); if outcomes influenced the decision to "
-    "stop, p-values and intervals for a fixed sample size are invalid; {instead}",
+    "the trial was stopped early, after {rounds} ({reason!r}), so fixed-sample p-values and intervals "
+    "are invalid if outcomes influenced stopping; {instead}",
     "caution",
 )
 DATA_CHOSEN = Claim(
@@ -40,8 +40,8 @@ DATA_CHOSEN = Claim(
 )
 PLANNED = Claim(
     "chosen_by_plan",
-    "data collection was ended by a prespecified rule (after {rounds}), which p-values and intervals "
-    "ignore, so error rates may exceed their nominal levels; {instead}",
+    "p-values and intervals do not account for the prespecified rule that ended data collection (after "
+    "{rounds}), so error rates may exceed their nominal levels; {instead}",
     "caution",
 )
 FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
@@ -49,6 +49,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "the stopping rule is not stated, so a length fixed in advance is assumed",
+    "no stopping rule is stated, so the number of rounds is assumed to have been fixed in advance",
     "assumes",
 )

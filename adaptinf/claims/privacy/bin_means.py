@@ -26,7 +26,7 @@ SUMS_MISSING = Claim(
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with the unused part of each variance budget filled by a random normal draw",
+    "normal, with random normal noise added for the unused part of each variance budget",
     "phrase",
 )
 """The name of a law."""
@@ -38,8 +38,8 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Reporting stops at a data-dependent time for each arm. Normal noise, seeded by rng={rng} and the "
-    "releases, fills the unused part of each variance budget (median {median:.0%}, maximum "
+    "Because reporting for each arm stops at a data-dependent time, normal noise (seeded by rng={rng} "
+    "and the releases) fills the unused part of each variance budget (median {median:.0%}, maximum "
     "{largest:.0%}).",
     "note",
 )

@@ -41,7 +41,7 @@ ALL_ROUNDS_OF_A_UNIT = Claim(
     "all_rounds_of_a_unit", "Privacy guarantee for all rounds of a unit together: {guarantee}.", "note"
 )
 AUXILIARY = Claim(
-    "auxiliary", "Participants in auxiliary logs have separate guarantees: {guarantees}.", "note"
+    "auxiliary", "Participants in auxiliary logs have separate privacy guarantees: {guarantees}.", "note"
 )
 WITHDRAWN = Claim(
     "withdrawn",
@@ -50,7 +50,7 @@ WITHDRAWN = Claim(
 )
 SIMULATION_NOISE = Claim(
     "simulation_noise",
-    "Simulated noise does not protect privacy, because its low-order bits can leak data; "
-    "noise='release' avoids this.",
+    "Simulated noise does not protect privacy, because its low-order bits can leak data; set "
+    "noise='release' to obtain noise that does.",
     "note",
 )

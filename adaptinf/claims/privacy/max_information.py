@@ -7,7 +7,7 @@ from adaptinf.claims.claim import Claim
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
     "the log has no reward-level privacy guarantee, and a record-level guarantee that excludes the "
-    "participant's own action does not imply one; set reward_guarantee= if the design has one",
+    "participant's own action does not provide one (set reward_guarantee= if the design has one)",
     "needs",
 )
 ANTICIPATING = Claim(
@@ -39,7 +39,7 @@ MOMENTS = Claim(
 )
 IMPOSSIBLE = Claim(
     "inference.corrections.information.Correction.vacuous",
-    "{bound}, which allows no valid correction at this epsilon and sample size",
+    "{bound}, which rules out an informative correction at this epsilon and sample size",
     "note",
 )
 REQUIRED = Claim(
@@ -49,12 +49,13 @@ REQUIRED = Claim(
 )
 COVERS_RELEASES = Claim(
     "inference.corrections.information.Correction.coverage",
-    "The correction is valid for tests selected using actions, contexts and releases, but not rewards.",
+    "The correction is valid if the choice of tests depends only on actions, contexts and releases, but "
+    "not on rewards.",
     "note",
 )
 COVERS_ACTIONS = Claim(
     "inference.corrections.information.Correction.coverage",
-    "The correction is valid if tests were selected using actions and contexts only; if the terms, "
-    "null value or centre were selected using releases, set chosen_from='releases'.",
+    "The correction is valid for tests selected using only actions and contexts. If any part of a test, "
+    "such as its null value, was chosen using releases, set chosen_from='releases'.",
     "note",
 )

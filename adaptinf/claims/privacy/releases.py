@@ -33,7 +33,7 @@ INVERTED = Claim(
 
 UNITS_AS_DECLARED = Claim(
     "inference.released.units.refuse_repeated_units",
-    "each unit was declared to contribute up to {n} rounds; {vary}",
+    "units were declared to contribute several rounds (at most {n} per unit); {vary}",
     "needs",
 )
 UNITS_CAME_BACK = Claim(
@@ -43,8 +43,8 @@ UNITS_CAME_BACK = Claim(
 )
 SUMS_VARY_MORE = Claim(
     "inference.released.units.refuse_repeated_units",
-    "if effects differ between units, repeated rounds inflate the variance of the sums by an amount "
-    "that cannot be determined from the releases",
+    "if effects differ between units, several rounds per unit inflate the variance of the released sums "
+    "by an amount that the releases do not reveal",
     "needs",
 )
 ONE_ROUND_A_UNIT = Claim(
@@ -62,7 +62,8 @@ FROM_THE_LOG = Claim(
 
 NO_GROUP_EFFECTS = Claim(
     "inference.released.group_effects.released_effects",
-    "the log has no released group effects (contrast_sum and arrivals, or estimate and length)",
+    "the log contains no released group effects (quantities contrast_sum and arrivals, or estimate and "
+    "length)",
     "needs",
 )
 UNFINISHED = Claim(
@@ -72,8 +73,8 @@ UNFINISHED = Claim(
 )
 NO_LEAST_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "the minimum usable count cannot be computed, because the design's alpha or the released number of "
-    "arrivals in the first half is missing",
+    "the minimum count cannot be computed, because either the design's alpha or the released number of "
+    "arrivals in the first half of the trial is missing",
     "needs",
 )
 SMALL_COUNT = Claim(
@@ -84,7 +85,7 @@ SMALL_COUNT = Claim(
 )
 NOT_RELEASED = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate was released for {terms}: there were too few arrivals, or an arm was not pulled.",
+    "No estimate was released for {terms}, because there were too few arrivals or an arm was never chosen.",
     "note",
 )
 SUMS_ALONE = Claim(
@@ -99,12 +100,14 @@ VARIANCE_OF_SUMS = Claim(
 )
 MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "Estimates use only the released differences in means and the corresponding numbers of rounds (length).",
+    "Estimates use only the released differences in means and the number of rounds behind each "
+    "difference (length).",
     "note",
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
-    "Each arm is assigned in half of the rounds, so the sampling variance is at most (1 - effect^2)/length.",
+    "Each arm is assigned in half of the rounds, so the sampling variance of the difference is at most "
+    "(1 - effect^2)/n, where n is the number of rounds (length).",
     "note",
 )
 
@@ -116,8 +119,8 @@ NAMED_BEFORE = Claim(
 PAIR_ASSUMES = (stationarity.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
 EMPTY = Claim(
     "inference.arms.circumstances.from_releases.published",
-    "The confidence interval is empty, because privacy noise moved the released difference too far "
-    "outside [-1, 1].",
+    "The confidence interval is empty, because the released difference, which includes privacy noise, "
+    "lies too far outside [-1, 1].",
     "note",
 )
 NAMED_AFTER = Claim(
@@ -128,8 +131,8 @@ NAMED_AFTER = Claim(
 )
 NO_PAIR_EFFECT = Claim(
     "inference.released.pair_effects.pair_effect",
-    "no difference between arms can be computed, because the releases contain neither means of fresh "
-    "epochs nor sums and counts of a single group",
+    "no difference between arms can be computed, because the releases contain neither arm means by "
+    "epoch nor sums and counts for a single group",
     "needs",
 )
 SEVERAL_GROUPS = Claim(
@@ -151,19 +154,19 @@ OTHER_SCALES = Claim(
 EPOCH_ALONE = Claim(
     "inference.released.pair_effects.pair_effect",
     "The difference uses only the released means of epoch {epoch}, the last epoch that both arms "
-    "reached, with {pulls:,} pulls per arm.",
+    "reached (pulls per arm: {pulls:,}).",
     "note",
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
-    "The last epoch depends on earlier releases, so each epoch is allotted a fraction of alpha before "
-    "it begins ({share:.3g} for the epoch used here); the fractions sum to at most 1.",
+    "Which epoch is the last depends on earlier releases, so each epoch is allotted a fraction of alpha "
+    "in advance ({share:.3g} for the epoch analysed); the fractions sum to at most 1.",
     "note",
 )
 VARIANCE_OF_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "The variance of the difference is at most (1 - effect^2)/(2n), where n is the number of pulls per "
-    "arm; binary rewards with means that sum to 1 attain this bound.",
+    "With n rounds per arm, the variance of the difference in means is at most (1 - effect^2)/(2n), "
+    "where effect is the true difference. Binary rewards with means that sum to 1 attain this bound.",
     "note",
 )
 
@@ -182,15 +185,16 @@ IN_TIME_OUTCOME = Claim(
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates use released counts of successes (S) and failures (F) observed before {window:,} more "
-    "participants enrolled; fractional rewards count fractionally. The rate S / (S + F) untestably "
-    "assumes that outcomes and lateness are unrelated.",
+    "Estimates are S / (S + F), from released successes (S) and failures (F) observed before {window:,} "
+    "more participants enrolled (fractional rewards are split). Independence of outcomes and lateness "
+    "is an untestable assumption.",
     "note",
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
-    "Manski bounds on the mean outcome, whatever the late outcomes are (ignoring sampling error and "
-    "noise): {limits}. The lower bound is the proportion of successes within the window.",
+    "Manski bounds on the mean outcome, which hold for any values of the late outcomes but ignore "
+    "sampling error and noise: {limits}. The lower bound is the proportion of successes within the "
+    "window.",
     "note",
 )
 DROWNED = Claim(

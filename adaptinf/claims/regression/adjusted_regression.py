@@ -16,8 +16,8 @@ UNUSABLE = Claim(
 )
 UNUSABLE_BY_REWARDS = Claim(
     "unusable_by_rewards",
-    "{what}; omitting batches of this kind would change the null distribution, because earlier rewards "
-    "may affect which batches are omitted",
+    "{what}; omitting unusable batches would change the null distribution, because earlier rewards may "
+    "affect which batches are unusable",
     "needs",
 )
 BATCHED_NEEDS = (
@@ -41,8 +41,8 @@ LEFT_OUT = Claim(
 )
 CONSTANT_IN_A_BATCH = Claim(
     "constant_in_a_batch",
-    "No estimates are available, because the regression fits at least one batch exactly, so its "
-    "residual variance is zero.",
+    "No estimates are available, because the regression fits the rewards of at least one batch exactly, "
+    "which leaves zero residual variance in that batch.",
     "note",
 )
 BATCHED = (
@@ -84,7 +84,11 @@ STUDENT_SUM = Claim(
 
 # W-decorrelation
 
-UNEVEN = Claim("uneven", "the columns have very different scales, or the ridge penalty is too large", "needs")
+UNEVEN = Claim(
+    "uneven",
+    "the scales of the covariates differ widely, or the ridge penalty is too large",
+    "needs",
+)
 RARELY_SEEN = Claim(
     "rarely_seen", "an arm or factor level is rare ({name}, present in {rounds} of {n} rounds)", "needs"
 )
@@ -108,7 +112,11 @@ LEFT_ADVICE = (
     SMALLER_RIDGE,
 )
 DECORRELATION_REASONS = (
-    Claim("needs_little", "the method requires no propensities, batches or privacy guarantee", "reason"),
+    Claim(
+        "needs_little",
+        "decorrelation requires neither propensities nor batches nor differential privacy",
+        "reason",
+    ),
 )
 DECORRELATION = (
     regressions.LINEAR,
@@ -128,8 +136,8 @@ DECORRELATION = (
     ),
     Claim(
         "left_in",
-        "Up to {left:.1%} of the error of least squares, including its bias, remains in the decorrelated "
-        "estimates and is not reflected in their standard errors.",
+        "The decorrelated estimates retain up to {left:.1%} of the estimation error of ordinary least "
+        "squares, including bias; their standard errors do not account for this remainder.",
         "note",
     ),
     regressions.PERFECT,
@@ -162,8 +170,8 @@ ELLIPSOID = (
     ),
     Claim(
         "always",
-        "Standard errors are only descriptive: each equals the noise scale times the coefficient's "
-        "half-width in the unit-radius ellipsoid.",
+        "Standard errors are only descriptive: each is the noise scale multiplied by the half-width, for "
+        "that coefficient, of the confidence ellipsoid scaled to radius 1.",
         "note",
     ),
     Claim(

@@ -26,8 +26,9 @@ CORRECTED_NEEDS = (
 )
 ONLY_CLASSICAL = Claim(
     "inference.regression.models._check_for",
-    "the correction requires p-values that are accurate in the extreme tails for every fixed sequence "
-    "of actions; with homoskedastic normal errors, only the classical covariance provides such p-values",
+    "the max-information correction requires p-values that are accurate in the extreme tails for every "
+    "fixed sequence of actions, and only the classical covariance with homoskedastic normal errors "
+    "gives such p-values",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
@@ -60,7 +61,11 @@ NONE_SAYS = (
         "The arm was selected using rewards, and this regression ignores the selection.",
         "note",
     ),
-    Claim("unnamed_design", "The log names no design, so assignment is treated as adaptive.", "note"),
+    Claim(
+        "unnamed_design",
+        "The log does not specify a design, so assignment is treated as adaptive.",
+        "note",
+    ),
     UNCORRECTED,
     Claim(
         "correction_available",
@@ -77,7 +82,7 @@ BINARY = Claim(
 BOUNDED = Claim(
     "bounded",
     "Rewards lie between {low:g} and {high:g}, so errors cannot be normal, and inference based on t and "
-    "F is approximate.",
+    "F distributions is approximate.",
     "note",
 )
 CORRECTED_SAYS = (
@@ -85,8 +90,8 @@ CORRECTED_SAYS = (
     regressions.NORMAL,
     Claim(
         "corrected",
-        "Uncorrected results ignore adaptive data collection. Corrected results account for it and for "
-        "choices of arm, formula or test based on {read}, but not for choices based on rewards.",
+        "Uncorrected results ignore adaptive data collection. Corrected results account for adaptivity and "
+        "for choices of arm, formula or test based on {read}, but not for choices based on rewards.",
         "note",
     ),
     Claim("always", "With normal errors and fixed actions, the t and F distributions are exact.", "note"),
@@ -101,8 +106,8 @@ CORRECTED_SAYS = (
 COVARIANCE = (
     Claim(
         "classical",
-        "The classical covariance estimator is used, assuming equal error variances, and tests use the t "
-        "and F distributions.",
+        "Standard errors are classical and assume equal error variances; tests use the t and F "
+        "distributions.",
         "note",
     ),
     Claim(
@@ -141,7 +146,7 @@ NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
-    "A single unit determines the coefficient of {terms}, so no standard error is given.",
+    "No standard error is given for {terms} (coefficient determined by a single unit).",
     "note",
 )
 _ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)

@@ -117,7 +117,7 @@ DECORRELATION_LEFT = Claim(
 )
 WEIGHTED_LEFT = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the weighted adjustment is used because no other is available, although {reason}",
+    "weighted adjustment is used because no other adjustment is available, although {reason}",
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
@@ -127,7 +127,7 @@ NO_SUCH_COVARIANCE = Claim(
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "the arm's label (arm=), if the arm was chosen in advance, or a regression with dummies for all arms",
+    "a regression for one arm chosen in advance (arm= its label), or for all arms with arm indicators",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
@@ -157,7 +157,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "context_free=True in the log, if arms were assigned without using contexts",
+    "set context_free=True in the log, if arms were assigned without using contexts",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -167,7 +167,7 @@ BY_PROPENSITIES = Claim(
 )
 OWN_CHOICE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an explicit choice of adjustment (adjustment=)",
+    "an adjustment chosen explicitly with adjustment=",
     "advice",
 )
 
@@ -215,9 +215,11 @@ NO_JOINT_TEST = Claim(
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "there are too few rare outcomes to test {terms} (see the notes)",
+    "too few rewards differ from the most frequent value to test {terms} (see the notes)",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(
-    "inference.regression.joint.PartialTests.wald_test", "a joint test of the other coefficients", "advice"
+    "inference.regression.joint.PartialTests.wald_test",
+    "a joint test that excludes the coefficients with too few rare outcomes",
+    "advice",
 )

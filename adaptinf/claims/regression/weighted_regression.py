@@ -32,8 +32,8 @@ NOT_TOLD_APART = Claim(
 )
 SMALL_BUT_ENOUGH = Claim(
     "small_but_enough",
-    "{whose} propensity is known; although the smallest propensity ({least:.2g}) is below the "
-    "recommended floor of {floor:g}, every arm has an effective sample size of at least {enough:g}",
+    "{whose} propensity is known, and every arm has an effective sample size of at least {enough:g}, "
+    "although the smallest propensity ({least:.2g}) is below the recommended floor of {floor:g}",
     "reason",
 )
 REASONS = (
@@ -47,7 +47,7 @@ TOO_SMALL = Claim(
     "reason",
 )
 PASSED_OVER = (
-    Claim("estimated", "adjustment='weighted' would rely on estimated propensities", "reason"),
+    Claim("estimated", "adjustment='weighted' is not recommended when propensities are estimated", "reason"),
     Claim("refused", "adjustment='weighted' cannot be used: {reason}", "reason"),
     Claim(
         "chosen_alone_in_batches",
@@ -63,9 +63,9 @@ PASSED_OVER = (
 SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients are projections of differences in AIPW scores from arm {arm!r}, with outcomes "
-    "predicted by the formula fitted to earlier rounds. Other coefficients are fitted to the residuals, "
-    "with round weights divided by propensities.",
+    "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, using outcome models fitted "
+    "to earlier rounds. Other coefficients are fitted to the residuals, with round weights divided by "
+    "propensities.",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
@@ -78,8 +78,8 @@ SHARED = (
     SHARED_WEIGHTS,
     Claim(
         "several_arms",
-        "Trends common to all arms cancel in arm coefficients. If effects vary over time, all coefficients "
-        "are estimated as weighted averages over rounds.",
+        "Trends common to all arms cancel in arm coefficients. If effects vary over time, each coefficient "
+        "estimates a weighted average over rounds.",
         "note",
     ),
     PROJECTED,
@@ -91,8 +91,8 @@ SHARED = (
     ),
     Claim(
         "shared_errors",
-        "Standard errors are robust to error variances that depend on arm, context and round. Tests use "
-        "Student's t with Satterthwaite degrees of freedom.",
+        "Standard errors allow error variances to depend on arm, context and round. Tests use Student's t "
+        "with Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
@@ -116,8 +116,9 @@ OWN = (
     Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
     Claim(
         "own_errors",
-        "The sandwich covariance allows error variances to vary with arm and context but not over time. "
-        "Residuals are divided by 1 - leverage; degrees of freedom are rounds minus columns.",
+        "The sandwich covariance allows error variances to vary with arm and context but not time. "
+        "Residuals are divided by 1 - leverage. Degrees of freedom are the number of rounds minus the "
+        "number of coefficients.",
         "note",
     ),
 )
@@ -128,7 +129,9 @@ DECIDED_ALONE = Claim(
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
-    "few_with_weight", "Arms with fewer than two positively weighted rewards have no standard error.", "note"
+    "few_with_weight",
+    "No standard error is given for arms with fewer than two rewards of positive weight.",
+    "note",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""

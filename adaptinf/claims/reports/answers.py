@@ -46,8 +46,8 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table reports {trials:,} simulated trials per scenario and sample size (number of "
-    "scenarios {scenarios}, number of sample sizes {sizes}), with Monte Carlo standard errors; the seed "
+    "the planning table is based on {trials:,} simulated trials per scenario and sample size "
+    "(scenarios: {scenarios}, sample sizes: {sizes}) and reports Monte Carlo standard errors; the seed "
     "and the choice of scenarios are {yours}",
     "note",
 )

@@ -14,7 +14,7 @@ DOES_NOT_ADAPT = Claim(
 )
 CONTEXTS_UNSTATED = Claim(
     "reports.collection.traits_told",
-    "assignment may depend on contexts, because the log does not rule this out",
+    "assignment is allowed to depend on contexts, because the log does not rule out such dependence",
     "assumes",
 )
 UNSTATED = Claim(

@@ -14,7 +14,11 @@ TARGETS = {
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
-    "projection": Claim(_AT, "Linear projections of the treatment effect on covariates", "target"),
+    "projection": Claim(
+        _AT,
+        "Coefficients of the best linear projection of the treatment effect on covariates",
+        "target",
+    ),
     "policy-value": Claim(_AT, "Policy values", "target"),
     "policy-contrast": Claim(_AT, "Differences in policy values", "target"),
     "bin-mean": Claim(_AT, "Mean outcomes by context bin", "target"),

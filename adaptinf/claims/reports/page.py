@@ -40,7 +40,9 @@ VALID = {
 }
 """By the label of a result."""
 CORRECTED_VALID = Claim(
-    "reports.report", "; the corrected columns are valid if the privacy guarantee holds", "phrase"
+    "reports.report",
+    "; the corrected p-values and intervals are valid if the privacy guarantee holds",
+    "phrase",
 )
 PLAN = Claim(
     "reports.report",
