@@ -55,9 +55,9 @@ CHOSEN_NOT_FOLLOWED = Claim(
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
-    "all logged propensities are constant, although outcomes affected assignment according to the log "
-    "(adaptive=True); the propensities are probably wrong, so inverse-propensity-weighted estimates may "
-    "be biased",
+    "all logged propensities are constant over time, although the log states that outcomes affected "
+    "assignment (adaptive=True); the propensities are probably wrong, so inverse-propensity-weighted "
+    "estimates may be biased",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.sums import Sums
 
-FOR_YOU = "for the authors of the trial report to add"
+FOR_AUTHORS = "for the authors of the trial report to add"
 _INTRODUCTION = (
     "Topics are named in a few words: the statements have the full items. New in the extension for adaptive "
     "designs: 3b, 11c, 12b, 14c, 15b, 17c and 24b. A 2025 number in brackets is the nearest one: "
@@ -88,7 +88,7 @@ def _batches(known: Known) -> int:
 
 def _updates(known: Known) -> str:
     batches = _batches(known)
-    return claims.UPDATES(batches=batches, yours=FOR_YOU) if batches else ""
+    return claims.UPDATES(batches=batches, for_authors=FOR_AUTHORS) if batches else ""
 
 
 def _allocation(known: Known) -> str:
@@ -119,7 +119,7 @@ def _estimates(known: Known) -> str:
     if known.results is None:
         return ""
     if known.results.validity == "not valid" and known.results.correction is None:
-        return claims.NO_INTERVALS(yours=FOR_YOU)
+        return claims.NO_INTERVALS(for_authors=FOR_AUTHORS)
     limits = shown_limits(known.results, known.alpha)
     level = f"{100.0 * (1.0 - known.alpha):g}%"
     rows = zip(known.results.terms, known.results.estimate, limits["low"], limits["high"], strict=True)
@@ -154,13 +154,13 @@ def _limits(known: Known) -> str:
 
 def _interim(known: Known) -> str:
     whole = isinstance(known.log, AdaptiveLog)
-    return claims.INTERIM(yours=FOR_YOU) if whole else ""
+    return claims.INTERIM(for_authors=FOR_AUTHORS) if whole else ""
 
 
 def _planned(known: Known) -> str:
     if known.plan is None:
         return ""
-    return claims.PLANNED(yours=FOR_YOU)
+    return claims.PLANNED(for_authors=FOR_AUTHORS)
 
 
 def nothing(known: Known) -> str:
@@ -231,7 +231,7 @@ def checklist(known: Known) -> str:
     rows = []
     for old, new, topic, answer in ITEMS:
         told = answer(known)
-        cell = escaped(told) if told else f'<span class="ask">{FOR_YOU}</span>'
+        cell = escaped(told) if told else f'<span class="ask">{FOR_AUTHORS}</span>'
         rows.append(
             f"<tr><td>{old or '&ndash;'}</td><td>{new}</td>"
             f'<th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>'

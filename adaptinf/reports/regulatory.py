@@ -11,7 +11,7 @@ from typing import Any
 
 from adaptinf.claims.reports import answers as claims
 from adaptinf.markup import escaped, framed
-from adaptinf.reports.checklist import FOR_YOU, Answer, Known, adaptation, nothing
+from adaptinf.reports.checklist import FOR_AUTHORS, Answer, Known, adaptation, nothing
 from adaptinf.reports.page import paragraph
 
 _INTRODUCTION = (
@@ -86,7 +86,7 @@ def _weights(known: Known) -> str:
         return ""
     if results.weights == "uniform":
         return claims.UNIFORM()
-    return claims.WEIGHTED(weights=results.weights, yours=FOR_YOU)
+    return claims.WEIGHTED(weights=results.weights, for_authors=FOR_AUTHORS)
 
 
 def _simulation(known: Known) -> str:
@@ -97,7 +97,7 @@ def _simulation(known: Known) -> str:
         scenarios=frame["scenario"].nunique(),
         sizes=frame["horizon"].nunique(),
         trials=known.plan.replications,
-        yours=FOR_YOU,
+        for_authors=FOR_AUTHORS,
     )
 
 
@@ -129,7 +129,7 @@ def regulatory(known: Known) -> str:
     rows = []
     for topic, answer in TOPICS:
         told = answer(known)
-        cell = escaped(told) if told else f'<span class="ask">{FOR_YOU}</span>'
+        cell = escaped(told) if told else f'<span class="ask">{FOR_AUTHORS}</span>'
         rows.append(f'<tr><th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>')
     head = "".join(f'<th scope="col">{name}</th>' for name in ("ICH E20, draft", "Answer"))
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"

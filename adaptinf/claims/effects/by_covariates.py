@@ -102,8 +102,8 @@ BARE_COLUMN = Claim(
 )
 ALONE_BY_HC = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "HC2 and HC3 cannot be computed, because some rounds have leverage 1 (numbered from 0: {rounds}). "
-    "HC0 and HC1 remain available.",
+    "HC2 and HC3 cannot be computed, because the following rounds (numbered from 0) have leverage 1: "
+    "{rounds}. HC0 and HC1 remain available.",
     "note",
 )
 FEW_ROUNDS = Claim(

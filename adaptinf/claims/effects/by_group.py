@@ -132,8 +132,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Predictions are the arm's past mean in the group or, if unavailable, the overall past mean. The "
-    "first round has weight 0. Degrees of freedom are the smaller arm's effective sample size minus 1.",
+    "Each reward is predicted by the arm's mean over earlier rounds of the group or, before the arm's first "
+    "reward, by the mean of all earlier rewards. The first round has weight 0. Degrees of freedom are the "
+    "smaller of the arms' effective sample sizes minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(

@@ -185,9 +185,9 @@ IN_TIME_OUTCOME = Claim(
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates are S / (S + F), from released successes (S) and failures (F) observed before {window:,} "
-    "more participants enrolled (fractional rewards are split). Independence of outcomes and lateness "
-    "is an untestable assumption.",
+    "Estimates are S / (S + F), where S and F are the released totals of successes and failures reported "
+    "before {window:,} later participants had enrolled. Reporting delays are assumed to be independent of "
+    "outcomes, which cannot be tested.",
     "note",
 )
 MANSKI = Claim(

@@ -7,27 +7,27 @@ from adaptinf.claims.claim import Claim
 _CONSORT, _ICH = "reports.checklist.checklist", "reports.regulatory.regulatory"
 UPDATES = Claim(
     _CONSORT,
-    "the number of batches was {batches:,}; whether the decision criteria were binding is {yours}",
+    "the number of batches was {batches:,}; whether the decision criteria were binding is {for_authors}",
     "note",
 )
 ALLOCATION = Claim(_CONSORT, "the log contains assignment probabilities ({status}), which {moved}", "note")
 NONE_MISSING = Claim(_CONSORT, "no rewards are missing", "note")
 NO_INTERVALS = Claim(
     _CONSORT,
-    "the result has no valid confidence intervals; effect sizes and their precision are {yours}",
+    "no valid confidence intervals are available; effect sizes and their precision are {for_authors}",
     "caution",
 )
 METHODS = Claim(_CONSORT, "see the methods paragraph above", "note")
 INTERIM = Claim(
     _CONSORT,
     "the figure above shows allocation over time; further details of interim results and decisions are "
-    "{yours}",
+    "{for_authors}",
     "note",
 )
 PLANNED = Claim(
     _CONSORT,
     "simulated operating characteristics are in the appendix; the justification of the sample size is "
-    "{yours}",
+    "{for_authors}",
     "note",
 )
 
@@ -41,14 +41,14 @@ UNIFORM = Claim(_ICH, "with uniform weights, the estimates of all arms refer to 
 WEIGHTED = Claim(
     _ICH,
     "if means drift, estimates with {weights!r} weights target a weighted average over time; a "
-    "sensitivity analysis with uniform weights is {yours}",
+    "sensitivity analysis with uniform weights is {for_authors}",
     "caution",
 )
 SIMULATED = Claim(
     _ICH,
     "the planning table is based on {trials:,} simulated trials per scenario and sample size "
     "(scenarios: {scenarios}, sample sizes: {sizes}) and reports Monte Carlo standard errors; the seed "
-    "and the choice of scenarios are {yours}",
+    "and the choice of scenarios are {for_authors}",
     "note",
 )
 ESTIMATED = Claim(

@@ -21,7 +21,7 @@ from adaptinf.claims.reports import answers, methods
 from adaptinf.claims.reports import collection as claims
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.formatting import format_number
-from adaptinf.reports.checklist import FOR_YOU, ITEMS
+from adaptinf.reports.checklist import FOR_AUTHORS, ITEMS
 from adaptinf.reports.references import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
 from adaptinf.reports.regulatory import TOPICS
 
@@ -298,7 +298,7 @@ def test_the_checklist_has_the_items_of_both_statements() -> None:
 def test_the_checklist_asks_for_what_the_log_does_not_know(text: str) -> None:
     body = text[text.index('id="checklist"') : text.index('id="regulatory"')]
     assert len(re.findall("<tr>", body)) == len(ITEMS) + 1
-    assert re.search(rf"<td>19</td><td>27</td>\s*<th[^>]*>harms</th><td><span[^>]*>{FOR_YOU}", body)
+    assert re.search(rf"<td>19</td><td>27</td>\s*<th[^>]*>harms</th><td><span[^>]*>{FOR_AUTHORS}", body)
     assert "rounds assigned:" in body
 
 
@@ -312,9 +312,9 @@ def topics(text: str) -> dict[str, str]:
 def test_topics_of_e20_are_filled_from_the_log_and_ask_for_the_rest(text: str) -> None:
     found = topics(text)
     assert list(found) == [topic for topic, _ in TOPICS]
-    assert found["why an adaptive design, and why one of this complexity"] == FOR_YOU
-    assert found["control of the type I error, over the scenarios of the plan"] == FOR_YOU
-    assert found["bias of the estimates under the adaptation"] == FOR_YOU
+    assert found["why an adaptive design, and why one of this complexity"] == FOR_AUTHORS
+    assert found["control of the type I error, over the scenarios of the plan"] == FOR_AUTHORS
+    assert found["bias of the estimates under the adaptation"] == FOR_AUTHORS
     assert (
         "common drift: no evidence against"
         in found["drift over time of outcomes or of those enrolled: is there any"]
@@ -327,7 +327,7 @@ def test_weights_that_move_are_told(tmp_path: Path) -> None:
     ai.report(ai.ArmMeans(log).fit("aipw", "sqrt"), tmp_path / "r.html", log=log)
     found = topics((tmp_path / "r.html").read_text(encoding="utf-8"))
     told = found["sensitivity of the estimates to such drift"]
-    assert html.unescape(told) == answers.WEIGHTED(weights="sqrt", yours=FOR_YOU)
+    assert html.unescape(told) == answers.WEIGHTED(weights="sqrt", for_authors=FOR_AUTHORS)
 
 
 def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_path: Path) -> None:
