@@ -13,6 +13,7 @@ from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.results import RandomizationInterval, assumptions
 from adaptinf.audit.randomization.retest import rank, replication_problems
 from adaptinf.audit.randomization.runs import Draws, Plan, Runner
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
@@ -175,8 +176,9 @@ def randomization_interval(
         resample="order" if plan.by_order else "assignment",
         design=name,
         statistic_name=plan.statistic.name,
-        assumptions=(_NULL, *assumptions(plan.by_order, name)[1:]),
+        assumptions=(_NULL, *assumptions(plan.by_order, name, log)[1:]),
         notes=tuple(notes),
+        cautions=rerun_cautions(log, plan.by_order),
     )
 
 

@@ -21,6 +21,7 @@ from adaptinf.audit.randomization.enumeration import every_path
 from adaptinf.audit.randomization.results import RandomizationTest, assumptions
 from adaptinf.audit.randomization.runs import Draws, Plan, blocks
 from adaptinf.audit.randomization.statistics import PathStatistic
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.log import AdaptiveLog
@@ -190,7 +191,8 @@ def randomization_test(
         resample="order" if plan.by_order else "assignment",
         stopped_early=ranking.replications < replications,
         design=name,
-        assumptions=assumptions(plan.by_order, name),
+        assumptions=assumptions(plan.by_order, name, plan.log),
+        cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
 
@@ -215,8 +217,9 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
         resample="assignment",
         stopped_early=False,
         design=name,
-        assumptions=assumptions(False, name),
+        assumptions=assumptions(False, name, plan.log),
         path_probabilities=chances,
+        cautions=rerun_cautions(plan.log, by_order=False),
     )
 
 

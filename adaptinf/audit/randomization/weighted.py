@@ -14,6 +14,7 @@ from adaptinf.audit.randomization.results import WeightedRandomizationTest, assu
 from adaptinf.audit.randomization.retest import compare, replication_problems
 from adaptinf.audit.randomization.runs import Plan
 from adaptinf.audit.randomization.statistics import PathStatistic
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -146,8 +147,9 @@ def weighted_randomization_test(
         largest_share=float(shares.max()),
         reference=name,
         design=named,
-        assumptions=(*assumptions(False, named), "the logged propensities are the design's own"),
+        assumptions=(*assumptions(False, named, log), "the logged propensities are the design's own"),
         notes=_notes(size, float(shares[-1]), int(replications)),
+        cautions=rerun_cautions(log, by_order=False),
     )
 
 
