@@ -4,8 +4,8 @@ Scores of round t are g_t = (1{A = i} (y - m) / e_i) - (1{A = j} (y - m) / e_j),
 earlier rewards, so that their mean is the difference of arms i and j in the round, whatever moves the level
 of all. With weights h = (1/e_i + 1/e_j)^(-1/2) of the round or batch before, means over rounds in which all
 arms were possible and over the others have a difference of mean zero where arms differ alike in both, and
-their errors are uncorrelated. The arm with the most rewards in the other rounds is compared with each that was
-there as well. Nothing tells of an arm in the rounds in which it could not be chosen.
+their errors are uncorrelated. The arm with the most rewards in the other rounds is compared with each that
+was there as well. Nothing tells of an arm in the rounds in which it could not be chosen.
 """
 
 from __future__ import annotations
