@@ -27,7 +27,6 @@ ALARM = 1e-3
 """P-value, times the number of pairs, below which arms are taken to differ by another amount."""
 _LEAST_REWARDS = 20
 """Of each arm in each part."""
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Apart(NamedTuple):
@@ -41,7 +40,7 @@ class Apart(NamedTuple):
 class _Parts(NamedTuple):
     """Rounds or batches: their rounds (R,), and of each arm propensity, rewards, sums of scores and squares.
 
-    Shapes: (R, k), but for the rounds.
+    Shapes: (k, R), but for the rounds.
     """
 
     rounds: FloatArray
@@ -62,11 +61,14 @@ def differs_elsewhere(profile: LogProfile, codes: IntArray) -> Apart | None:
         return None
     parts = _of_cells(profile, codes) if profile.sums is not None else _of_rows(profile, codes)
     possible = parts.share > 0.0
-    every: BoolArray = np.asarray(possible.all(axis=1))
-    if every.all() or not every.any():
-        return None
-    one = int(parts.number[~every].sum(axis=0).argmax())
-    found = {other: _score(parts, one, other, possible, every) for other in range(len(codes)) if other != one}
+    every: BoolArray = np.asarray(possible.all(axis=0))
+    outside = parts.number @ ~every
+    one = int(outside.argmax())
+    found = {
+        other: _score(parts, one, other, possible, every)
+        for other in range(len(codes))
+        if other != one and outside[other] >= _LEAST_REWARDS
+    }
     z = {other: value for other, value in found.items() if math.isfinite(value)}
     if not z:
         return None
@@ -79,11 +81,12 @@ def _of_rows(profile: LogProfile, codes: IntArray) -> _Parts:
     arrays = profile.log.arrays
     rows = some_rounds(profile.log.n_rounds, profile.log.n_arms)
     assert arrays.propensities is not None
-    share, action, reward = arrays.propensities[rows][:, codes], arrays.action[rows], arrays.reward[rows]
-    chosen = action[:, None] == codes
-    away = reward - _before(reward, np.ones(len(reward)))
-    score = np.divide(away[:, None], share, out=np.zeros_like(share), where=chosen)
-    return _Parts(np.ones(len(reward)), share, chosen.astype(np.float64), score, score**2)
+    share = np.ascontiguousarray(arrays.propensities[rows].T[codes])
+    reward, ones = arrays.reward[rows], np.ones(len(share[0]))
+    chosen = (arrays.action[rows] == codes[:, None]).astype(np.float64)
+    score = (reward - _before(reward, ones)) / np.where(share > 0.0, share, 1.0)
+    score *= chosen
+    return _Parts(ones, share, chosen, score, score**2)
 
 
 def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
@@ -91,13 +94,12 @@ def _of_cells(profile: LogProfile, codes: IntArray) -> _Parts:
     assert profile.sums is not None
     cells = profile.sums.cells
     number, total = cells.moments[0, 0], cells.moments[0, 1]
-    shift = -_before(total.sum(axis=1), number.sum(axis=1))
-    plain, score, squares = (cells.moments[power, :, :, codes].transpose(1, 2, 0) for power in (0, 1, 2))
-    away = shift[:, None]
+    away = -_before(total.sum(axis=1), number.sum(axis=1))
+    plain, score, squares = (cells.moments[power].transpose(0, 2, 1)[:, codes] for power in (0, 1, 2))
     first = score[1] + away * score[0]
     second = squares[2] + 2.0 * away * squares[1] + away**2 * squares[0]
-    share = np.where(cells.smallest[:, codes] > 0.0, cells.expected[:, codes] / cells.rounds[:, None], 0.0)
-    return _Parts(cells.rounds, share, plain[0], first, second)
+    possible, rounds = cells.smallest.T[codes] > 0.0, np.asarray(cells.rounds, dtype=np.float64)
+    return _Parts(rounds, np.where(possible, cells.expected.T[codes] / rounds, 0.0), plain[0], first, second)
 
 
 def _before(total: FloatArray, number: FloatArray) -> FloatArray:
@@ -108,26 +110,25 @@ def _before(total: FloatArray, number: FloatArray) -> FloatArray:
 
 def _score(parts: _Parts, one: int, other: int, possible: BoolArray, every: BoolArray) -> float:
     """Standardised difference between the two parts of a log; NaN where it is not normal."""
-    both = possible[:, one] & possible[:, other]
-    places = np.flatnonzero(both)[1:]  # before the first nothing is known of rewards, nor of propensities
-    pair = [one, other]
-    spread = 1.0 / np.sqrt((1.0 / parts.share[np.flatnonzero(both)][:, pair]).sum(axis=1))
-    weight, inside = spread[:-1], every[places]
-    rounds, number = parts.rounds[places], parts.number[places][:, pair]
-    gap = parts.score[places, one] - parts.score[places, other]
-    squares = parts.squares[places][:, pair].sum(axis=1)
+    both = np.flatnonzero(possible[one] & possible[other])
+    weight = 1.0 / np.sqrt(1.0 / parts.share[one][both] + 1.0 / parts.share[other][both])
+    # Before the first nothing is known of rewards, nor of propensities.
+    weight, places = weight[:-1], both[1:]
     means, variances = [], []
-    for part in (inside, ~inside):
-        if np.any(number[part].sum(axis=0) < _LEAST_REWARDS):
+    for part in (every[places], ~every[places]):
+        at, h = places[part], weight[part]
+        own, others = parts.number[one][at], parts.number[other][at]
+        if min(own.sum(), others.sum()) < _LEAST_REWARDS:
             return math.nan
-        h, n = weight[part], rounds[part]
+        gap, n = parts.score[one][at] - parts.score[other][at], parts.rounds[at]
         size = float(h @ n)
-        mean = float(h @ gap[part]) / size
-        own = h**2 * np.maximum(squares[part] - 2.0 * mean * gap[part] + n * mean**2, 0.0)
-        # Of how many rounds of equal size the squares would be: those of a batch are as many as its rewards.
-        worth = own.sum() ** 2 / max(float(own**2 @ (1.0 / np.maximum(number[part].sum(axis=1), 1.0))), _TINY)
-        if worth < FEW_EFFECTIVE:
+        mean = float(h @ gap) / size
+        squares = parts.squares[one][at] + parts.squares[other][at] - mean * (2.0 * gap - n * mean)
+        terms = h**2 * np.maximum(squares, 0.0)
+        # Of how many rounds of equal size they would be: those of a batch are as many as its rewards.
+        fourth = float(terms**2 @ (1.0 / np.maximum(own + others, 1.0)))
+        if not terms.sum() ** 2 >= FEW_EFFECTIVE * fourth > 0.0:
             return math.nan
         means.append(mean)
-        variances.append(float(own.sum()) / size**2)
+        variances.append(float(terms.sum()) / size**2)
     return (means[0] - means[1]) / math.sqrt(sum(variances))
