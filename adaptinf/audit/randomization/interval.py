@@ -160,7 +160,6 @@ def randomization_interval(
     notes: list[str] = []
     begin = _first_kept(search, estimate, step, low, high)
     limits = _limits(search, begin, step, (low, high), alternative, notes)
-    name = type(plan.design).__name__
     return RandomizationInterval(
         low=limits[0],
         high=limits[1],
@@ -174,9 +173,9 @@ def randomization_interval(
         precision=step / _FINENESS,
         replications=int(replications),
         resample="order" if plan.by_order else "assignment",
-        design=name,
+        design=plan.name,
         statistic_name=plan.statistic.name,
-        assumptions=(_NULL, *assumptions(plan.by_order, name, log)[1:]),
+        assumptions=(_NULL, *assumptions(plan)[1:]),
         notes=tuple(notes),
         cautions=rerun_cautions(log, plan.by_order),
     )

@@ -12,20 +12,20 @@ from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.log import AdaptiveLog
+    from adaptinf.audit.randomization.runs import Plan
 
 
-def assumptions(by_order: bool, design: str, log: AdaptiveLog) -> tuple[str, ...]:
+def assumptions(plan: Plan) -> tuple[str, ...]:
     """What makes the p-value exact."""
-    status = "" if log.stopping in (None, FIXED) else " (contradicted, see the caution)"
+    status = "" if plan.log.stopping in (None, FIXED) else " (contradicted, see the caution)"
     shared = (
         "null hypothesis: no round's reward depends on the arm, so that all arms are equal",
         "no carry-over: a reward does not depend on the arms of other rounds",
         "contexts are exogenous: they do not depend on earlier arms or rewards",
         f"fixed horizon: the number of rounds was not chosen by looking at the data{status}",
-        f"{design}, with these parameters, gathered the log",
+        f"{plan.name}, with these parameters, gathered the log",
     )
-    if by_order:
+    if plan.by_order:
         return (*shared, "rows are exchangeable: contexts and rewards have no drift and no order in time")
     return shared
 

@@ -176,7 +176,6 @@ def randomization_test(
             stacklevel=2,
         )
     ranking = rank(plan, blocks(plan, replications, n_jobs), replications, stop_after)
-    name = type(plan.design).__name__
     return RandomizationTest(
         pvalue=ranking.pvalue,
         pvalue_conservative=ranking.conservative,
@@ -190,8 +189,8 @@ def randomization_test(
         requested=int(replications),
         resample="order" if plan.by_order else "assignment",
         stopped_early=ranking.replications < replications,
-        design=name,
-        assumptions=assumptions(plan.by_order, name, plan.log),
+        design=plan.name,
+        assumptions=assumptions(plan),
         cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
@@ -202,7 +201,6 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
     evidence = float(plan.evidence(np.array([observed]))[0])
     beyond, tied = compare(plan.evidence(values), evidence, plan.scale)
     pvalue = min(1.0, float(chances[beyond | tied].sum() / chances.sum()))
-    name = type(plan.design).__name__
     return RandomizationTest(
         pvalue=pvalue,
         pvalue_conservative=pvalue,
@@ -216,10 +214,10 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
         requested=values.size,
         resample="assignment",
         stopped_early=False,
-        design=name,
-        assumptions=assumptions(False, name, plan.log),
+        design=plan.name,
+        assumptions=assumptions(plan),
         path_probabilities=chances,
-        cautions=rerun_cautions(plan.log, by_order=False),
+        cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
 
