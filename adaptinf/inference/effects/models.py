@@ -220,7 +220,7 @@ class CATE:
             record = POOLED if pooled else ESTIMATORS[estimator]
         if record is ESTIMATORS["aipw"]:
             options["stationary"] = stationary
-        _refuse_gaps(self.log, record)
+        _refuse_gaps(self.question, record)
         try:
             with np.errstate(under="ignore"):
                 found = record.fit(self.question, **options)
@@ -233,10 +233,11 @@ class CATE:
         return replace(result, notes=(*result.notes, note)) if note else result
 
 
-def _refuse_gaps(log: AdaptiveLog | PublicLog, record: Record) -> None:
+def _refuse_gaps(question: GroupQuestion, record: Record) -> None:
     """Refuse a log with missing rewards to all but what reads its releases alone, which is offered."""
     if record is ESTIMATORS["released"]:
         return
+    log = question.profile.log
     try:
         require_log("CATE.fit", log)
     except InvalidForLog as error:

@@ -154,7 +154,8 @@ def group_question(
     """Check and complete what a user asks."""
     if isinstance(log, PublicLog):
         return _of_public(log, by, treatment, control, rounds)
-    require_log("CATE", log, incomplete=isinstance(log, AdaptiveLog) and has_group_effects(log))
+    given: Any = log
+    require_log("CATE", log, incomplete=isinstance(given, AdaptiveLog) and has_group_effects(log))
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
     refuse("CATE", problems)
