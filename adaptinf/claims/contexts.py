@@ -64,7 +64,7 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "context_free=True or the actual design (design=) set when creating the log, if assignment ignored "
+    "a log created with context_free=True or with the actual design (design=), if assignment ignored "
     "contexts",
     "advice",
 )

@@ -276,8 +276,8 @@ HOLM = Claim(
 )
 MISSED = Claim(
     "missed",
-    "The tests have 80% power to detect a {drift} of {least:.2g} standard deviations of the reward over "
-    "the whole log; smaller drifts may go undetected.",
+    "The tests have 80% power to detect a {drift} of {least:.2g} reward standard deviations from the "
+    "first round to the last; smaller drifts may go undetected.",
     "note",
 )
 MISSED_ALONE = Claim(

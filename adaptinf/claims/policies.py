@@ -149,8 +149,8 @@ FREEDOM = Claim(
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
     "For each difference, effective sample sizes are computed separately for rounds with positive and "
-    "with negative contributions. Tests use Student's t with degrees of freedom equal to the smaller "
-    "size minus 1.",
+    "negative contributions. Tests use Student's t with degrees of freedom equal to the smaller of the "
+    "two sizes minus 1.",
     "note",
 )
 UNSETTLED = Claim(
@@ -220,8 +220,8 @@ LAGGED = Claim(
 )
 BURNT_IN = Claim(
     "burnt_in",
-    "CADR gives weight 0 to initial rounds (number: {burn_in}) and to rounds for which earlier scores "
-    "show no variation. Rounds with positive weight: {weighted} of {rounds}.",
+    "CADR gives weight 0 to the burn-in rounds (burn_in={burn_in}) and to rounds for which the variance "
+    "estimated from earlier scores is 0. Of {rounds} rounds, {weighted} have positive weight.",
     "note",
 )
 FIRST_WITHOUT = Claim(
@@ -277,9 +277,9 @@ DIFFERENCE_MOVES = Claim(
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The smallest propensity of an arm assigned by the policies is {least:.2g} and the smallest "
-    "effective sample size is {size:.1f}; a few rounds may dominate the estimates, and intervals may "
-    "severely undercover",
+    "The smallest propensity among arms that the evaluated policies may choose is {least:.2g}, and the "
+    "smallest effective sample size is {size:.1f}; a few rounds may dominate the estimates, and "
+    "intervals may undercover severely",
     "caution",
 )
 FEW_EVENTS = Claim(

@@ -69,8 +69,8 @@ SHARES_MOVE_WITHIN_BATCHES = Claim(
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
     "no unit ever changes arm (probability 1e{power:.0f} under independent draws); if each unit was "
-    "randomised once, repeat the propensity of that randomisation in every round of the unit, or log 1 "
-    "after its first round",
+    "randomised only once, log the same propensity in all its rounds, or log propensity 1 in rounds "
+    "after the first",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(

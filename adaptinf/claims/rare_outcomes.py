@@ -43,7 +43,7 @@ SKEWED_UNCORRECTED = Claim(
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
     "intervals may undercover substantially for {arms}: the effective number of rewards that differ "
-    "from the most frequent value (in parentheses) is below {fewest}",
+    "from the most frequent value, shown in parentheses, is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(

@@ -116,7 +116,8 @@ FEWEST_FREEDOM = Claim(
 )
 NORMAL_FOR = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The test uses a normal approximation, although the reference distribution of individual terms is {law}.",
+    "The joint test uses a normal approximation, although the reference distribution for individual "
+    "estimates is {law}.",
     "note",
 )
 
@@ -154,7 +155,7 @@ TARGETS_DIFFER = Claim(
 )
 BASELINES = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Naive baselines, not valid under adaptivity: {results}.",
+    "Naive baselines, not valid under adaptive data collection: {results}.",
     "note",
 )
 CORRECTED_COLUMNS_VALID = Claim(

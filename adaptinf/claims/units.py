@@ -45,8 +45,8 @@ OTHERS_MEAN = Claim(
 )
 LATE_MEAN = Claim(
     "inference.scores.by_unit.units.others_means",
-    "The outcome model predicts an arm's rewards by the mean of its earlier rewards in other units, or "
-    "by the overall mean if there are none. Rounds before the first usable reward have weight 0.",
+    "An arm's rewards are predicted by the mean of other units' earlier rewards under that arm or, if "
+    "there are none, under any arm. Rounds before the first available reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -120,8 +120,9 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "for {terms}, fewer than {enough} units have a reward that differs from the most frequent value "
-    "(counts in parentheses), so estimates and standard errors may be too small",
+    "for {terms}, fewer than {enough} units have any reward that differs from the most frequent value "
+    "(number of units in parentheses), so estimates may be too close to that value and standard errors "
+    "too small",
     "caution",
 )
 SKEWED = Claim(
@@ -132,8 +133,8 @@ SKEWED = Claim(
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover: each of {units} units was randomised only once, and at the smallest "
-    "propensities fewer than {fewest} units would be expected in some arms (expected numbers: {arms})",
+    "intervals may undercover: each of {units} units was randomised only once, and for some arms the "
+    "number of units expected at the arm's smallest propensity is below {fewest}: {arms}",
     "caution",
 )
 TIED = Claim(

@@ -24,8 +24,8 @@ LACKING = Claim(
 )
 BENT = Claim(
     "inference.arms.batched.usable_batches",
-    "{lacking}; excluding these batches would invalidate the test, because their selection depends on "
-    "earlier rewards under adaptive assignment",
+    "{lacking}; excluding these batches would invalidate the test because, under adaptive assignment, "
+    "earlier rewards influence which batches are excluded",
     "needs",
 )
 DRIFTS = Claim(
@@ -35,8 +35,8 @@ DRIFTS = Claim(
 
 REASON = Claim(
     "inference.arms.batched.usable_batches",
-    "assignment does not adapt within batches, so each batch gives a valid t statistic (exact for normal "
-    "rewards)",
+    "assignment does not adapt within batches, so the t statistic computed in each batch is valid "
+    "(exactly t-distributed if rewards are normal)",
     "reason",
 )
 ASSUMES = (
@@ -72,7 +72,7 @@ UNVARYING = Claim(
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
     "assignment proportions appear to vary within batches, so even drift common to both arms may bias "
-    "their difference; use shorter batches with constant assignment probabilities",
+    "the estimated difference; use shorter batches with constant assignment probabilities",
     "caution",
 )
 FIT = (

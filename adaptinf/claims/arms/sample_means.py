@@ -40,7 +40,11 @@ NEEDS = (
 )
 REASONS = (
     Claim("not_adaptive", "{why}, so each arm's rewards are a random sample", "reason"),
-    Claim("counts_settled", "{vary}, so arm counts are sufficiently stable", "reason"),
+    Claim(
+        "counts_settled",
+        "{vary}, so arm counts are stable enough for normal approximations to the sample means",
+        "reason",
+    ),
     Claim(
         "stable_design",
         "{design} is stable: its arm counts become nearly deterministic in long runs ({source})",
@@ -96,7 +100,9 @@ GUARANTEED = Claim(
     "reason",
 )
 VACUOUS = Claim(
-    "vacuous", "the privacy guarantee is too weak for an informative correction ({bound})", "reason"
+    "vacuous",
+    "the privacy guarantee is too weak for a correction based on it to yield informative intervals ({bound})",
+    "reason",
 )
 LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact inference is required", "reason")
 CORRECTED_REASONS = (
@@ -147,7 +153,7 @@ STATED = Claim(
     "valid only if assignment did not depend on earlier rewards, as the log states (adaptive=False)",
     "note",
 )
-NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptivity", "note")
+NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptive data collection", "note")
 ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(

@@ -27,7 +27,8 @@ NO_COVARIANCE = Claim(
 )
 TOO_RARE = Claim(
     "too_rare",
-    "in at least one arm, too few rewards differ from the most common value for a normal approximation",
+    "in at least one arm, the number of rewards that differ from the most common value is too small for "
+    "a normal approximation",
     "needs",
 )
 CORRECTED = Claim(
@@ -55,8 +56,8 @@ OF_COUNTS = Claim(
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval is conditional on the selected arm and lies within the projection interval with "
-    "coverage 1 - alpha / 10",
+    "the interval conditions on which arm was selected and lies within the projection interval at "
+    "confidence level 1 - alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
@@ -87,7 +88,7 @@ HARDLY_CHOSEN = Claim(
 
 HIGHEST = Claim(
     "inference.winners.model.Winner.fit",
-    "Of the arms compared (number: {n}), arm {arm!r} has the highest estimate{beside}.",
+    "Arm {arm!r} has the highest estimate{beside}; the number of arms compared is {n}.",
     "note",
 )
 BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "phrase")

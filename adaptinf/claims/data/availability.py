@@ -39,7 +39,8 @@ SAME_ELSEWHERE = Claim(
 """No log can tell: rounds are excluded because one of the arms in question had no rewards there."""
 LEFT_OUT = Claim(
     "left_out",
-    "Rounds in which {arm} has propensity 0 are excluded. Number excluded out of {rounds}: {left}.",
+    "Rounds in which {arm} has propensity 0 are excluded (rounds excluded: {left}; total number of "
+    "rounds: {rounds}).",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(

@@ -10,8 +10,8 @@ ADJUSTED = Claim(
 """Where neither variance is known."""
 VARIANCE = Claim(
     "inference.arms.circumstances.covariates.adjusted",
-    "Covariate adjustment uses {names}. Variances are {ratio} times those of estimates that use the "
-    "same weights but predict outcomes by {means}.",
+    "Covariate adjustment uses {names}. Variances are {ratio} times those obtained with the same "
+    "weights but with {means} as outcome predictions.",
     "note",
 )
 TAKEN_OUT = Claim(

@@ -60,8 +60,8 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all values of the missing rewards: {ends} ({lead} case shown). Intervals are "
-    "valid for all such values; p-values use the bound nearer the null (1 if the null is between the "
-    "bounds).",
+    "{missing} Bounds over all missing values: {ends} (the table shows the {lead} case). Intervals are "
+    "valid for all missing values; p-values use the bound nearer the null, or equal 1 if the bounds "
+    "contain it.",
     "note",
 )

@@ -31,8 +31,8 @@ STANDARDISED = Claim(
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
     "Outcome model: ridge regression of earlier batches' rewards on {names} (standardised; prespecified "
-    "slope penalty {penalty:g}), fitted separately for each arm with rewards and pooled over arms "
-    "otherwise. First-batch predictions are leave-one-out means.",
+    "slope penalty {penalty:g}), fitted by arm; arms without earlier rewards use a regression pooled "
+    "over arms. First-batch predictions are leave-one-out means.",
     "note",
 )
 OWN = Claim(

@@ -29,7 +29,7 @@ NEAR_ZERO = Claim(
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.rather_near_zero",
-    "the interval for the ratio of {arm} may undercover, because the mean of {below} is only "
+    "for {arm}, the interval for the ratio may undercover, because the mean of {below} is only "
     "{errors:.1f} standard errors above 0 (at least {enough:g} are recommended for the normal "
     "approximation)",
     "caution",

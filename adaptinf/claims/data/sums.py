@@ -7,7 +7,7 @@ from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 
 EQUAL_WEIGHTS = Claim(
     "totals_by_unit",
-    "the sums contain only totals per unit, so weights must be constant within each unit",
+    "only totals per unit are available, so weights must be constant within each unit",
     "needs",
 )
 BY_ROUND = Claim(

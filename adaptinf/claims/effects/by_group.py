@@ -69,7 +69,9 @@ CONSTANT_PROPENSITIES = Claim(
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
 DRIFT_ALLOWED = Claim(
-    "drift_allowed", "the effect may vary over time, as mean rewards are allowed to drift", "target"
+    "drift_allowed",
+    "the treatment effect is not assumed to be constant over time, because mean rewards may drift",
+    "target",
 )
 SAME_EFFECT = (DRIFT_ALLOWED, stationarity.AVERAGED_EQUALLY)
 """Of a row of `recommend` by plain means of rounds whose arms were drawn with fixed probabilities."""
@@ -139,8 +141,8 @@ OWN_PAST_OF_GROUP = Claim(
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Each reward is predicted by the mean of other units' earlier rewards in the group under the same "
-    "arm or, if there are none, under any arm. Rounds without such rewards have weight 0.",
+    "Each reward is predicted by the mean of other units' earlier rewards for the same arm and group "
+    "or, if none exist, for any arm in the group. Rounds without a prediction have weight 0.",
     "note",
 )
 COMBINED = Claim(

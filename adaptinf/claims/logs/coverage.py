@@ -53,7 +53,11 @@ ROUND = (
 )
 
 PHASE_BY_CALENDAR = Claim("phase_by_calendar", "phases follow a calendar fixed in advance", "reason")
-PHASE_BY_OUTPUTS = Claim("phase_by_outputs", "phases are determined by actions and releases", "reason")
+PHASE_BY_OUTPUTS = Claim(
+    "phase_by_outputs",
+    "phases can be derived from the actions and releases alone",
+    "reason",
+)
 PHASE = (
     PHASE_BY_CALENDAR,
     PHASE_BY_OUTPUTS,
@@ -83,7 +87,13 @@ COLUMNS = {
     "phase": PHASE,
     "unit_id": (UNIT,),
     "reward": (REWARD,),
-    "received": (Claim("always", "the guarantee does not cover the arms actually received", "needs"),),
+    "received": (
+        Claim(
+            "always",
+            "the privacy guarantee does not cover the data on which arms participants actually received",
+            "needs",
+        ),
+    ),
     "observation": (
         Claim(
             "always", "missingness indicators for rewards are not covered by the privacy guarantee", "needs"
@@ -112,8 +122,8 @@ DESIGN = Claim("always", "the name and parameters of the design were declared be
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
 STOPPED_BY_DATA = Claim(
     "stopped_by_data",
-    "the guarantee covers the number of rounds, provided that the stopping decision used only outputs "
-    "covered by the guarantee",
+    "the privacy guarantee extends to the number of rounds, provided that the stopping decision was "
+    "based only on outputs covered by the guarantee",
     "reason",
 )
 SO_FAR = Claim(

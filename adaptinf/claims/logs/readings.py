@@ -39,7 +39,7 @@ UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",
-    "events with _skipLearn set were dropped (number dropped out of {events:,}: {skipped:,})",
+    "events with _skipLearn set were dropped ({skipped:,} of {events:,} events)",
     "note",
 )
 THROTTLED = Claim(
@@ -59,8 +59,7 @@ OUTSIDE_POPULATION = Claim(
 SUBJECTS_SORTED = Claim("formats.adam.read_adam", "subjects were sorted by {keys}", "note")
 OTHER_POSITIONS = Claim(
     "formats.obd.read_open_bandit",
-    "impressions at positions other than {position!r} were excluded (number excluded out of {total:,}: "
-    "{others:,})",
+    "impressions at positions other than {position!r} were excluded ({others:,} of {total:,})",
     "note",
 )
 IMPRESSIONS_SORTED = Claim("formats.obd.read_open_bandit", "impressions were sorted by timestamp", "note")
@@ -85,7 +84,7 @@ SHOWN_LATE = Claim(
 )
 SHOWN_RECEIVED = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "received: differs from the assigned arm in some rounds (number: {count:,})",
+    "received: arm received differs from arm assigned (number of rounds: {count:,})",
     "note",
 )
 SHOWN_MISSING = Claim(

@@ -25,7 +25,7 @@ SUMS = Claim(
 COPIES = Claim(
     "log.copies.copied_rows",
     "{n:,} of {rows:,} rows duplicate earlier rows (rows {start} to {last}, counted from 0, recur from "
-    "row {again}); remove duplicates, which make standard errors too small (up to 1.4-fold if every row "
-    "occurs twice)",
+    "row {again}); remove duplicates, because duplicating every row shrinks standard errors by a factor "
+    "of up to 1.4",
     "caution",
 )

@@ -51,8 +51,8 @@ STOPPED = Claim(
 )
 DATA_CHOSEN = Claim(
     "chosen_by_data",
-    "the data determined when to stop (after {rounds}), so tests for a fixed number of rounds reject "
-    "too often and intervals undercover; {instead}",
+    "data collection stopped after {rounds}, at a time determined by the data, so tests for a fixed "
+    "number of rounds reject too often and intervals undercover; {instead}",
     "caution",
 )
 PLANNED = Claim(
@@ -66,6 +66,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "no stopping rule is stated, so the number of rounds is assumed to have been fixed in advance",
+    "the number of rounds is treated as fixed in advance, because no stopping rule is stated",
     "assumes",
 )

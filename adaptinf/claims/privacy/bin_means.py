@@ -11,7 +11,7 @@ NO_BIN_SUMS = Claim(
 )
 NO_STAGES = Claim(
     "inference.released.bin_sums.read_reports",
-    "the released sums by bin lack weighted sums for each stage (spent, weighted_count_...)",
+    "the log contains no released weighted sums by context bin and stage (spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
@@ -26,7 +26,7 @@ SUMS_MISSING = Claim(
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with random normal noise added for the unused part of each variance budget",
+    "normal, with independent normal noise added for the unused part of each variance budget",
     "phrase",
 )
 """The name of a law."""
@@ -38,9 +38,9 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Because reporting for each arm stops at a data-dependent time, normal noise (seeded by rng={rng} "
-    "and the releases) fills the unused part of each variance budget (median {median:.0%}, maximum "
-    "{largest:.0%}).",
+    "Reporting for each arm stops at a data-dependent time, so normal noise (seeded by rng={rng} and "
+    "the releases) is added to exhaust each variance budget (added share of the budget: median "
+    "{median:.0%}, maximum {largest:.0%}).",
     "note",
 )
 ANYTIME_VALID = Claim(

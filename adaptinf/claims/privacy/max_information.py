@@ -12,8 +12,8 @@ NOT_STATED = Claim(
 )
 ANTICIPATING = Claim(
     "inference.corrections.information.guarantee_refusal",
-    "the correction requires a guarantee that covers all actions jointly, but an anticipating guarantee "
-    "excludes each participant's own action",
+    "the correction requires a guarantee that covers all actions jointly, but a guarantee with "
+    "notion='anticipating' excludes each participant's own action",
     "needs",
 )
 INFINITE = Claim(

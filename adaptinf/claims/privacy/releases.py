@@ -33,7 +33,7 @@ INVERTED = Claim(
 
 UNITS_AS_DECLARED = Claim(
     "inference.released.units.refuse_repeated_units",
-    "units were declared to contribute several rounds (at most {n} per unit); {vary}",
+    "each unit may contribute several rounds (declared maximum per unit: {n}); {vary}",
     "needs",
 )
 UNITS_CAME_BACK = Claim(
@@ -100,8 +100,8 @@ VARIANCE_OF_SUMS = Claim(
 )
 MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "Estimates use only the released differences in means and the number of rounds behind each "
-    "difference (length).",
+    "Estimates use only the released differences in means and the number of rounds on which each "
+    "difference is based (released as length).",
     "note",
 )
 VARIANCE_OF_MEANS = Claim(
@@ -125,8 +125,8 @@ EMPTY = Claim(
 )
 NAMED_AFTER = Claim(
     "inference.released.pair_effects.pair_effect",
-    "The pair of arms was chosen after the outputs were seen, so alpha is divided by the number of "
-    "possible pairs ({pairs}).",
+    "The two arms to compare were selected after the released results had been seen, so alpha is "
+    "divided by the number of possible pairs ({pairs}).",
     "note",
 )
 NO_PAIR_EFFECT = Claim(
@@ -142,7 +142,7 @@ SEVERAL_GROUPS = Claim(
 )
 NO_COMMON_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the trial ended before means of both arms were released in the same epoch",
+    "the trial ended before any epoch in which the means of both arms were released",
     "needs",
 )
 OTHER_SCALES = Claim(
@@ -180,21 +180,21 @@ NOTHING_IN_TIME = Claim(
 )
 IN_TIME_OUTCOME = Claim(
     "inference.released.in_time.in_time_means",
-    "outcomes observed within the window, which are assumed to be representative of late outcomes",
+    "outcomes observed within the window (assumed to be representative of those observed later)",
     "target",
 )
 IN_TIME_ALONE = Claim(
     "inference.released.in_time.in_time_means",
-    "Estimates are S / (S + F), where S and F are the released totals of successes and failures reported "
-    "before {window:,} later participants had enrolled. Reporting delays are assumed to be independent of "
+    "Estimates are S / (S + F), where S and F are released totals of successes and failures reported "
+    "within {window:,} subsequent enrolments. Reporting delays are assumed to be independent of "
     "outcomes, which cannot be tested.",
     "note",
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
-    "Manski bounds on the mean outcome, which hold for any values of the late outcomes but ignore "
-    "sampling error and noise: {limits}. The lower bound is the proportion of successes within the "
-    "window.",
+    "Manski bounds on the mean outcome: {limits}. They allow any values of outcomes observed after the "
+    "window but ignore sampling error and privacy noise. The lower bound is the proportion of successes "
+    "within the window.",
     "note",
 )
 DROWNED = Claim(

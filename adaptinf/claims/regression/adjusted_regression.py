@@ -97,13 +97,17 @@ CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
-    "decorrelated estimates could retain up to {left:.0%} of the error and bias of least squares, which "
-    "standard errors would ignore (cause: {cause})",
+    "because {cause}, decorrelated estimates could retain up to {left:.0%} of the sampling error and "
+    "bias of least squares, which their standard errors would not reflect",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
 """Of a fit with its ridge."""
-ONE_SCALE = Claim("uneven", "covariates on a common scale, such as scale(age) in the formula", "advice")
+ONE_SCALE = Claim(
+    "uneven",
+    "covariates on a common scale (for example, use scale(age) in the formula)",
+    "advice",
+)
 SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge penalty (ridge=)", "advice")
 LEFT_ADVICE = (
     ONE_SCALE,
@@ -170,8 +174,8 @@ ELLIPSOID = (
     ),
     Claim(
         "always",
-        "Standard errors are only descriptive: each is the noise scale multiplied by the half-width, for "
-        "that coefficient, of the confidence ellipsoid scaled to radius 1.",
+        "Standard errors are only descriptive: each equals the noise scale multiplied by the half-width of "
+        "the coefficient's interval from the confidence ellipsoid of radius 1.",
         "note",
     ),
     Claim(

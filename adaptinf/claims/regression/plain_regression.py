@@ -39,7 +39,8 @@ PLAIN_IS_VALID = Claim(
 
 NAIVE_BASELINE = Claim(
     "naive",
-    "Ordinary least squares is a naive baseline that ignores adaptive data collection and is not valid.",
+    "Ordinary least squares ignores adaptive data collection and serves only as a naive baseline; its "
+    "p-values and confidence intervals are not valid.",
     "note",
 )
 NONE_SAYS = (

@@ -95,8 +95,8 @@ PERFECT = Claim("perfect", "All residuals are zero, so tests and intervals are u
 
 SELECTED = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "the arm was selected from the data (arm={selector!r}), and no informative correction for this "
-    "selection is available",
+    "the arm was selected from the data (arm={selector!r}), and no available correction for this "
+    "selection yields informative intervals",
     "needs",
 )
 SELECTION_UNCOVERED = Claim(

@@ -37,7 +37,7 @@ LARGEST_BIAS = Claim(
     "in scenario {scenario} with {rounds:,} rounds",
     "note",
 )
-UNIFORM = Claim(_ICH, "with uniform weights, the estimates of all arms refer to the same period", "note")
+UNIFORM = Claim(_ICH, "with uniform weights, the estimates for all arms refer to the same period", "note")
 WEIGHTED = Claim(
     _ICH,
     "if means drift, estimates with {weights!r} weights target a weighted average over time; a "

@@ -14,7 +14,7 @@ DOES_NOT_ADAPT = Claim(
 )
 CONTEXTS_UNSTATED = Claim(
     "reports.collection.traits_told",
-    "assignment is allowed to depend on contexts, because the log does not rule out such dependence",
+    "assignment may have depended on contexts, as the log does not rule this out",
     "assumes",
 )
 UNSTATED = Claim(
@@ -29,7 +29,7 @@ SUMS = Claim(
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
     "Not covered: this report shows unprotected data from a private trial, and {promise}. Share it only "
-    "with people who may see the data; for publication, use report(log.public(), path).",
+    "with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")

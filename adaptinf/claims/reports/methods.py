@@ -8,7 +8,7 @@ _AT = "reports.methods.methods_told"
 TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
-    "lift": Claim(_AT, "Relative lifts over control in mean outcomes", "target"),
+    "lift": Claim(_AT, "Relative lifts in mean outcomes compared with control", "target"),
     "ratio": Claim(_AT, "Arm-specific ratios of mean outcomes", "target"),
     "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
@@ -26,7 +26,7 @@ TARGETS = {
 }
 """By the kind of an estimand."""
 
-COLLECTED = Claim("collected", "Outcomes of {rounds:,} rounds were collected under {rule}.", "note")
+COLLECTED = Claim("collected", "Outcomes from {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
     "selected",
     "P-values and intervals account for selection of the arm on the basis of the estimates.",
