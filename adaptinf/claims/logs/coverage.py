@@ -156,8 +156,8 @@ FIELDS = {
     "adaptive_rounds": (
         Claim(
             "always",
-            "the number of adaptive rounds may depend on the design's random draws, which the privacy guarantee "
-            "does not cover",
+            "the number of adaptive rounds may depend on the design's random draws, which the privacy "
+            "guarantee does not cover",
             "needs",
         ),
     ),
