@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 # One thread a process, told before NumPy is loaded: the suite fills the cores with processes, and threads
 # that factorise 25 by 2 numbers wait for each other many times longer than the work takes.
@@ -32,6 +32,15 @@ def empty_namespaces(items: list[pytest.Item]) -> None:
     for item in items:
         if (case := getattr(item, "dtest", None)) is not None:
             case.globs = {"__name__": "__main__"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that skips itself where no test may, as in ``.ci/run``: what CI leaves out, nobody runs."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("ADAPTINF_NO_SKIPS"):
+        report.outcome, report.longrepr = "failed", f"skipped where no test may be: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(autouse=True)
