@@ -120,6 +120,7 @@ def test_the_ecmo_trial_without_a_seed() -> None:
     assert randomization_test(ecmo_log(), PlayTheWinner(), "difference").pvalue == pytest.approx(1 / 13)
 
 
+@pytest.mark.slow
 def test_the_exact_test_of_the_ecmo_trial_without_a_seed() -> None:
     """Given eleven survivors at any place, by the enumeration of paths over all twelve places."""
     chance = Fraction(0)
@@ -133,6 +134,7 @@ def test_the_exact_test_of_the_ecmo_trial_without_a_seed() -> None:
         assert found.pvalue == pytest.approx(times * float(chance), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_arms", [2, 3, 4])
 def test_paths_have_their_exact_probabilities(n_arms: int) -> None:
     outcomes = [1, 0, 0, 1]
