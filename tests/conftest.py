@@ -17,6 +17,10 @@ import pytest  # noqa: E402
 os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 
 
+SLOW_EXAMPLES = {"adaptinf.audit.planning.sizes.sample_size"}
+"""Doctests that simulate for seconds, as what they show does; their docstrings cannot hold a marker."""
+
+
 def _global_state() -> bytes:
     name, keys, *position = np.random.get_state()  # noqa: NPY002 - it only looks
     return repr((name, position)).encode() + np.asarray(keys).tobytes()
@@ -25,6 +29,9 @@ def _global_state() -> bytes:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Prepare what was collected."""
     empty_namespaces(items)
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
 
 
 def empty_namespaces(items: list[pytest.Item]) -> None:
