@@ -63,6 +63,7 @@ def tree(items: int) -> list[range]:
     return [range(count & (count - 1), count) for count in range(1, items + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIVATE)
 def test_all_that_is_covered_agrees_at_no_more_than_the_promise(name: str) -> None:
     found = coupled(PRIVATE[name], "value", rng=7)
@@ -280,6 +281,7 @@ SAME = ("hybrid", "rule at every sample", "mixture of phases", "mixture of conse
 """Designs whose timing is that of another one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [(name, kind) for name in PRIVATE for kind in kinds_of(name) if name not in SAME],
@@ -326,6 +328,7 @@ def test_one_participant_alone_has_a_label_and_another_one_then() -> None:
     assert not other.history.contexts.any()
 
 
+@pytest.mark.slow
 def test_results_of_releases_are_compared() -> None:
     found = PairAudit.of(CONSE, Terms(("a", "b"), 40, 40, 4, features=("x", "y"))).pairs(
         0, ["value"], np.random.default_rng(0)

@@ -58,6 +58,7 @@ def test_rejections_are_those_of_a_loop_over_logs() -> None:
     assert abs(found.loc["re-run", "rejected"] - 0.1) < 4.5 * math.sqrt(0.09 / RUNS)
 
 
+@pytest.mark.slow
 def test_the_same_for_any_number_of_workers() -> None:
     assert studied().frame.equals(studied(n_jobs=2).frame)
 
