@@ -226,6 +226,7 @@ class TestMistakes:
             FunctionDesign(choose, update, start).run(ENV, 20, rng=0)
         assert len(str(caught.value).splitlines()) == 1
 
+    @pytest.mark.slow
     def test_the_error_comes_through_from_other_processes(self) -> None:
         with pytest.raises(ParameterError, match=r"in round 5, .* add up to 1\.1"):
             FunctionDesign(_late([0.5, 0.6]), tick, 0).replicate(ENV, 20, 256, rng=0, n_jobs=2)
@@ -292,6 +293,7 @@ class TestAudits:
         found = [ai.audit.randomization_test(log, OWN, replications=199, rng=1, n_jobs=n) for n in (1, 2)]
         assert found[0].pvalue == found[1].pvalue
 
+    @pytest.mark.slow
     def test_randomisation_rejects_a_true_null_as_often_as_it_says(self) -> None:
         equal = ai.environments.BernoulliArms([0.5, 0.5])
         logs = OWN.logs(equal, 40, 192, rng=2)

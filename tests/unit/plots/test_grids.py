@@ -28,6 +28,7 @@ def table() -> Any:
     return ai.audit.study(designs, worlds, analyses, [20, 40], 64, rng=0, progress=False)
 
 
+@pytest.mark.slow
 def test_every_row_stands_once_where_it_belongs(table: Any) -> None:
     page = ai.plots.study(table)
     assert [ax.get_title().replace("\n", " ") for ax in page.axes] == table.frame["design"].unique().tolist()
