@@ -77,7 +77,7 @@ def test_sums_of_a_frame_whose_worker_is_killed(client: Client, tmp_path: Path) 
     assert len(workers(client) - before) == 1
 
 
-@pytest.mark.parametrize("n_jobs", [2, -1])
+@pytest.mark.parametrize("n_jobs", [2, pytest.param(-1, marks=pytest.mark.slow)])
 def test_replications_are_those_of_one_process(client: Client, n_jobs: int) -> None:
     alone = DESIGN.replicate(ARMS, 60, 500, rng=1)
     with joblib.parallel_config("dask"):
