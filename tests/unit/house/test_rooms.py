@@ -43,10 +43,12 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but what stands under ``if TYPE_CHECKING``."""
+    """All nodes but what stands under ``if TYPE_CHECKING``, and expressions, which hold no statement."""
     for node in ast.iter_child_nodes(tree):
         kept = node.orelse if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) else [node]
         for one in kept:
+            if isinstance(one, ast.expr):
+                continue
             yield one
             yield from statements(one)
 
