@@ -72,6 +72,7 @@ def test_all_that_is_covered_agrees_at_no_more_than_the_promise(name: str) -> No
     assert min(pair.releases for pair in found.pairs) > 0
 
 
+@pytest.mark.slow
 def test_records_cost_all_of_epsilon_and_outcomes_their_share() -> None:
     found = coupled(CONSE, ["value", "context", "early"], pairs=2, rng=3)
     cost = {

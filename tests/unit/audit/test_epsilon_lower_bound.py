@@ -147,6 +147,7 @@ class TestBound:
 
 
 class TestMechanisms:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_no_right_mechanism_is_refuted_and_much_is_found(self, name: str) -> None:
         target = MECHANISMS[name]

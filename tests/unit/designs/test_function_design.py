@@ -70,6 +70,7 @@ class TestLaw:
         for run, log in enumerate(OWN.logs(ENV, 40, 70, rng=4)):
             np.testing.assert_array_equal(np.bincount(log.arrays.action, minlength=2), one.pulls[run])
 
+    @pytest.mark.slow
     def test_a_rule_by_counts_has_the_exact_law(self) -> None:
         def rule(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
             return np.where((s1 + 1) * (n0 + 2) > (s0 + 1) * (n1 + 2), 0.75, 0.25)

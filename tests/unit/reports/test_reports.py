@@ -395,6 +395,7 @@ def test_analyze_writes_a_report(
     assert "would overwrite" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_rest_is_there(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     log.to_parquet(tmp_path / "log.parquet")
     code = (

@@ -209,6 +209,7 @@ class TestMovingShares:
             assert any(says(told, MOVED) and "batch=" in told for told in result.cautions)
         assert says(ai.recommend(log).frame["warning"].iloc[0], MOVED)
 
+    @pytest.mark.slow
     def test_sums_weigh_by_the_shares_of_batches(self) -> None:
         covered = 0
         for seed in range(100):
