@@ -60,6 +60,7 @@ def ecmo_log() -> AdaptiveLog:
     return AdaptiveLog.from_arrays(arrays, arms=("E", "C"), reward_range=(0.0, 1.0))
 
 
+@pytest.mark.slow
 def test_the_ecmo_trial_by_re_running() -> None:
     """The same numbers from the machinery that every randomisation test uses."""
     runs = 20_000
@@ -102,6 +103,7 @@ def test_the_p_value_of_the_ecmo_trial() -> None:
     assert abs(test.pvalue_conservative - above) < 4.2 * error + 1e-4
 
 
+@pytest.mark.slow
 def test_the_ecmo_trial_without_a_seed() -> None:
     """All 4,096 paths: 2/39 with eleven survivors on E, ties in full, whatever the seed."""
     for rng in (0, 1, None):

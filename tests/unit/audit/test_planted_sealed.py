@@ -253,6 +253,7 @@ def test_scales_follow_the_level(faulty: bool) -> None:
     assert np.allclose(rows["scale"], np.sqrt(2.0) * levels, rtol=1e-5)
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_pool_starts_again(faulty: bool, tmp_path: Path) -> None:
     with planted("a pool of draws that starts again", faulty):
@@ -410,6 +411,7 @@ COMPILED = ("phase sums that go on", "releases bear their row of the journal")
 BY_DEFAULT = (*COMPILED, "amended outcomes escape the clipping")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_noise_as_it_was_drawn_shows_it(name: str, tmp_path: Path) -> None:
     with planted(name, True):

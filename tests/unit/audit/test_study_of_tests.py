@@ -43,6 +43,7 @@ def studied(n_jobs: int = 1, **options: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_rejections_are_those_of_a_loop_over_logs() -> None:
     found = studied(alpha=0.1).frame.set_index("analysis")
     root = np.random.SeedSequence(3)

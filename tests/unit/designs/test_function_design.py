@@ -42,6 +42,7 @@ def tick(state: Any, context: Any, arm: int, reward: float) -> Any:
 
 
 class TestLaw:
+    @pytest.mark.slow
     def test_a_copy_of_a_compiled_design_has_its_distribution(self) -> None:
         env = ai.environments.BernoulliArms([0.3, 0.6, 0.5])
         own = OWN.replicate(env, 60, 4_000, rng=1)
@@ -84,6 +85,7 @@ class TestLaw:
         mean = table[(table["measure"] == "rounds") & (table["arm"] == "1") & (table["statistic"] == "mean")]
         assert abs(float(mean["value"].iloc[0]) - expected[0]) < 4.5 * float(mean["mc_error"].iloc[0])
 
+    @pytest.mark.slow
     def test_the_same_rule_has_the_power_of_the_exact_law(self) -> None:
         def rule(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
             return np.full(np.shape(n1), 0.5)

@@ -183,6 +183,7 @@ class TestMovingShares:
         plain = ai.Contrast(log, treatment=1, control=0).fit("sample-mean")
         assert says(plain.cautions, MOVED)
 
+    @pytest.mark.slow
     def test_batches_come_first_where_nothing_tells_the_propensities(self) -> None:
         """200 logs of equal arms: batched differences cover 0, plain ones do not and say so."""
         covered, plain, said = 0, 0, 0
