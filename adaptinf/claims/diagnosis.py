@@ -23,6 +23,10 @@ QUESTIONS_OF_SHARES = {
     "shares within batches": "Are the arm proportions that replace propensities constant within batches?"
 }
 """What is asked too where sums of shares were made of rows at times."""
+QUESTIONS_OF_CONTROLS = {
+    "negative control": "Does a variable that arms cannot affect differ between arms, given the propensities?"
+}
+"""What is asked too where such columns are named."""
 
 # Choices against propensities
 
@@ -100,6 +104,35 @@ ROWS_TOGETHER = Claim(
     "inference.diagnostics.from_sums.choice_checks",
     "simultaneous rows from the same person may also explain this pattern",
     "note",
+)
+
+# Negative controls
+
+CONTROL_DIFFERS = Claim(
+    "inference.diagnostics.controls.control_checks",
+    "{name} differs between arms by more than the propensities explain (most in arm {arm!r})",
+    "caution",
+)
+CONTROL_CAUSES = Claim(
+    "inference.diagnostics.controls.control_checks",
+    "check whether {name} was measured before assignment, whether assignment depended on it in a way that "
+    "the propensities do not show, and whether rows are missing",
+    "advice",
+)
+CONTROL_UNTESTED = Claim(
+    "inference.arms.circumstances.negative_controls.control_test",
+    "the variable does not vary, or too few rounds are informative for a test",
+    "needs",
+)
+CONTROL_CIRCULAR = Claim(
+    "profile.estimated",
+    "the propensities were estimated, so they are not the probabilities against which arms are compared",
+    "needs",
+)
+CONTROL_ONE_DRAW = Claim(
+    "profile.one_draw_a_unit",
+    "each unit was randomised only once, so its rows are not independent assignments",
+    "needs",
 )
 
 # Estimates that should agree

@@ -1,4 +1,4 @@
-"""What the rows of a log, or its sums, say against what it states itself, whatever method is asked for."""
+"""What the rows of a log, or its sums, say against it and what it states, whatever method is asked for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from adaptinf.claims import Finding, contradictions, said
 from adaptinf.claims.logs import statements as claims
+from adaptinf.inference.results.facts.logs import copies_told
 from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class StatementFacts:
 
 
 def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
-    """What speaks against the statements in a log; nothing where nothing does, or nothing could be asked."""
+    """What speaks against a log and its statements; nothing where nothing does, or nothing could be asked."""
     facts = StatementFacts(profile_of(log))
-    return [*contradictions(said(claims.STATED, facts, "assumes")), *said(claims.STATED, facts, "caution")]
+    stated = contradictions(said(claims.STATED, facts, "assumes"))
+    return [*copies_told(log), *stated, *said(claims.STATED, facts, "caution")]

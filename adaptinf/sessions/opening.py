@@ -107,11 +107,11 @@ def _opened(
     if noise == "release":
         if draw is None:
             draw_node("none", 1.0)  # a missing library is noticed before anybody comes
-        how = program, participants.n_arms, clocked, coins, design.nodes, drawn
+        how = program, horizon, participants.n_arms, clocked, coins, design.nodes, drawn
         sums = placed.exact_sums(horizon, participants.n_arms)
         stepper = ReleaseStepper(*how) if sums is None else SumsStepper(*how, sums)
     else:
-        stepper = stepper_of(program, participants.n_arms, participants.shared, clocked, coins)
+        stepper = stepper_of(program, horizon, participants.n_arms, participants.shared, clocked, coins)
     if stepper is None:
         problem = "cannot be used step by step: its program has no step=, the compiled entry point for one"
         refuse(name, [problem])

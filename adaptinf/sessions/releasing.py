@@ -95,13 +95,14 @@ class ReleaseStepper(KernelStepper):
     def __init__(
         self,
         program: Program,
+        horizon: int,
         n_arms: int,
         clocked: bool,
         coins: np.random.Generator,
         words: tuple[str, str],
         draw: Draw,
     ) -> None:
-        super().__init__(program, n_arms, clocked, coins)
+        super().__init__(program, horizon, n_arms, clocked, coins)
         self._words, self._draw = words, draw
         self._nodes = _room(coins, _ROOM)
 
@@ -154,6 +155,7 @@ class SumsStepper(ReleaseStepper):
     def __init__(
         self,
         program: Program,
+        horizon: int,
         n_arms: int,
         clocked: bool,
         coins: np.random.Generator,
@@ -161,7 +163,7 @@ class SumsStepper(ReleaseStepper):
         draw: Draw,
         sums: ExactSums,
     ) -> None:
-        super().__init__(program, n_arms, clocked, coins, words, draw)
+        super().__init__(program, horizon, n_arms, clocked, coins, words, draw)
         self._sums = sums
         self._told = Told(np.zeros(0), np.zeros(0), np.zeros(1, np.int64))
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from adaptinf.errors import ParameterError
 from adaptinf.simulation.functions import Decider, Functions, seen_vectors
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import RELEASED, ROUND, SCALARS
@@ -45,27 +46,31 @@ class Stepper(Protocol):
 
 
 def stepper_of(
-    program: Program, n_arms: int, shared: bool, clocked: bool, rng: np.random.Generator
+    program: Program, horizon: int, n_arms: int, shared: bool, clocked: bool, rng: np.random.Generator
 ) -> Stepper | None:
     """What takes the steps of a program; None where it has no steps."""
     if program.step is None:
         return None
     if isinstance(program.step, Functions):
         return FunctionStepper(program.step, shared, rng)
-    return KernelStepper(program, n_arms, clocked, rng)
+    return KernelStepper(program, horizon, n_arms, clocked, rng)
 
 
 class KernelStepper:
     """The compiled kernels of a run, with the state between their calls.
 
     Where outcomes may be pending it is `clocked`: the state's count of rounds is that of the rounds that have
-    begun, not of the outcomes that are in.
+    begun, not of the outcomes that are in. A step beyond the horizon is refused: the tables of a kernel end
+    there, and compiled code would read and write behind them.
     """
 
     noise = "simulation"
 
-    def __init__(self, program: Program, n_arms: int, clocked: bool, rng: np.random.Generator) -> None:
+    def __init__(
+        self, program: Program, horizon: int, n_arms: int, clocked: bool, rng: np.random.Generator
+    ) -> None:
         self.program, self.clocked, self.rng, self.status = program, clocked, rng, 0
+        self.horizon = horizon
         self.state = np.zeros(program.state_shape)
         self._n_arms = n_arms
         self._nothing = np.zeros(0)
@@ -75,14 +80,21 @@ class KernelStepper:
         step = Step(kernel, arm, reward, context, self._report)
         return int(self.program.step(self.program.tables, step, self.rng, self.state))
 
+    def _within(self, rounds: int) -> None:
+        """Refuse more rounds than there are."""
+        if rounds > self.horizon:
+            raise ParameterError("session", [f"the horizon of {self.horizon:,} rounds is used up"])
+
     def begun(self, status: int, now: int) -> None:
         """Let the clock stand at `now`."""
+        self._within(now)
         if self.clocked and self.state[SCALARS, ROUND] < now:
             self.program.tables.status[0] = status
             self._call(WAIT, self._nothing)
 
     def choose(self, context: FloatArray, now: int) -> tuple[int, FloatArray | None]:
         """The proposal after `now` rounds, and the design's own propensities, 0 and 1 where it has none."""
+        self._within(now + 1)
         tables = self.program.tables
         tables.status[0] = 0
         arm = self._call(CHOOSE, context)
@@ -91,6 +103,7 @@ class KernelStepper:
 
     def update(self, context: FloatArray, arm: int, reward: float, status: int, now: int) -> None:
         """Learn an outcome; the kernel counts the round, so that the clock stands at `now` afterwards."""
+        self._within(now)
         if self.clocked:
             self.state[SCALARS, ROUND] = now - 1.0
         self.program.tables.status[0] = status

@@ -26,7 +26,7 @@ from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.audit.privacy.live.checks import Looked, live_findings, look_at_sessions
+from adaptinf.audit.privacy.live.checks import Looked, live_findings, live_trial, look_at_sessions
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -292,9 +292,10 @@ def bound_row(live: Live, epsilon: float, share: float, runs: int, number: int) 
 def replay_row(name: str, design: Design, runs: int, share: float, number: int) -> tuple[str, bool]:
     """Decisions recomputed and laws of noise, over sessions that draw one node at a time."""
     root = np.random.SeedSequence(SEED, spawn_key=(1_000 + number,))
-    looked = Looked()
+    looked, trial = Looked(), live_trial(design)
+    assert trial is not None
     with drawing(draw_node if share == 1.0 else (lambda name, scale: draw_node(name, share * scale))):
-        rounds = look_at_sessions(looked, design, root, runs)
+        rounds = look_at_sessions(looked, design, trial, root, runs)
     findings = live_findings(looked, FALSE_ALARM)
     wrong = [one.text for one in findings if one.check != "noise"]
     noisy = [one.text for one in findings if one.check == "noise"]

@@ -17,6 +17,9 @@ from adaptinf.audit.binary.inversion import (
 from adaptinf.audit.binary.results import counts_of, rule_of
 from adaptinf.audit.binary.rules import Rule
 from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.rerun.fixed_length import length_cautions
+from adaptinf.claims.logs.stopping import COUNTED
+from adaptinf.claims.tables import CAUTION
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, problems_of, refuse
 
@@ -50,6 +53,8 @@ class ExactInterval:
         ``"greater"`` leaves the upper limits open, ``"less"`` the lower ones.
     alpha : float
         One minus the level.
+    cautions : tuple of str
+        What the log states against an assumption.
 
     Examples
     --------
@@ -70,6 +75,7 @@ class ExactInterval:
     pvalue: float
     alternative: str
     alpha: float
+    cautions: tuple[str, ...] = ()
 
     @property
     def validity(self) -> str:
@@ -78,9 +84,10 @@ class ExactInterval:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the intervals are, and what they assume."""
+        """What speaks against the intervals, what they are, and what they assume."""
         one, zero = self.arms
         lines = [
+            *(CAUTION(caution=one) for one in self.cautions),
             f"Exact at {self.pulls[0] + self.pulls[1]} rounds: the effects of {one} against {zero} that the "
             "exact unconditional test does not reject.",
             "Assumes success rates that do not drift over the trial, not even together.",
@@ -227,6 +234,7 @@ def exact_interval(
         pvalue=Inversion(law, SCALES[first], counts, SIDES[alternative]).pvalue(0.0),
         alternative=alternative,
         alpha=float(alpha),
+        cautions=length_cautions(log, COUNTED),
     )
 
 

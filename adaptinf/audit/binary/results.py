@@ -18,8 +18,11 @@ from adaptinf.audit.binary.statistics import (
     read_statistic,
     statistic_problems,
 )
+from adaptinf.audit.rerun.fixed_length import length_cautions
 from adaptinf.audit.rerun.logged_rows import late_problems
 from adaptinf.audit.rerun.path_propensities import contradiction
+from adaptinf.claims.logs.stopping import COUNTED
+from adaptinf.claims.tables import CAUTION
 from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.validity.profile import is_binary
@@ -68,6 +71,8 @@ class ExactTest:
         With the statistic taken for standard normal, two-sided; NaN where it is not one that could be.
     mid_p : bool
         Whether `pvalue` itself is the mid-p-value, without the guarantee.
+    cautions : tuple of str
+        What the log states against an assumption.
 
     Notes
     -----
@@ -96,6 +101,7 @@ class ExactTest:
     unconditional_pvalue: float
     naive_pvalue: float
     mid_p: bool = False
+    cautions: tuple[str, ...] = ()
 
     @property
     def n_rounds(self) -> int:
@@ -104,7 +110,7 @@ class ExactTest:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the p-values mean, and what they assume."""
+        """What speaks against the p-values, what they mean, and what they assume."""
         one, zero = self.arms
         side = _SIDES[self.alternative].format(one=one, zero=zero)
         ties = "ties count by half" if self.mid_p else "ties count in full"
@@ -114,6 +120,7 @@ class ExactTest:
             else ": its size is at most alpha whatever the success rates are"
         )
         return (
+            *(CAUTION(caution=one) for one in self.cautions),
             f"Given {sum(self.successes)} successes in all, by the {self.statistic_name} statistic: {side}; "
             f"{ties}{guarantee}.",
             "Assumes success rates that do not drift over the trial, not even together: drift breaks every "
@@ -234,6 +241,7 @@ def exact_result(
         unconditional_pvalue=unconditional_pvalue(law, subject, counts, ordering, alternative),
         naive_pvalue=float(normal_pvalue(np.array(seen))) if name in ("wald", "score") else math.nan,
         mid_p=mid_p,
+        cautions=length_cautions(log, COUNTED),
     )
 
 

@@ -20,7 +20,7 @@ from adaptinf.audit.privacy.counters import CounterSource, worst_streams
 from adaptinf.audit.privacy.designs import Neighbours, neighbouring_trials
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.audit.privacy.learned import LearnedScore, learn
-from adaptinf.audit.privacy.live.checks import live_problems
+from adaptinf.audit.privacy.live.checks import live_problems, live_trial
 from adaptinf.audit.privacy.lower_bound import bound_from_scores
 from adaptinf.audit.privacy.mechanisms import MechanismSource, worst_inputs
 from adaptinf.audit.privacy.results import EpsilonLowerBound
@@ -169,7 +169,7 @@ def epsilon_lower_bound(
     )
     needed = settings.live(target)
     if needed and isinstance(target, Design):
-        refuse("epsilon_lower_bound", live_problems(target))
+        refuse("epsilon_lower_bound", live_problems(target, live_trial(target)))
     sources, own_promise = _sources(target, neighbours, settings)
     share = settings.live_share(target)
     runs = min(source.default_runs for source in sources) if runs is None else runs

@@ -14,7 +14,7 @@ from adaptinf.audit.privacy.designs import (
 )
 from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.audit.privacy.designs.stopping_audits import StoppingOutputs, stopping_noise, stopping_outputs
-from adaptinf.audit.privacy.live.checks import live_findings, live_problems, look_live
+from adaptinf.audit.privacy.live.checks import live_findings, live_problems, live_trial, look_live
 from adaptinf.audit.privacy.live.stops import live_stop_findings
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
@@ -61,13 +61,14 @@ def design_checks(
 
 def _live_checks(design: Design, root: np.random.SeedSequence, share: float, needed: bool) -> Checked:
     """Replay sessions and trials in files, and test their noise as it was drawn."""
-    problems = live_problems(design)
-    if problems:
+    trial = live_trial(design)
+    problems = live_problems(design, trial)
+    if trial is None or problems:
         if needed:
             raise ParameterError("epsilon_lower_bound", problems)
         return Checked((), (f"The live path not looked at: {problems[0]}.",))
     try:
-        found = look_live(design, root, share)
+        found = look_live(design, trial, root, share)
     except (MissingDependencyError, ParameterError) as error:
         if needed:
             raise

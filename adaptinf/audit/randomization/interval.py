@@ -13,6 +13,7 @@ from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.results import RandomizationInterval, assumptions
 from adaptinf.audit.randomization.retest import rank, replication_problems
 from adaptinf.audit.randomization.runs import Draws, Plan, Runner
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
@@ -159,7 +160,6 @@ def randomization_interval(
     notes: list[str] = []
     begin = _first_kept(search, estimate, step, low, high)
     limits = _limits(search, begin, step, (low, high), alternative, notes)
-    name = type(plan.design).__name__
     return RandomizationInterval(
         low=limits[0],
         high=limits[1],
@@ -173,10 +173,11 @@ def randomization_interval(
         precision=step / _FINENESS,
         replications=int(replications),
         resample="order" if plan.by_order else "assignment",
-        design=name,
+        design=plan.name,
         statistic_name=plan.statistic.name,
-        assumptions=(_NULL, *assumptions(plan.by_order, name)[1:]),
+        assumptions=(_NULL, *assumptions(plan)[1:]),
         notes=tuple(notes),
+        cautions=rerun_cautions(log, plan.by_order),
     )
 
 

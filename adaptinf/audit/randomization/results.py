@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from adaptinf.claims.tables import CAUTION
+from adaptinf.log.stopping import FIXED
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
+if TYPE_CHECKING:
+    from adaptinf.audit.randomization.runs import Plan
 
-def assumptions(by_order: bool, design: str) -> tuple[str, ...]:
+
+def assumptions(plan: Plan) -> tuple[str, ...]:
     """What makes the p-value exact."""
+    status = "" if plan.log.stopping in (None, FIXED) else " (contradicted, see the caution)"
     shared = (
         "null hypothesis: no round's reward depends on the arm, so that all arms are equal",
         "no carry-over: a reward does not depend on the arms of other rounds",
         "contexts are exogenous: they do not depend on earlier arms or rewards",
-        "fixed horizon: the number of rounds was not chosen by looking at the data",
-        f"{design}, with these parameters, gathered the log",
+        f"fixed horizon: the number of rounds was not chosen by looking at the data{status}",
+        f"{plan.name}, with these parameters, gathered the log",
     )
-    if by_order:
+    if plan.by_order:
         return (*shared, "rows are exchangeable: contexts and rewards have no drift and no order in time")
     return shared
 
@@ -56,6 +63,8 @@ class RandomizationTest:
         What the p-value rests on.
     path_probabilities : ndarray of shape (replications,), optional
         Of every path, where all were enumerated.
+    cautions : tuple of str
+        What the log states against an assumption.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class RandomizationTest:
     design: str
     assumptions: tuple[str, ...]
     path_probabilities: FloatArray | None = None
+    cautions: tuple[str, ...] = ()
 
     @property
     def monte_carlo_error(self) -> float:
@@ -102,6 +112,7 @@ class RandomizationTest:
                     f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                     f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
                     f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte-Carlo error)",
+                    *(CAUTION(caution=one) for one in self.cautions),
                     "Exact under:",
                     *(f"  - {line}" for line in self.assumptions),
                 ]
@@ -115,6 +126,7 @@ class RandomizationTest:
                 f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
                 f"  p-value      {self.pvalue:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
                 f"every tie counted: {self.pvalue_conservative:.4g})",
+                *(CAUTION(caution=one) for one in self.cautions),
                 "Exact under:",
                 *(f"  - {line}" for line in self.assumptions),
             ]
@@ -147,6 +159,8 @@ class RandomizationInterval:
         As in `RandomizationTest`.
     assumptions, notes : tuple of str
         What the interval rests on, and what happened on the way.
+    cautions : tuple of str
+        What the log states against an assumption.
 
     Examples
     --------
@@ -174,6 +188,7 @@ class RandomizationInterval:
     statistic_name: str
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<RandomizationInterval: [{self.low:.6g}, {self.high:.6g}] at alpha = {self.alpha:g}>"
@@ -187,6 +202,7 @@ class RandomizationInterval:
                 f"  {1.0 - self.alpha:.6g} interval  [{self.low:.6g}, {self.high:.6g}]",
                 f"  effects tested       {self.effects.size}",
                 *(f"  note: {line}" for line in self.notes),
+                *(CAUTION(caution=one) for one in self.cautions),
                 "Exact under:",
                 *(f"  - {line}" for line in self.assumptions),
             ]
@@ -220,6 +236,8 @@ class WeightedRandomizationTest:
         Where paths come from, and whose propensities weigh them.
     assumptions, notes : tuple of str
         What the p-value rests on, and whether the weights have collapsed.
+    cautions : tuple of str
+        What the log states against an assumption.
 
     Examples
     --------
@@ -245,6 +263,7 @@ class WeightedRandomizationTest:
     design: str
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     @property
     def replications(self) -> int:
@@ -267,6 +286,7 @@ class WeightedRandomizationTest:
                 f"{self.pvalue_conservative:.4g})",
                 f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
                 *(f"  note: {line}" for line in self.notes),
+                *(CAUTION(caution=one) for one in self.cautions),
                 "Exact under:",
                 *(f"  - {line}" for line in self.assumptions),
             ]

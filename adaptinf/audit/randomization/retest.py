@@ -21,6 +21,7 @@ from adaptinf.audit.randomization.enumeration import every_path
 from adaptinf.audit.randomization.results import RandomizationTest, assumptions
 from adaptinf.audit.randomization.runs import Draws, Plan, blocks
 from adaptinf.audit.randomization.statistics import PathStatistic
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.log import AdaptiveLog
@@ -175,7 +176,6 @@ def randomization_test(
             stacklevel=2,
         )
     ranking = rank(plan, blocks(plan, replications, n_jobs), replications, stop_after)
-    name = type(plan.design).__name__
     return RandomizationTest(
         pvalue=ranking.pvalue,
         pvalue_conservative=ranking.conservative,
@@ -189,8 +189,9 @@ def randomization_test(
         requested=int(replications),
         resample="order" if plan.by_order else "assignment",
         stopped_early=ranking.replications < replications,
-        design=name,
-        assumptions=assumptions(plan.by_order, name),
+        design=plan.name,
+        assumptions=assumptions(plan),
+        cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
 
@@ -200,7 +201,6 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
     evidence = float(plan.evidence(np.array([observed]))[0])
     beyond, tied = compare(plan.evidence(values), evidence, plan.scale)
     pvalue = min(1.0, float(chances[beyond | tied].sum() / chances.sum()))
-    name = type(plan.design).__name__
     return RandomizationTest(
         pvalue=pvalue,
         pvalue_conservative=pvalue,
@@ -214,9 +214,10 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
         requested=values.size,
         resample="assignment",
         stopped_early=False,
-        design=name,
-        assumptions=assumptions(False, name),
+        design=plan.name,
+        assumptions=assumptions(plan),
         path_probabilities=chances,
+        cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
 

@@ -63,6 +63,11 @@ class Plan:
         return dataclasses.replace(self, effect=effect)
 
     @property
+    def name(self) -> str:
+        """Name of the design."""
+        return type(self.design).__name__
+
+    @property
     def baseline(self) -> FloatArray:
         """Rewards without the assumed effect, shape (rounds,)."""
         arrays = self.log.arrays

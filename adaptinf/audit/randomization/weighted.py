@@ -14,6 +14,7 @@ from adaptinf.audit.randomization.results import WeightedRandomizationTest, assu
 from adaptinf.audit.randomization.retest import compare, replication_problems
 from adaptinf.audit.randomization.runs import Plan
 from adaptinf.audit.randomization.statistics import PathStatistic
+from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -131,7 +132,6 @@ def weighted_randomization_test(
     shares = np.exp(every - np.max(every))
     shares /= shares.sum()
     size = float(1.0 / (shares**2).sum())
-    named = type(plan.design).__name__
     directed = not isinstance(plan.statistic, PathStatistic)
     return WeightedRandomizationTest(
         pvalue=pvalue,
@@ -145,9 +145,10 @@ def weighted_randomization_test(
         effective_sample_size=size,
         largest_share=float(shares.max()),
         reference=name,
-        design=named,
-        assumptions=(*assumptions(False, named), "the logged propensities are the design's own"),
+        design=plan.name,
+        assumptions=(*assumptions(plan), "the logged propensities are the design's own"),
         notes=_notes(size, float(shares[-1]), int(replications)),
+        cautions=rerun_cautions(log, plan.by_order),
     )
 
 
@@ -171,7 +172,7 @@ class _Walker(PathFollower):
         self._refuse()
 
     def _refuse(self) -> None:
-        name = type(self.plan.design).__name__
+        name = self.plan.name
         others = ["randomization_test", "randomization_test on a log of Mixture(...)"]
         if self.plan.log.propensity_status != "exact":
             raise InvalidForLog(_METHOD, "the log has no exact propensities to weigh it by", others[:1])

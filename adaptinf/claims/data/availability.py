@@ -28,12 +28,15 @@ DIFFERS_AS_MUCH = Claim(
     "compared_in_common",
     "differences between arms are the same in included and excluded rounds",
     "assumes",
+    check="elsewhere_found",
 )
+"""Of three arms and more some differences are seen in both."""
 SAME_ELSEWHERE = Claim(
     "same_elsewhere",
     "{same} the same in excluded rounds as in those used for estimation",
     "assumes",
 )
+"""No log can tell: rounds are excluded because one of the arms in question had no rewards there."""
 LEFT_OUT = Claim(
     "left_out",
     "Of {rounds} rounds, those in which {arm} has propensity 0 are excluded: {left}.",
@@ -43,6 +46,12 @@ DIFFERENT_ROUNDS = Claim(
     "different_rounds",
     "arms were available in different rounds, so common drift can produce spurious differences in "
     "means; use Contrast to compare two arms in rounds that offered both",
+    "caution",
+)
+OTHER_ELSEWHERE = Claim(
+    "inference.arms.circumstances.facts.availability.AvailabilityFacts.elsewhere_found",
+    "the difference between {one!r} and {other!r} is not the same in rounds that offered all arms as in the "
+    "other rounds (p = {p:.1g}), so differences from common rounds may not hold for the whole log",
     "caution",
 )
 BY_TURNS = Claim(

@@ -2,6 +2,9 @@
 
 Sums, noise and thresholds are kept in *units*: one unit is `Rule.unit` of the data's scale, 1 for simulated
 noise and a grid step for integer noise.
+
+`_learn` and `_release` see sums and noise. When a look is due, whether a run goes on and what it reports
+follow from the public part of the memory alone.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from adaptinf.privacy.noise import laplace
 from adaptinf.simulation.run import EnvironmentTables, draw_reward
 from adaptinf.typing import FloatArray
 
-SAMPLES, LOOKS, NEXT_LOOK, TOTAL, THRESHOLD_NOISE = range(5)
-STATE = 5
-"""Numbers that a run remembers: samples, looks so far, samples at the next look, their sum, the noise B."""
+SAMPLES, LOOKS, NEXT_LOOK, HALTED, RELEASED, TOTAL, THRESHOLD_NOISE = range(7)
+PUBLIC, STATE = TOTAL, 7
+"""What a run remembers: samples and looks so far, samples at the next look, whether it has halted, the sum
+that it releases. These are public; the rest, the raw sum and the noise B of the threshold, is private."""
 
 ESTIMATE, STOPPED, READ = range(3)
 OUTCOMES = 3
@@ -55,38 +59,92 @@ def halting_sum(rule: Rule, samples: float, looks: float) -> float:
 @kernel
 def _begin(rule: Rule, state: FloatArray, source: Any) -> None:
     state[:] = 0.0
-    state[NEXT_LOOK] = 2.0 if rule.exponential else 1.0
+    _start(rule, state[:PUBLIC])
     if rule.private:
         state[THRESHOLD_NOISE] = laplace(source, rule.threshold_scale)
 
 
 @kernel
-def _halts(rule: Rule, state: FloatArray, source: Any) -> bool:
-    """Look at the sum: whether the rule halts here."""
-    samples = state[NEXT_LOOK]
-    state[LOOKS] += 1.0
-    state[NEXT_LOOK] = 2.0 * samples if rule.exponential else samples + 1.0
-    total = abs(state[TOTAL])
-    if rule.private:
-        total -= state[THRESHOLD_NOISE] + laplace(source, rule.query_scale)
-    return bool(total >= halting_sum(rule, samples, state[LOOKS]))
+def _start(rule: Rule, public: FloatArray) -> None:
+    public[NEXT_LOOK] = 2.0 if rule.exponential else 1.0
 
 
 @kernel
-def _take(rule: Rule, state: FloatArray, value: float, source: Any) -> bool:
-    """Take one sample, clipped to the bound: whether the rule halts after it."""
-    state[SAMPLES] += 1.0
-    state[TOTAL] += min(max(value, -rule.bound), rule.bound)
-    return state[SAMPLES] == state[NEXT_LOOK] and _halts(rule, state, source)
+def _choose(public: FloatArray) -> bool:
+    """Whether a run goes on: until it halts."""
+    return bool(public[HALTED] == 0.0)
 
 
 @kernel
-def _estimate(rule: Rule, state: FloatArray, source: Any) -> float:
-    """Mean of the samples, with noise on their sum."""
-    total = state[TOTAL]
+def _advance(public: FloatArray, samples: float) -> bool:
+    """Count samples, no more than there are up to the next look: whether it is due."""
+    public[SAMPLES] += samples
+    due = bool(public[SAMPLES] == public[NEXT_LOOK])
+    if due:
+        public[LOOKS] += 1.0
+    return due
+
+
+@kernel
+def _learn(rule: Rule, state: FloatArray, total: float, due: bool, source: Any) -> None:
+    """Take the sum of all samples so far; where a look is due, tell whether the rule halts."""
+    state[TOTAL] = total
+    if due:
+        reached = abs(total)
+        if rule.private:
+            reached -= state[THRESHOLD_NOISE] + laplace(source, rule.query_scale)
+        if reached >= halting_sum(rule, state[SAMPLES], state[LOOKS]):
+            state[HALTED] = 1.0
+
+
+@kernel
+def _publish(rule: Rule, public: FloatArray, due: bool) -> None:
+    """After a look, fix the next one."""
+    if due:
+        public[NEXT_LOOK] = 2.0 * public[SAMPLES] if rule.exponential else public[SAMPLES] + 1.0
+
+
+@kernel
+def _update(rule: Rule, state: FloatArray, samples: float, total: float, source: Any) -> None:
+    due = _advance(state[:PUBLIC], samples)
+    _learn(rule, state, total, due, source)
+    _publish(rule, state[:PUBLIC], due)
+
+
+@kernel
+def _take(rule: Rule, state: FloatArray, value: float, source: Any) -> None:
+    """Take one sample, clipped to the bound."""
+    _update(rule, state, 1.0, state[TOTAL] + min(max(value, -rule.bound), rule.bound), source)
+
+
+@kernel
+def _release(rule: Rule, state: FloatArray, source: Any) -> None:
+    """Release the sum of a run that has halted, with noise."""
+    state[RELEASED] = state[TOTAL]
     if rule.private:
-        total += laplace(source, rule.release_scale)
-    return float(rule.unit * total / state[SAMPLES])
+        state[RELEASED] += laplace(source, rule.release_scale)
+
+
+@kernel
+def _estimate(rule: Rule, public: FloatArray) -> float:
+    """Mean of the samples, from the sum that was released."""
+    return float(rule.unit * public[RELEASED] / public[SAMPLES])
+
+
+@kernel
+def _finish(rule: Rule, public: FloatArray, outcome: FloatArray) -> None:
+    halted = not _choose(public)
+    outcome[ESTIMATE] = _estimate(rule, public) if halted else np.nan
+    outcome[STOPPED] = 1.0 if halted else 0.0
+    outcome[READ] = public[SAMPLES]
+
+
+@kernel
+def _report(rule: Rule, state: FloatArray, rng: Generator, outcome: FloatArray) -> None:
+    """Release the sum where the rule has halted, and report."""
+    if not _choose(state[:PUBLIC]):
+        _release(rule, state, rng)
+    _finish(rule, state[:PUBLIC], outcome)
 
 
 @compiled
@@ -98,25 +156,18 @@ def begin_run(rule: Rule, state: FloatArray, source: Any) -> None:
 @compiled
 def read_values(rule: Rule, state: FloatArray, values: FloatArray, source: Any) -> bool:
     """Take samples up to the one at which the rule halts: whether it does."""
-    halted = False
     position = 0
-    while position < values.shape[0] and not halted:
-        halted = _take(rule, state, values[position], source)
+    while position < values.shape[0] and _choose(state[:PUBLIC]):
+        _take(rule, state, values[position], source)
         position += 1
-    return halted
+    return not _choose(state[:PUBLIC])
 
 
 @compiled
 def finish_run(rule: Rule, state: FloatArray, source: Any) -> float:
     """Estimate of a run that has halted."""
-    return _estimate(rule, state, source)
-
-
-@kernel
-def _report(rule: Rule, state: FloatArray, halted: bool, rng: Generator, outcome: FloatArray) -> None:
-    outcome[ESTIMATE] = _estimate(rule, state, rng) if halted else np.nan
-    outcome[STOPPED] = 1.0 if halted else 0.0
-    outcome[READ] = state[SAMPLES]
+    _release(rule, state, source)
+    return _estimate(rule, state[:PUBLIC])
 
 
 @compiled
@@ -134,12 +185,11 @@ def run_by_rounds(
     """
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
-        halted = False
         step = 0
-        while step < last and not halted:
-            halted = _take(rule, state, draw_reward(environment, step, 0, 0, 0.0, rng), rng)
+        while step < last and _choose(state[:PUBLIC]):
+            _take(rule, state, draw_reward(environment, step, 0, 0, 0.0, rng), rng)
             step += 1
-        _report(rule, state, halted, rng, outcomes[run])
+        _report(rule, state, rng, outcomes[run])
 
 
 @compiled
@@ -156,14 +206,11 @@ def run_by_looks(
     """Run the rule on two-valued samples, look by look: between looks the number of highs is binomial."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
-        halted = False
-        while state[SAMPLES] < last and not halted:
+        while state[SAMPLES] < last and _choose(state[:PUBLIC]):
             fresh = int(state[NEXT_LOOK] - state[SAMPLES])
             highs = rng.binomial(fresh, share)
-            state[SAMPLES] = state[NEXT_LOOK]
-            state[TOTAL] += low * (fresh - highs) + high * highs
-            halted = _halts(rule, state, rng)
-        _report(rule, state, halted, rng, outcomes[run])
+            _update(rule, state, float(fresh), state[TOTAL] + (low * (fresh - highs) + high * highs), rng)
+        _report(rule, state, rng, outcomes[run])
 
 
 @compiled
@@ -173,11 +220,8 @@ def run_on_sums(
     """Run the rule on a fixed stream, look by look, with the numbers of `run_by_rounds`; sums (looks,)."""
     for run in range(outcomes.shape[0]):
         _begin(rule, state, rng)
-        halted = False
         look = 0
-        while look < sums.shape[0] and not halted:
-            state[SAMPLES] = state[NEXT_LOOK]
-            state[TOTAL] = sums[look]
-            halted = _halts(rule, state, rng)
+        while look < sums.shape[0] and _choose(state[:PUBLIC]):
+            _update(rule, state, state[NEXT_LOOK] - state[SAMPLES], sums[look], rng)
             look += 1
-        _report(rule, state, halted, rng, outcomes[run])
+        _report(rule, state, rng, outcomes[run])

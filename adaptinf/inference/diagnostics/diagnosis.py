@@ -24,6 +24,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics import from_sums
 from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks, scored_rows
 from adaptinf.inference.diagnostics.choices import choice_checks, every_propensity
+from adaptinf.inference.diagnostics.controls import control_checks, controls_of
 from adaptinf.inference.diagnostics.facts import NotesFacts
 from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
@@ -38,7 +39,9 @@ from adaptinf.typing import FloatArray
 _TINY = 1e-3
 
 
-def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.05) -> Diagnosis:
+def diagnose(
+    log: AdaptiveLog | Sums, *, expected: Any = None, negative_control: Any = None, alpha: float = 0.05
+) -> Diagnosis:
     """Check what the analysis of a log takes for granted, as far as the log can tell.
 
     Parameters
@@ -49,6 +52,9 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
         Share of the rounds that each arm was to have, in the order of ``log.arms`` or by their labels, for a
         design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
         the propensities.
+    negative_control : str or sequence of str, optional
+        Context columns that arms cannot have affected, such as what was measured before the choice. Arms
+        should not differ in them by more than their propensities explain.
     alpha : float
         Level of all tests of the table together, between 0 and 0.5.
 
@@ -60,13 +66,20 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
     Raises
     ------
     ParameterError
-        If `log` is no log, `expected` is not one positive share per arm, or alpha is out of range.
+        If `log` is no log, `expected` is not one positive share per arm, `negative_control` names what is no
+        context of the log, or alpha is out of range.
+    InvalidForLog
+        If `negative_control` is given for sums.
 
     Notes
     -----
     Calibration and sample ratio: where e(a) is the probability of arm a given the past, the sums of
     1{A = a} - e(a) over any rounds that are picked by the past are martingales, whatever the design and the
     rewards, with predictable variance the sum of e (1 - e). The anytime form is a test martingale and exact.
+
+    Negative controls: where x is older than the choice, so is the sum of (x - mean x) (1{A = a} - e(a)), with
+    ranks in the place of x. The row is of the arm with the largest standardised sum, and its p-value is
+    multiplied by the number of arms; two arms are one comparison.
 
     Drift: AIPW scores have the arm's mean as their expectation given the past, so that their regression on
     time has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares
@@ -110,23 +123,29 @@ def diagnose(log: AdaptiveLog | Sums, *, expected: Any = None, alpha: float = 0.
         require_log("diagnose", log)
     check_alpha("diagnose", alpha)
     shares = _shares(log, expected)
+    controls = controls_of(log, negative_control)
     tables: dict[str, pd.DataFrame] = {}
     with np.errstate(under="ignore"):
         if isinstance(log, Sums):
             checks = _checks_of_sums(log, shares, alpha, tables)
         else:
-            checks = _checks_of_rows(log, shares, alpha, tables)
+            checks = _checks_of_rows(log, shares, controls, alpha, tables)
     notes = said(claims.NOTES, NotesFacts(profile_of(log), checks, tables, float(alpha)))
     of_shares = any(check.name in claims.QUESTIONS_OF_SHARES for check in checks)
     questions = claims.QUESTIONS | (claims.QUESTIONS_OF_SHARES if of_shares else {})
+    questions |= claims.QUESTIONS_OF_CONTROLS if controls else {}
     return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
 
 
 def _checks_of_rows(
-    log: AdaptiveLog, shares: FloatArray | None, alpha: float, tables: dict[str, pd.DataFrame]
+    log: AdaptiveLog,
+    shares: FloatArray | None,
+    controls: tuple[str, ...],
+    alpha: float,
+    tables: dict[str, pd.DataFrame],
 ) -> list[Check]:
     every = every_propensity(log)
-    choices = choice_checks(log, every, shares, tables)
+    choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
     return [
         *choices,
         *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),

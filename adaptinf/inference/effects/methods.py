@@ -21,7 +21,12 @@ ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is n
 
 
 def default_method(question: GroupQuestion) -> tuple[Record, str]:
-    """The first method that the log supports, and a note why it is not the very first."""
+    """The first method that the log supports, and a note why it is not the very first.
+
+    Where rewards are missing none is taken: a table that falls back on releases would show that some are.
+    """
+    if question.gap_refusal:
+        return METHODS[0], ""
     refused: list[Verdict] = []
     for record in METHODS:
         found = record.assess(question)

@@ -23,11 +23,11 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.difference_in_means import POOLED
 from adaptinf.inference.effects.from_sums import FROM_SUMS, SumsQuestion, sums_question
-from adaptinf.inference.effects.methods import ESTIMATORS, default_method, valid_alternatives
+from adaptinf.inference.effects.methods import ESTIMATORS, Record, default_method, valid_alternatives
 from adaptinf.inference.effects.projections.projection import CATEProjection
 from adaptinf.inference.effects.question import GroupQuestion, group_question
 from adaptinf.inference.effects.record import group_results
-from adaptinf.inference.inputs.arguments import text_problems
+from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.inputs.published import answered_by, from_releases
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FLAG, refuse
@@ -220,6 +220,7 @@ class CATE:
             record = POOLED if pooled else ESTIMATORS[estimator]
         if record is ESTIMATORS["aipw"]:
             options["stationary"] = stationary
+        _refuse_gaps(self.question, record)
         try:
             with np.errstate(under="ignore"):
                 found = record.fit(self.question, **options)
@@ -230,6 +231,17 @@ class CATE:
             ways = error.alternatives or valid_alternatives(self.question, record)
             raise InvalidForLog(error.method, error.reason, ways) from None
         return replace(result, notes=(*result.notes, note)) if note else result
+
+
+def _refuse_gaps(question: GroupQuestion, record: Record) -> None:
+    """Refuse a log with missing rewards to all but what reads its releases alone, which is offered."""
+    if record is ESTIMATORS["released"]:
+        return
+    log = question.profile.log
+    try:
+        require_log("CATE.fit", log)
+    except InvalidForLog as error:
+        raise InvalidForLog(error.method, error.reason, [*error.alternatives, *answered_by(log)]) from None
 
 
 def _check_arguments(

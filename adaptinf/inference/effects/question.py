@@ -23,9 +23,10 @@ from adaptinf.inference.effects.rounds import (
     weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
-from adaptinf.inference.inputs.published import refuse_rounds
+from adaptinf.inference.inputs.published import has_group_effects, refuse_rounds
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
 from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
+from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
 from adaptinf.log import AdaptiveLog, PublicLog
@@ -50,6 +51,11 @@ class GroupQuestion:
     group: IntArray
     labels: list[tuple[Any, ...]]
     terms: tuple[str, ...]
+
+    @cached_property
+    def gap_refusal(self) -> str:
+        """Why what reads rewards does not serve: some are missing, which releases alone do without."""
+        return refusal(require_log, "CATE", self.profile.log)
 
     @cached_property
     def other_contexts(self) -> tuple[str, ...]:
@@ -148,7 +154,8 @@ def group_question(
     """Check and complete what a user asks."""
     if isinstance(log, PublicLog):
         return _of_public(log, by, treatment, control, rounds)
-    require_log("CATE", log)
+    given: Any = log
+    require_log("CATE", log, incomplete=isinstance(given, AdaptiveLog) and has_group_effects(log))
     names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
     problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
     refuse("CATE", problems)

@@ -88,6 +88,8 @@ def _from_epochs(
     if not common:
         raise InvalidForLog(_NAME, claims.NO_COMMON_EPOCH(), ())
     epoch = common[-1]
+    # earlier epochs too: their releases decide the level of this one
+    refuse_repeated_units(_NAME, log, until=int(ends[epoch - 1]))
     rows = means[means["round"] == ends[epoch - 1]]
     pulls = math.ceil(float(epochs.length(len(rows), epoch, log.n_rounds)))
     scale = 1.0 / (epochs.epsilon * pulls)

@@ -44,8 +44,19 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums.cells import Cells
 
-ALARM = 1e-4
-"""P-value, times the number of arms and of ways to pick rounds, below which propensities are doubted."""
+ALARM = 3e-3
+"""Chance that right propensities are doubted, of all tests of choices together."""
+_OVERALL = 0.8
+"""Share of it that the plain sums over all rounds have; the other tests have equal parts of the rest.
+
+At level a a normal sum that is off by m standard deviations is seen with probability F(m - c(a)), c(a) the
+quantile of its size. Rows of one arm that are lost by their outcome move that arm's plain sum, and hardly
+more than they bias its mean: a fifth of the failures of an arm with half of 4,000 rounds by 3.2 standard
+deviations, and a contrast by 3.5 standard errors. With all of the .003 c is 2.97, with .8 of it 3.04, which
+costs at most .03 of the probability; equal parts of five tests have 3.43, which costs up to .18.
+Propensities of another arm or round, averages and invented ones move sums by size, time or context by many
+standard deviations before estimates are biased as much; there c is 3.79 with what is left, and not 3.43.
+"""
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""
 _LEAST_VARIANCE = 25.0
@@ -89,18 +100,29 @@ def miscalibration(log: AdaptiveLog, draws: IntArray | None = None) -> str | Non
     if not np.any(found.stretches.total().variance >= _LEAST_VARIANCE):
         return None
     names = list(arrays.context)[:_CONTEXTS]
-    ways = 3 + len(names)
-    if _overall_pvalue(found) * ways < ALARM:
+    each = _level_of_each(_tests(log))
+    plain, weighted = _overall_pvalues(found)
+    if plain < _OVERALL * ALARM or weighted < each:
         return "overall"
-    if excess_pvalue(*found.pieces) * ways < ALARM:
+    if excess_pvalue(*found.pieces) < each:
         return "by size of propensity"
-    if excess_pvalue(*found.stretches) * ways < ALARM:
+    if excess_pvalue(*found.stretches) < each:
         return "over time"
     for name in names:
         level, levels = context_levels(np.asarray(arrays.context[name])[rows])
-        if excess_pvalue(*counts_by(action, every, level, levels)) * ways < ALARM:
+        if excess_pvalue(*counts_by(action, every, level, levels)) < each:
             return f"by {name}"
     return ""
+
+
+def _tests(log: AdaptiveLog) -> int:
+    """By inverse propensities, size, time, each context, and order of rounds."""
+    return 4 + min(len(log.arrays.context), _CONTEXTS)
+
+
+def _level_of_each(tests: int) -> float:
+    """Level of each test but for the plain sums over all rounds."""
+    return (1.0 - _OVERALL) * ALARM / tests
 
 
 def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
@@ -114,32 +136,36 @@ def some_rounds(rounds: int, n_arms: int) -> slice | IntArray:
     return rows[np.diff(np.maximum.accumulate(rows), prepend=-1) > 0]
 
 
-def _overall_pvalue(found: Choices) -> float:
-    """Smallest p-value of the arms, times their number, of all rounds, plain and by inverse propensities."""
+def _overall_pvalues(found: Choices) -> tuple[float, float]:
+    """Smallest p-values of the arms, times their number, of all rounds, plain and by inverse propensities.
+
+    Of two arms the plain sums are one.
+    """
     observed, expected, variance = found.stretches.total()
     some = variance >= _LEAST_VARIANCE
     plain = np.where(some, (observed - expected) / np.sqrt(np.maximum(variance, 1.0)), 0.0)
     spread = found.inverse - found.possible
     usable = some & (found.largest <= _LARGEST_STEP * np.sqrt(spread))
     weighted = (found.chosen - found.possible) / np.sqrt(np.maximum(spread, 1.0))
-    largest = np.abs([plain, np.where(usable, weighted, 0.0)]).max()
-    return float(2.0 * special.ndtr(-largest) * 2 * len(variance))
+    weighted = np.where(usable, weighted, 0.0)
+    least = 2.0 * special.ndtr(-np.abs([plain, weighted]).max(axis=1))
+    return float(least[0]) * (1 if len(variance) == 2 else len(variance)), float(least[1]) * len(variance)
 
 
 def miscalibrated_sums(cells: Cells) -> str | None:
     """The same of sums by batch and arm, whose batches are picked by their mean propensities and by time."""
     if not np.any(cells.spread.sum(axis=0) >= _LEAST_VARIANCE):
         return None
-    rounds, ways = cells.rounds[:, None], 3
+    rounds, each = cells.rounds[:, None], _level_of_each(2)
     total = np.zeros_like(cells.pulls, dtype=np.int64)
-    if _pvalue_of_groups(cells, total, 1) * ways < ALARM:
+    if _pvalue_of_groups(cells, total, 1) < _OVERALL * ALARM:
         return "overall"
     pieces = np.minimum((cells.expected / rounds * PIECES).astype(np.int64), PIECES - 1)
-    if _pvalue_of_groups(cells, pieces, PIECES) * ways < ALARM:
+    if _pvalue_of_groups(cells, pieces, PIECES) < each:
         return "by size of propensity"
     time = (np.cumsum(rounds) - cells.rounds) * STRETCHES // cells.rounds.sum()
     stretches = np.broadcast_to(time.astype(np.int64)[:, None], pieces.shape)
-    return "over time" if _pvalue_of_groups(cells, stretches, STRETCHES) * ways < ALARM else ""
+    return "over time" if _pvalue_of_groups(cells, stretches, STRETCHES) < each else ""
 
 
 def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
@@ -157,8 +183,11 @@ def _pvalue_of_groups(cells: Cells, group: IntArray, groups: int) -> float:
 def excess_pvalue(observed: FloatArray, expected: FloatArray, variance: FloatArray) -> float:
     """Smallest p-value of the arms, times their number, of counts by group; shapes (groups, K).
 
-    Neighbouring groups are joined until each has some variance; what is left over joins the last.
+    Neighbouring groups are joined until each has some variance; what is left over joins the last. Of two arms
+    the first is looked at: what it has too many, the other has too few.
     """
+    if observed.shape[1] == 2:
+        observed, expected, variance = observed[:, :1], expected[:, :1], variance[:, :1]
     found = [
         _squares(gaps, spreads)
         for gaps, spreads in zip((observed - expected).T.tolist(), variance.T.tolist(), strict=True)
@@ -326,7 +355,7 @@ class PropensityFacts(UnitFacts):
             return None
         draws = np.unique(self._first_rounds) if self.one_draw_a_unit else None
         where = miscalibration(self.log, draws)
-        if where == "" and draws is None and self._order_pvalue < ALARM:
+        if where == "" and draws is None and self._order_pvalue < _level_of_each(_tests(self.log)):
             where = _WITHIN_BATCHES if self.log.arrays.batch is not None else _IN_ORDER
         told, asked = calibration_caution(where or ""), where is not None
         if not self.knows_every_propensity and self.log.n_arms > 2 and draws is None:

@@ -14,7 +14,7 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.local_audits import BinRatio
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
-from adaptinf.designs import DPConSE
+from adaptinf.designs import DPConSE, Mixture
 from adaptinf.designs.base import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.linear import LDPLinear
@@ -50,11 +50,15 @@ def conse_likelihood(
     }
     window = range(score.start, score.stop)
     choices = [(arm, inside) for arm in (0, 1) for inside in (True, False) if inside or score.start > 0]
+    overridden = transcripts.statuses[run] == score.override
     total = 0.0
-    for coins in itertools.product(choices, repeat=len(window)):
+    for coins in itertools.product(*([(0, False)] if overridden[t] else choices for t in window)):
         chance, sums, counts = 1.0, [0.0] * n_features, [0] * n_features
         for t, (coin, inside) in zip(window, coins, strict=True):
             feature = data.contexts[t]
+            if overridden[t]:
+                counts[feature] += score.start == 0
+                continue
             chance *= 0.5 * (inclusion[feature] if inside else 1.0 - inclusion[feature])
             arm = coin if inside else int(better[feature])
             if t != score.unseen and arm != transcripts.actions[run, t]:
@@ -67,7 +71,8 @@ def conse_likelihood(
             given = [released[0, feature] for feature in range(n_features)]
             chance *= stats.laplace.pdf(given, sums, 1.0 / epsilons[0]).prod()
             given = [released[1, feature] for feature in range(n_features)]
-            chance *= stats.laplace.pdf(given, counts, 2.0 / epsilons[1]).prod()
+            exact = math.isinf(epsilons[1])
+            chance *= given == counts if exact else stats.laplace.pdf(given, counts, 2.0 / epsilons[1]).prod()
             total += chance
     return total
 
@@ -318,3 +323,24 @@ def test_conse_scores_with_exact_counts_reach_epsilon_and_never_exceed_it(unit: 
         pieces = [transcripts_of(design, pair, env) for env in (pair.first, pair.second)]
         scores = np.concatenate([pair.score(piece) for piece in pieces])
         assert np.abs(scores).max() == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("unit", ["record", "reward"])
+@pytest.mark.parametrize("share", [0.6, 1.0])
+def test_conse_score_of_a_mixture_is_the_likelihood_ratio(unit: str, share: float) -> None:
+    """Overridden rounds are in no sum; counts are exact where all of epsilon is for the sums."""
+    design = Mixture(DPConSE(epsilon=2.0, contrast_share=share), exploration=0.4)
+    budgets = 2.0 * share, 0.8 if share < 1.0 else math.inf
+    for pair in neighbouring_trials(design, unit)[:3]:
+        score, overrides = pair.score, 0
+        assert isinstance(score, WindowRatio)
+        assert "overrides" not in pair.score_name
+        for env in (pair.first, pair.second):
+            seen = transcripts_of(design, pair, env)
+            scores = score(seen)
+            assert np.isfinite(scores).all()
+            overrides += int((seen.statuses[:, score.start : score.stop] == score.override).sum())
+            for run in range(10):
+                first, second = (conse_likelihood(seen, run, score, side, budgets) for side in (0, 1))
+                assert scores[run] == pytest.approx(math.log(second / first), abs=1e-9)
+        assert overrides > 20

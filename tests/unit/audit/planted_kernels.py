@@ -164,18 +164,12 @@ def raw_widths() -> Iterator[None]:
 
 
 @kernel
-def _skipping_take(rule: Any, state: Any, value: float, source: Any) -> bool:
+def _skipping_take(rule: Any, state: Any, value: float, source: Any) -> None:
     """As `_take`, but nothing is asked after a sample of 0."""
-    state[stopping.SAMPLES] += 1.0
-    state[stopping.TOTAL] += min(max(value, -rule.bound), rule.bound)
-    if state[stopping.SAMPLES] != state[stopping.NEXT_LOOK]:
-        return False
-    if value == 0.0:
-        samples = state[stopping.NEXT_LOOK]
-        state[stopping.LOOKS] += 1.0
-        state[stopping.NEXT_LOOK] = 2.0 * samples if rule.exponential else samples + 1.0
-        return False
-    return bool(stopping._halts(rule, state, source))
+    total = state[stopping.TOTAL] + min(max(value, -rule.bound), rule.bound)
+    due = stopping._advance(state[: stopping.PUBLIC], 1.0)
+    stopping._learn(rule, state, total, due and value != 0.0, source)
+    stopping._publish(rule, state[: stopping.PUBLIC], due)
 
 
 @contextmanager

@@ -15,8 +15,8 @@ import pytest
 
 from adaptinf.audit import audit_trials, epsilon_lower_bound
 from adaptinf.audit.privacy.audit import _design_sources
-from adaptinf.audit.privacy.live import runs
-from adaptinf.audit.privacy.live.checks import live_problems
+from adaptinf.audit.privacy.live import checks, runs
+from adaptinf.audit.privacy.live.checks import live_problems, live_trial
 from adaptinf.audit.privacy.trials import _live_checks, stopping_checks
 from adaptinf.designs import (
     DPBAI,
@@ -378,12 +378,19 @@ class TestBounds:
         assert result.runs == 100
 
 
+def test_the_live_trial_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(checks, "audit_trials", lambda design: asked.append(design) or audit_trials(design))
+    assert found("PrivateUCB") == []
+    assert asked == [DESIGNS["PrivateUCB"]]
+
+
 class TestWhatCannotBeRunLive:
     def test_it_is_refused_where_it_is_asked_for(self) -> None:
         gauss = DPBAIGauss(epsilon=1.0, delta=1e-5, features=FEATURES)
         with pytest.raises(ParameterError, match='noise="release" is not available for DPBAIGauss'):
             epsilon_lower_bound(gauss, backend="release")
-        assert live_problems(Thompson()) == [
+        assert live_problems(Thompson(), live_trial(Thompson())) == [
             "the design does not say how its decisions follow from its releases"
         ]
 
@@ -404,7 +411,7 @@ class TestWhatCannotBeRunLive:
         audit_trials.register(
             Own, lambda design: (dataclasses.replace(trial, noise=lambda seen: told(seen)),)
         )
-        assert live_problems(Own(epsilon=1.0)) == []
+        assert live_problems(Own(epsilon=1.0), live_trial(Own(epsilon=1.0))) == []
 
     def test_a_missing_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def missing(purpose: str) -> Any:

@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from claims_said import says
+from claims_said import says, wording
 
 import adaptinf as ai
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
+from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.propensities import NOT_FOLLOWED
 from adaptinf.cli.entry import main
 
@@ -547,6 +548,25 @@ def test_what_speaks_against_the_log_is_in_the_first_lines(run: Run, tmp_path: P
     assert says(err, NOT_FOLLOWED)
     lead, _, _ = page.read_text(encoding="utf-8").partition("<nav")
     assert says(html.unescape(lead), NOT_FOLLOWED)
+
+
+def test_rows_that_stand_in_a_file_twice_are_told(path: str, run: Run, tmp_path: Path) -> None:
+    once = pd.read_csv(path)
+    file = tmp_path / "twice.csv"
+    pd.concat([once, once]).to_csv(file, index=False)
+    code, out, _ = run("validate", str(file), *KNOWN)
+    first, second, *_ = out.splitlines()
+    assert code == 0
+    assert "valid" not in first
+    assert says(second, COPIES, n=len(once), rows=2 * len(once))
+    page = tmp_path / "page.html"
+    code, out, _ = run("analyze", str(file), *KNOWN, "--report", str(page))
+    assert code == 0
+    assert says(out.splitlines()[0], COPIES)
+    lead, _, _ = page.read_text(encoding="utf-8").partition("<nav")
+    assert len(re.findall(wording(COPIES), html.unescape(lead))) == 1
+    code, out, _ = run("validate", path, *KNOWN)
+    assert not says(out, COPIES)
 
 
 def test_sums_of_such_a_log_say_it_too(run: Run, tmp_path: Path) -> None:

@@ -207,7 +207,8 @@ class WindowRatio:
 
     Outputs before that round have the same law on both sides, and given all up to it so have the later
     ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
-    participant's own where `unseen`, and in the second half who is in the trial) are averaged over.
+    participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
+    whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
     """
 
     sides: tuple[Side, Side]
@@ -216,6 +217,7 @@ class WindowRatio:
     contrast_scale: float
     arrival_scale: float
     unseen: int
+    override: int = -1
 
     def __call__(self, transcripts: Transcripts) -> FloatArray:
         """Score of each run, shape (runs,)."""
@@ -233,13 +235,14 @@ class WindowRatio:
                 log_weight = np.zeros(total.size)
                 sums, counts = np.zeros(contrasts.shape), np.zeros(arrivals.shape)
                 for step, inside in zip(rounds, included, strict=True):
-                    feature = side.contexts[step]
+                    feature, drawn = side.contexts[step], transcripts.statuses[:, step] != self.override
                     action = np.full(total.size, own) if step == self.unseen else transcripts.actions[:, step]
-                    log_weight += self._log_chance(transcripts, n_features, feature, action, inside)
+                    chance = self._log_chance(transcripts, n_features, feature, action, inside)
+                    log_weight += np.where(drawn, chance, 0.0 if inside else -np.inf)
                     if inside:
                         gain = np.take(side.rewards[step], action) - 0.5
-                        sums[:, feature] += (2.0 * action - 1.0) * gain
-                        counts[:, feature] += 1.0
+                        sums[:, feature] += (2.0 * action - 1.0) * gain * drawn
+                        counts[:, feature] += drawn if self.start else 1.0
                 log_weight -= (np.abs(contrasts - sums) / self.contrast_scale).sum(axis=1)
                 log_weight -= self._misfit(np.abs(arrivals - counts).sum(axis=1))
                 total = np.logaddexp(total, log_weight)

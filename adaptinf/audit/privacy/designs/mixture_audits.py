@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
+from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
 from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.audit.privacy.designs.neighbours import (
@@ -37,8 +38,9 @@ def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neigh
     With the design's own scores, which stay exact where the design learns from the arm that was pulled,
     PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
     that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
-    score leaves the overridden rounds out. Other scores take no notice of overrides and say so: an audit's
-    bound is as valid, but lower. A design in epochs is refused if nearly all rounds are overridden.
+    score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
+    of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if nearly
+    all rounds are overridden.
     """
     return tuple(_with_overrides(mixture, pair) for pair in neighbouring_trials(mixture.design, unit))
 
@@ -74,6 +76,9 @@ def _with_overrides(mixture: Mixture, pair: Neighbours) -> Neighbours:
         pair = dataclasses.replace(pair, design=dataclasses.replace(mixture, design=pair.design))
     if isinstance(pair.score, CounterScore):
         return pair
+    if isinstance(pair.score, WindowRatio):
+        override = mixture.program(pair.first, pair.horizon, recording=False).n_statuses - 1
+        return dataclasses.replace(pair, score=dataclasses.replace(pair.score, override=override))
     return dataclasses.replace(pair, score_name=f"{pair.score_name}, taken without overrides,")
 
 

@@ -92,22 +92,19 @@ def _with(part: Any, **changed: Any) -> Any:
     return dataclasses.replace(part, **known) if known else part
 
 
-def live_problems(design: Design) -> list[str]:
-    """Why the live path of a design cannot be looked at."""
-    trial = live_trial(design)
+def live_problems(design: Design, trial: AuditTrial | None) -> list[str]:
+    """Why the live path of a design cannot be looked at, in its `live_trial`."""
     if trial is None:
         return ["the design does not say how its decisions follow from its releases"]
     run = design if trial.design is None else trial.design
     return exact_problems(run._placed(trial.environment), trial.horizon, trial.environment.n_arms)
 
 
-def look_live(design: Design, root: np.random.SeedSequence, share: float) -> Looked:
+def look_live(design: Design, trial: AuditTrial, root: np.random.SeedSequence, share: float) -> Looked:
     """Run sessions and trials of a design, a share of what a whole audit runs, and gather what they give."""
-    trial = live_trial(design)
-    assert trial is not None
     run: Any = design if trial.design is None else trial.design
     found = Looked()
-    look_at_sessions(found, design, root, share=share)
+    look_at_sessions(found, design, trial, root, share=share)
     if run.pending == "window":
         _look_at_trials(found, run, trial, root, share)
         _look_at_sampler(found, share)
@@ -121,11 +118,14 @@ def live_findings(found: Looked, alarm: float) -> list[Finding]:
 
 
 def look_at_sessions(
-    found: Looked, design: Design, root: np.random.SeedSequence, number: int | None = None, share: float = 1.0
+    found: Looked,
+    design: Design,
+    trial: AuditTrial,
+    root: np.random.SeedSequence,
+    number: int | None = None,
+    share: float = 1.0,
 ) -> int:
     """So many sessions in which each outcome is told at once, or a share of a whole audit's; their rounds."""
-    trial = live_trial(design)
-    assert trial is not None
     run: Any = design if trial.design is None else trial.design
     rng, env, rounds = generator(child(root, _SESSIONS)), trial.environment, _rounds(trial)
     runs: list[Shown] = []

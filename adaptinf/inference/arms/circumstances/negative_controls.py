@@ -9,8 +9,9 @@ ranks stand in for x.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -38,18 +39,48 @@ def moved_covariates(profile: LogProfile, names: Sequence[str]) -> Finding | Non
     if not names or not profile.knows_propensities or profile.estimated:
         return None
     scores = [_of_cells(sums.cells, name) if sums is not None else _of_rows(profile, name) for name in names]
-    tested = sum(int(np.isfinite(z).sum()) for z in scores)
-    if not tested:
+    tests = sum(_tests(z) for z in scores)
+    if not tests:
         return None
-    tests = max(1, tested // 2) if log.n_arms == 2 else tested  # two arms are one comparison
     found = []
     for name, z in zip(names, scores, strict=True):
-        size = np.where(np.isfinite(z), np.abs(z), 0.0).max(axis=0)
-        code = int(size.argmax())
-        p = min(1.0, float(2.0 * special.ndtr(-size[code])) * tests)
+        code, far = _farthest(z)
+        p = min(1.0, float(2.0 * special.ndtr(-abs(far))) * tests)
         if p < ALARM:
             found.append(MOVED(name=name, arm=log.arms[code], p=p))
     return Finding(tuple(found))
+
+
+class ControlTest(NamedTuple):
+    """Of one covariate the arm that it differs most in, by how much, and the p-value times the tests."""
+
+    code: int
+    z: float
+    log_pvalue: float
+
+
+def control_test(profile: LogProfile, name: str) -> ControlTest | None:
+    """Whether arms differ in one covariate of a log with propensities; None where that cannot be tested."""
+    z = _of_rows(profile, name)
+    tests = _tests(z)
+    if not tests:
+        return None
+    code, far = _farthest(z)
+    log_pvalue = math.log(2.0 * tests) + float(special.log_ndtr(-abs(far)))
+    return ControlTest(code, far, min(0.0, log_pvalue))
+
+
+def _tests(z: FloatArray) -> int:
+    """Number of comparisons, of which two arms are one; z (columns, K)."""
+    tested = int(np.isfinite(z).sum())
+    return -(-tested // 2) if z.shape[1] == 2 else tested
+
+
+def _farthest(z: FloatArray) -> tuple[int, float]:
+    """The arm with the largest score, and the score; z (columns, K)."""
+    size = np.where(np.isfinite(z), np.abs(z), 0.0)
+    column, code = np.unravel_index(int(size.argmax()), size.shape)
+    return int(code), float(z[column, code]) if size[column, code] > 0.0 else 0.0
 
 
 def _of_rows(profile: LogProfile, name: str) -> FloatArray:

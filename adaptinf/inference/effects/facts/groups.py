@@ -118,7 +118,8 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     @property
     def rounds_refusal(self) -> str:
-        return refusal(lambda: self.question.pooled if self.is_pooled else self.question.randomised)
+        asked = self.question
+        return asked.gap_refusal or refusal(lambda: asked.pooled if self.is_pooled else asked.randomised)
 
     @property
     def rounds_notes(self) -> Sequence[str]:
@@ -156,7 +157,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     @cached_property
     def rounds_refusal(self) -> str:
-        return refusal(lambda: self.question.weightable)
+        return self.question.gap_refusal or refusal(lambda: self.question.weightable)
 
     @property
     def combined_refusal(self) -> str:

@@ -100,7 +100,7 @@ class LogFacts:
             stopping=_undecided(log),
             owner_only=log.owner_only,
             spread=_spread(log),
-            cautions=_of_copies(log),
+            cautions=copies_told(log),
         )
 
     @classmethod
@@ -130,7 +130,7 @@ def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) ->
     return None if log.stopping == FIXED else Stopping.of(log, covered=covered)
 
 
-def _of_copies(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
     """That rows stand in a log twice, found once and kept with it; sums do not tell."""
     if isinstance(log, Sums):
         return ()

@@ -127,6 +127,30 @@ def test_refusals(three: AdaptiveLog) -> None:
     assert caught.value.alternatives == ("Contrast(log, treatment=, control=).fit('released')",)
 
 
+@pytest.mark.parametrize("pair", [(0, 1), (0, 2)])
+def test_units_that_return_before_the_epoch_ends_are_refused(
+    three: AdaptiveLog, pair: tuple[int, int]
+) -> None:
+    """The last epoch of both arms, and all before it, whose releases decide its level; not what follows."""
+    treatment, control = pair
+    common = three.releases[three.releases["group"].isin(pair)].groupby("round")["group"].nunique()
+    end = int(common[common == 2].index.max())
+
+    def fitted(first: int, again: int) -> Any:
+        given = {"design": three.design, "releases": three.releases, "guarantee": three.guarantee}
+        log = AdaptiveLog.from_arrays(three.arrays, arms=three.arms, **given)
+        log.units = np.arange(three.n_rounds)
+        log.units[again] = log.units[first]
+        return Contrast(log, treatment=treatment, control=control).fit("released")
+
+    for places in ((0, 1), (0, end - 1), (end - 2, end - 1)):
+        with pytest.raises(InvalidForLog) as caught:
+            fitted(*places)
+        assert says(caught.value.reason, releases.UNITS_CAME_BACK, n=1)
+    told = Contrast(three, treatment=treatment, control=control).fit("released")
+    np.testing.assert_array_equal(fitted(0, end).conf_int().to_numpy(), told.conf_int().to_numpy())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

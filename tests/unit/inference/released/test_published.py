@@ -137,6 +137,40 @@ def test_a_table_of_releases_tells_nothing_of_the_rows_behind_it() -> None:
     assert LATE(late=1).partition(". ")[2] not in " ".join(shown[1].summary().notes)
 
 
+def test_released_effects_need_no_outcome_that_is_missing() -> None:
+    """The raw log gives the table of its public part where that is asked for, and no other table."""
+    session = DPConSE(epsilon=4.0).session([0, 1], 60, features=["x", "y"], window=2, rng=1)
+    for step in range(60):
+        given = session.assign(context="xy"[step % 2])
+        if step % 5:
+            session.record(given.id, float(step % 2))
+    session.finish()
+    log = session.log("drop")
+    mine, theirs = ai.CATE(log, by="feature").fit("released"), ai.CATE(log.public(), by="feature").fit()
+    assert mine.private
+    assert str(mine.summary()) == str(theirs.summary())
+    table = ai.recommend(log, "cate", by="feature")
+    assert [row.verdict.name for row in table.methods if row.verdict.valid] == ["released"]
+    for asked in ({}, {"estimator": "aipw"}, {"estimator": "difference-in-means", "pooled": True}):
+        with pytest.raises(InvalidForLog) as error:
+            ai.CATE(log, by="feature").fit(**asked)
+        assert error.value.reason == "12 of 60 rewards are missing"
+        assert error.value.alternatives[-1] == "CATE(log, by='feature').fit('released')"
+
+
+def test_where_nothing_was_released_missing_outcomes_are_refused_without_a_word_on_releases() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"arm": rng.integers(0, 2, 80), "y": rng.random(80), "group": rng.integers(0, 2, 80)}
+    )
+    frame.loc[3:9, "y"] = np.nan
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", context="group", missing="drop")
+    with pytest.raises(InvalidForLog) as error:
+        ai.CATE(log, by="group")
+    assert error.value.reason == "7 of 80 rewards are missing"
+    assert "released" not in str(error.value)
+
+
 def test_a_report_from_releases_alone(tmp_path: Path) -> None:
     public = DPConSE(epsilon=1.0, contrast_share=1).run(PAIR, 4_000, rng=2).public()
     ai.report(public, tmp_path / "r.html", title="A trial")

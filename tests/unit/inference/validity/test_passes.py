@@ -90,14 +90,16 @@ def test_chosen_arms_alone(small: int, tabled: bool, monkeypatch: pytest.MonkeyP
 
 
 def test_neighbouring_groups_are_joined_until_they_vary() -> None:
-    observed = np.array([[3.0, 50.0], [9.0, 40.0], [30.0, 8.0], [2.0, 1.0]])
-    expected = np.array([[4.0, 45.0], [5.0, 44.0], [28.0, 9.0], [3.0, 2.0]])
-    variance = np.array([[10.0, 30.0], [16.0, 26.0], [27.0, 10.0], [3.0, 1.0]])
+    observed = np.array([[3.0, 50.0, 7.0], [9.0, 40.0, 7.0], [30.0, 8.0, 7.0], [2.0, 1.0, 7.0]])
+    expected = np.array([[4.0, 45.0, 7.0], [5.0, 44.0, 7.0], [28.0, 9.0, 7.0], [3.0, 2.0, 7.0]])
+    variance = np.array([[10.0, 30.0, 40.0], [16.0, 26.0, 5.0], [27.0, 10.0, 5.0], [3.0, 1.0, 5.0]])
     first = 3.0**2 / 26.0 + (2.0 - 1.0) ** 2 / 30.0
     second = 5.0**2 / 30.0 + (-4.0 - 1.0 - 1.0) ** 2 / 37.0
     least = min(stats.chi2.sf(first, 2), stats.chi2.sf(second, 2))
-    assert excess_pvalue(observed, expected, variance) == pytest.approx(2.0 * least, rel=1e-9)
-    assert excess_pvalue(observed, expected, variance / 10.0) == 2.0
+    assert excess_pvalue(observed, expected, variance) == pytest.approx(3.0 * least, rel=1e-9)
+    assert excess_pvalue(observed, expected, variance / 10.0) == 3.0
+    alone = [part[:, :2] for part in (observed, expected, variance)]
+    assert excess_pvalue(*alone) == pytest.approx(stats.chi2.sf(first, 2), rel=1e-9)
 
 
 @pytest.mark.parametrize("arms", [2, 7])

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import Finding
+from adaptinf.claims.data.availability import OTHER_ELSEWHERE
+from adaptinf.inference.arms.circumstances.elsewhere import ALARM, differs_elsewhere
 from adaptinf.inference.scores.inverse import indicators, possible_rounds
 from adaptinf.typing import BoolArray
 
@@ -106,6 +109,17 @@ class AvailabilityFacts:
     @property
     def compared_in_common(self) -> bool:
         return self._impossible and self.levels
+
+    @cached_property
+    def elsewhere_found(self) -> Finding | None:
+        """Whether two arms differ otherwise where a third could not be chosen; None where none can tell."""
+        found = differs_elsewhere(self.profile, np.asarray(self.question.codes))
+        if found is None:
+            return None
+        if found.pvalue >= ALARM:
+            return Finding()
+        arms = self.profile.log.arms
+        return Finding((OTHER_ELSEWHERE(one=arms[found.first], other=arms[found.second], p=found.pvalue),))
 
     @property
     def same_elsewhere(self) -> dict[str, str]:
