@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 # One thread a process, told before NumPy is loaded: the suite fills the cores with processes, and threads
 # that factorise 25 by 2 numbers wait for each other many times longer than the work takes.
@@ -17,6 +18,10 @@ import pytest  # noqa: E402
 os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 
 
+SLOW_EXAMPLES = {"adaptinf.audit.planning.sizes.sample_size"}
+"""Doctests that simulate for seconds, as what they show does; their docstrings cannot hold a marker."""
+
+
 def _global_state() -> bytes:
     name, keys, *position = np.random.get_state()  # noqa: NPY002 - it only looks
     return repr((name, position)).encode() + np.asarray(keys).tobytes()
@@ -25,6 +30,9 @@ def _global_state() -> bytes:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Prepare what was collected."""
     empty_namespaces(items)
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
 
 
 def empty_namespaces(items: list[pytest.Item]) -> None:
@@ -32,6 +40,29 @@ def empty_namespaces(items: list[pytest.Item]) -> None:
     for item in items:
         if (case := getattr(item, "dtest", None)) is not None:
             case.globs = {"__name__": "__main__"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None]:
+    """Collect without looking for garbage: millions of objects come, of which nearly all stay.
+
+    Afterwards none of them is looked at again, which would take a second each time that a test made many.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that skips itself where no test may, as in ``.ci/run``: what CI leaves out, nobody runs."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("ADAPTINF_NO_SKIPS"):
+        report.outcome, report.longrepr = "failed", f"skipped where no test may be: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(autouse=True)

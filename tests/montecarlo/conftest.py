@@ -1,10 +1,15 @@
-"""Tests by simulation take long: ``pytest -m "not slow"`` leaves them out."""
+"""Tests by simulation take long: a plain ``pytest`` leaves them out, ``pytest -m slow`` runs them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Not even read what will be left out."""
+    return True if config.option.markexpr == "not slow" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,6 +35,7 @@ def faults(total: int, seed: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_five_hundred_damaged_inputs() -> None:
     assert faults(IN_CI, SEED + 1) == []
 

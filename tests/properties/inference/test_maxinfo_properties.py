@@ -62,6 +62,7 @@ def test_corrected_pvalues_are_ordered_and_never_smaller(epsilon, n, log_p, boun
     np.testing.assert_allclose(corrected, one_by_one, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.slow
 @brief
 @given(epsilons, rounds, log_levels, st.floats(0.01, 10.0), bounds)
 def test_level_grows_with_alpha_and_shrinks_with_the_information(epsilon, n, log_alpha, gap, bound) -> None:
@@ -76,6 +77,7 @@ def test_level_grows_with_alpha_and_shrinks_with_the_information(epsilon, n, log
     assert level(log_alpha, epsilon, n + 100) <= here + slack
 
 
+@pytest.mark.slow
 @brief
 @given(epsilons, some_rounds, st.floats(1e-300, 1.0), st.floats(1e-12, 0.999))
 def test_no_fixed_beta_beats_the_optimal_one_and_the_moment_bound_beats_both(epsilon, n, p, beta) -> None:

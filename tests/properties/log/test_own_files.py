@@ -304,7 +304,7 @@ def killer() -> Any:
 
 
 @pytest.mark.parametrize(
-    "writer", [pytest.param(name, marks=[pytest.mark.slow] * (name == "study")) for name in WRITERS]
+    "writer", [pytest.param(name, marks=[pytest.mark.slow] * (name != "CSV")) for name in WRITERS]
 )
 def test_a_stopped_writer_leaves_the_old_content_or_the_new(
     tmp_path: Path, killer: Killer, writer: str

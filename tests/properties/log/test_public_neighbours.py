@@ -196,6 +196,7 @@ def same_public(live: Live, people: list[Person], who: int, other: Person) -> No
         assert first == second, name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::adaptinf.errors.AdaptinfWarning")
 @pytest.mark.parametrize("name", LIVE)
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

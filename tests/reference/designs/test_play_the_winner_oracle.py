@@ -60,6 +60,7 @@ def ecmo_log() -> AdaptiveLog:
     return AdaptiveLog.from_arrays(arrays, arms=("E", "C"), reward_range=(0.0, 1.0))
 
 
+@pytest.mark.slow
 def test_the_ecmo_trial_by_re_running() -> None:
     """The same numbers from the machinery that every randomisation test uses."""
     runs = 20_000
@@ -102,6 +103,7 @@ def test_the_p_value_of_the_ecmo_trial() -> None:
     assert abs(test.pvalue_conservative - above) < 4.2 * error + 1e-4
 
 
+@pytest.mark.slow
 def test_the_ecmo_trial_without_a_seed() -> None:
     """All 4,096 paths: 2/39 with eleven survivors on E, ties in full, whatever the seed."""
     for rng in (0, 1, None):
@@ -120,6 +122,7 @@ def test_the_ecmo_trial_without_a_seed() -> None:
     assert randomization_test(ecmo_log(), PlayTheWinner(), "difference").pvalue == pytest.approx(1 / 13)
 
 
+@pytest.mark.slow
 def test_the_exact_test_of_the_ecmo_trial_without_a_seed() -> None:
     """Given eleven survivors at any place, by the enumeration of paths over all twelve places."""
     chance = Fraction(0)
@@ -133,6 +136,7 @@ def test_the_exact_test_of_the_ecmo_trial_without_a_seed() -> None:
         assert found.pvalue == pytest.approx(times * float(chance), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_arms", [2, 3, 4])
 def test_paths_have_their_exact_probabilities(n_arms: int) -> None:
     outcomes = [1, 0, 0, 1]

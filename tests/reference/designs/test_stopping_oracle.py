@@ -86,6 +86,7 @@ def plain(samples: Iterator[float], alpha: float, beta: float, r: float, steps: 
 LITERAL = {"every": every_step, "exponential": exponential_steps}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize(
     ("epsilon", "alpha", "beta", "bound", "mean"),

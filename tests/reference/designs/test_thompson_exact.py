@@ -85,6 +85,7 @@ def test_an_arm_far_behind_keeps_the_probability_of_beating_the_leader() -> None
     assert found[1:].sum() == pytest.approx(1.0, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_against_ten_million_draws() -> None:
     draws, rng = 10_000_000, np.random.default_rng(3)
     mean, spread = np.array([0.1, 0.25, 0.3, -0.4, 0.0]), np.array([0.3, 0.1, 0.04, 0.6, 0.2])
@@ -133,6 +134,7 @@ def test_one_draw_an_arm_gives_the_exact_law_of_the_pulls() -> None:
     assert stats.chi2.sf(np.sum((observed[kept] - expected) ** 2 / expected), kept.sum() - 1) > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "env"),
     [

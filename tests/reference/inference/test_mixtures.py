@@ -85,6 +85,7 @@ def literal_beta(score: np.ndarray, mean: float, size: float) -> list[float]:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "n"), [(0.3, 400), (0.02, 3_000), (0.97, 150)])
 def test_beta_binomial_sequence_is_the_literal_one(share: float, n: int) -> None:
     rng = np.random.default_rng(7)

@@ -62,6 +62,7 @@ def test_tail_with_two_laplace_parts_equals_the_convolution(sigma, second):
     np.testing.assert_allclose(computed, expected, rtol=3e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [1e-3, 0.2, 1.0, 7.0, 200.0])
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 1.0, 20.0])
 def test_one_laplace_tail_keeps_its_relative_precision(sigma, scale):
@@ -71,6 +72,7 @@ def test_one_laplace_tail_keeps_its_relative_precision(sigma, scale):
     np.testing.assert_allclose(computed, expected, rtol=1e-13, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_two_laplace_tail_is_right_in_logs_where_it_underflows():
     grid = [(x, s, a, b) for x in (300.0, 900.0) for s in (0.1, 3.0) for a in (0.8, 1.0) for b in (0.2, 0.79)]
     for x, sigma, a, b in grid:

@@ -386,6 +386,7 @@ def counter_noise(rng: np.random.Generator, horizon: int, epsilon: float, sensit
     return np.array([next_noise(True, trunk, node, state, 0, 0, n, rng) for n in range(1, horizon + 1)])
 
 
+@pytest.mark.slow
 def test_counter_norm_bound_covers_all_counts_of_all_arms() -> None:
     rng = np.random.default_rng(3)
     horizon, n_arms, dimension, failure, runs = 40, 2, 2, 0.2, 500

@@ -128,6 +128,7 @@ def test_exact_counts_are_recomputed(exploration: float) -> None:
         assert np.unique(np.nonzero(counts.seen != counts.recomputed)[0]).tolist() == [5]
 
 
+@pytest.mark.slow
 def test_defaults_look_at_releases_and_actions() -> None:
     design, pair = ucb()
     both = epsilon_lower_bound(design, pair, runs=4_000, rng=0)

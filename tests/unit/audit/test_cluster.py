@@ -65,6 +65,7 @@ def workers(client: Client) -> set[int]:
     return set(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 def test_sums_of_a_frame_whose_worker_is_killed(client: Client, tmp_path: Path) -> None:
     frame, expected = stacked()
     killed, before = Killed(tmp_path / "killed"), workers(client)
@@ -76,7 +77,7 @@ def test_sums_of_a_frame_whose_worker_is_killed(client: Client, tmp_path: Path) 
     assert len(workers(client) - before) == 1
 
 
-@pytest.mark.parametrize("n_jobs", [2, -1])
+@pytest.mark.parametrize("n_jobs", [2, pytest.param(-1, marks=pytest.mark.slow)])
 def test_replications_are_those_of_one_process(client: Client, n_jobs: int) -> None:
     alone = DESIGN.replicate(ARMS, 60, 500, rng=1)
     with joblib.parallel_config("dask"):
@@ -85,6 +86,7 @@ def test_replications_are_those_of_one_process(client: Client, n_jobs: int) -> N
     np.testing.assert_array_equal(spread.pulls, alone.pulls)
 
 
+@pytest.mark.slow
 def test_coverage_though_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
     killed, before = Killed(tmp_path / "killed"), workers(client)
     alone = ai.audit.coverage(DESIGN, ARMS, means, 40, 512, rng=2)
@@ -96,6 +98,7 @@ def test_coverage_though_a_worker_is_killed(client: Client, tmp_path: Path) -> N
     assert len(workers(client) - before) == 1
 
 
+@pytest.mark.slow
 def test_replications_though_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
     killed, before = Killed(tmp_path / "killed"), workers(client)
     arms = ai.environments.FunctionEnvironment(killed.rewards, reward_range=(0.0, 1.0))
@@ -108,6 +111,7 @@ def test_replications_though_a_worker_is_killed(client: Client, tmp_path: Path) 
     assert len(workers(client) - before) == 1
 
 
+@pytest.mark.slow
 def test_coverage_is_that_of_one_process(client: Client) -> None:
     alone = ai.audit.coverage(DESIGN, ARMS, means, 40, 256, rng=2)
     with joblib.parallel_config("dask"):
@@ -115,6 +119,7 @@ def test_coverage_is_that_of_one_process(client: Client) -> None:
     pd.testing.assert_frame_equal(spread.frame, alone.frame, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_study_is_that_of_one_process(client: Client, tmp_path: Path) -> None:
     kind: dict[str, Any] = {"analyses": {"means": means}, "horizons": [30, 40], "replications": 300}
     kind |= {"designs": {"thompson": DESIGN}, "environments": {"arms": ARMS}, "rng": 3, "progress": False}

@@ -66,6 +66,7 @@ def told(named: Mapping[str, int], file: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_a_copy_and_what_it_replaces_cost_what_two_runs_do(tmp_path: Path) -> None:
     """The third outcome is in the nodes at 3, 4 and 8, of scale 4 / epsilon, in both files."""
     others = [*OUTCOMES[:2], 1.0 - OUTCOMES[2], *OUTCOMES[3:]]

@@ -82,6 +82,7 @@ class TestBound:
         # a binomial count of that mean exceeds this once in 10,000
         assert exceeded <= stats.binom.ppf(1.0 - 1e-4, audits, 1.0 - confidence)
 
+    @pytest.mark.slow
     def test_choosing_among_many_events_costs_nothing(self) -> None:
         # every event "at most c", c in the lower half, has a ratio of exactly e
         audits, runs, confidence = 400, 500, 0.5
@@ -146,6 +147,7 @@ class TestBound:
 
 
 class TestMechanisms:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_no_right_mechanism_is_refuted_and_much_is_found(self, name: str) -> None:
         target = MECHANISMS[name]

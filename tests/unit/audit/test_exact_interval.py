@@ -102,6 +102,7 @@ def test_at_equal_arms_every_scale_is_the_unconditional_test(outcome: Any, side:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize(("side", "alpha"), [("two-sided", 0.1), ("greater", 0.05)])
 def test_intervals_cover_at_every_pair_of_rates(name: str, side: str, alpha: float) -> None:
@@ -130,6 +131,7 @@ def test_limits_are_the_first_rejected_effects(name: str) -> None:
         assert tested.pvalue(effect + inwards * 0.002 * tested.error) > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "outcome", "effect"),
     [
@@ -151,6 +153,7 @@ def test_accepted_effects_beyond_a_gap_are_found(name: str, outcome: Any, effect
     assert math.log(high) > tested.effect
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize("side", SIDES)
 def test_intervals_hold_every_accepted_effect(name: str, side: str) -> None:

@@ -85,6 +85,7 @@ class Seeded:
         return round(rng.laplace(scale=self.scale * scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_right_design_passes(name: str) -> None:
     checked = _live_checks(DESIGNS[name], np.random.SeedSequence(0), SHARE, needed=True)
@@ -95,6 +96,7 @@ def test_a_right_design_passes(name: str) -> None:
     assert "sessions of" in looked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_no_noise_in_sessions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, nothing, None)
@@ -102,6 +104,7 @@ def test_no_noise_in_sessions(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(NOISY in one and "sessions" in one for one in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_FILES)
 def test_no_noise_in_files(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, None, nothing)
@@ -109,6 +112,7 @@ def test_no_noise_in_files(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(NOISY in one and "trials in files" in one for one in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["PrivateUCB", "LinPriv", "DPConSE"])
 def test_no_noise_in_restored_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes of a trial whose copy took its place."""
@@ -127,6 +131,7 @@ def test_no_noise_in_restored_copies(name: str, monkeypatch: pytest.MonkeyPatch)
     assert any(one.startswith("noise: ") and "trials in files" in one for one in told)
 
 
+@pytest.mark.slow
 def test_no_noise_is_found_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, nothing, nothing)
     design = PrivateUCB(epsilon=1.0, counter="binary")
@@ -136,6 +141,7 @@ def test_no_noise_is_found_by_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not epsilon_lower_bound(design, backend="simulation", runs=2_000, rng=0).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -202,6 +208,7 @@ class OffByOne:
         return self.before[stream]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -292,6 +299,7 @@ def test_an_outcome_that_never_came_and_enters_nothing(monkeypatch: pytest.Monke
     assert any("trials in files" in one for one in found())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wholly", "words"),
     [
@@ -340,6 +348,7 @@ def test_a_stopping_rule_on_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestBounds:
+    @pytest.mark.slow
     def test_of_sessions(self) -> None:
         design = PrivateUCB(epsilon=4.0, counter="binary")
         result = epsilon_lower_bound(design, backend="release", view="releases", runs=300, rng=0)
@@ -347,6 +356,7 @@ class TestBounds:
         assert 0.3 < result.epsilon <= 4.0
         assert not result.refuted
 
+    @pytest.mark.slow
     def test_of_sessions_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
         plant(monkeypatch, lambda name, scale: draw_node(name, scale / 8.0), None)
         design = PrivateUCB(epsilon=0.5, counter="binary")

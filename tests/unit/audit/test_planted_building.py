@@ -289,6 +289,7 @@ COUPLED = {
 """What neighbours differ in with which a coupling finds the fault at once; the whole table is evidence."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUPLED)
 def test_a_coupling_finds_it(name: str) -> None:
     fault = FAULTS[name]

@@ -135,6 +135,7 @@ def audited(case: Planted, kind: Callable[..., Any], epsilon: float = 1.0) -> Ep
     return epsilon_lower_bound(kind(epsilon=epsilon, **case.settings), runs=case.runs, rng=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if case.quick else SLOW) for name, case in FAULTS.items()]
 )

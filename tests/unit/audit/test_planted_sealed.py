@@ -253,6 +253,7 @@ def test_scales_follow_the_level(faulty: bool) -> None:
     assert np.allclose(rows["scale"], np.sqrt(2.0) * levels, rtol=1e-5)
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_pool_starts_again(faulty: bool, tmp_path: Path) -> None:
     with planted("a pool of draws that starts again", faulty):
@@ -351,6 +352,7 @@ def test_every_fault_is_told() -> None:
     assert all(fault.does and fault.leaks for fault in FAULTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::adaptinf.errors.AdaptinfWarning")  # designs without coins of their own
 @pytest.mark.parametrize("fault", [name for name, fault in FAULTS.items() if fault.trial and fault.live])
 def test_a_trial_with_a_fault_is_opened_again(fault: str, tmp_path: Path) -> None:
@@ -409,6 +411,7 @@ COMPILED = ("phase sums that go on", "releases bear their row of the journal")
 BY_DEFAULT = (*COMPILED, "amended outcomes escape the clipping")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_noise_as_it_was_drawn_shows_it(name: str, tmp_path: Path) -> None:
     with planted(name, True):
@@ -418,6 +421,7 @@ def test_noise_as_it_was_drawn_shows_it(name: str, tmp_path: Path) -> None:
     assert any(DRAWN[name] in finding for finding in found)
 
 
+@pytest.mark.slow
 def test_noise_of_a_second_trial_shows_a_pool_that_starts_again(tmp_path: Path) -> None:
     name = "a pool of draws that starts again"
     with planted(name, True):
@@ -441,6 +445,7 @@ def test_noise_of_the_lost_file_shows_draws_of_its_backup(tmp_path: Path) -> Non
         trial.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=SLOW if name in COMPILED else ()) for name in COUPLED]
 )

@@ -40,6 +40,7 @@ def z_power(horizon: int, effect: float) -> float:
     return float(power @ stats.binom.pmf(pulls, horizon, 0.5))
 
 
+@pytest.mark.slow
 def test_a_z_test_has_the_size_of_its_closed_form() -> None:
     effect = 0.8
     expected = next(size for size in range(20, 200) if z_power(size, effect) >= 0.8)
@@ -82,6 +83,7 @@ def test_an_exact_test_has_the_size_of_the_law() -> None:
     assert "power_se" not in str(found)
 
 
+@pytest.mark.slow
 def test_simulated_powers_of_an_exact_test_are_those_of_the_law() -> None:
     design, arms = Uniform(), BernoulliArms([0.1, 0.9])
     found = sample_size(

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -59,17 +60,48 @@ class Failing:
         return means(log)
 
 
-def interrupted(tmp_path: Path, replications: int = 600) -> tuple[Path, dict]:
-    """A study that stopped after its first two shards."""
-    switch = tmp_path / "switch"
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory) -> dict:
+    """The arguments of a study that stopped after its first two shards."""
+    folder = tmp_path_factory.mktemp("stopped")
+    switch = folder / "switch"
     switch.touch()
     analyses = {"means": Failing(switch, 550, KeyboardInterrupt())}
-    given = {**SMALL, "analyses": analyses, "path": tmp_path / "study", "keep": "estimates"}
+    given = {**SMALL, "analyses": analyses, "path": folder / "study", "keep": "estimates"}
     with pytest.raises(KeyboardInterrupt):
         study(**given)
     switch.unlink()
-    assert len(list((tmp_path / "study" / "shards").rglob("*.parquet"))) == 2
-    return tmp_path / "study", given
+    assert len(list((folder / "study" / "shards").rglob("*.parquet"))) == 2
+    return given
+
+
+@pytest.fixture
+def interrupted(stopped, tmp_path) -> tuple[Path, dict]:
+    """A copy of that study, for one test to go on with."""
+    shutil.copytree(stopped["path"], tmp_path / "study")
+    return tmp_path / "study", {**stopped, "path": tmp_path / "study"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(stopped, tmp_path_factory) -> dict[str, bytes]:
+    """What the same study leaves where nothing stops it."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "study"
+    study(**{**stopped, "path": folder})
+    return contents(folder)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "study"
+    study(**SMALL, path=folder, keep="estimates")
+    return folder
+
+
+@pytest.fixture
+def small(finished, tmp_path) -> dict:
+    """The arguments of a copy of a finished study."""
+    shutil.copytree(finished, tmp_path / "small")
+    return {**SMALL, "path": tmp_path / "small", "keep": "estimates"}
 
 
 @pytest.mark.slow
@@ -112,8 +144,8 @@ def test_numbers_equal_a_literal_loop_over_logs():
     assert table.cell(analysis="c")["rejected"].iloc[0] == pytest.approx(np.mean(np.array(pvalues) <= 0.05))
 
 
-def test_it_gives_the_numbers_of_coverage():
-    table = study(**SMALL).cell(analysis="means")
+def test_it_gives_the_numbers_of_coverage(finished):
+    table = Study.load(finished).cell(analysis="means")
     whole = coverage(Uniform(), ENV, means, 30, 600, rng=5).frame
     for column in ("runs", "coverage", "rejected", "bias", "sd", "width"):
         assert table[column].tolist() == whole[column].tolist()
@@ -121,11 +153,12 @@ def test_it_gives_the_numbers_of_coverage():
 
 @pytest.mark.slow
 def test_the_same_bytes_for_any_number_of_workers(tmp_path):
-    one = study(**GRID, path=tmp_path / "one", keep="estimates")
-    study(**GRID, path=tmp_path / "two", keep="estimates", n_jobs=2)
+    given = {**GRID, "replications": 300}  # two shards a cell
+    one = study(**given, path=tmp_path / "one", keep="estimates")
+    study(**given, path=tmp_path / "two", keep="estimates", n_jobs=2)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    assert len(contents(tmp_path / "one")) == 8 + 8 * 3
-    memory = study(**GRID)
+    assert len(contents(tmp_path / "one")) == 8 + 8 * 2
+    memory = study(**given)
     assert memory.frame.equals(one.frame)
 
 
@@ -136,8 +169,8 @@ def test_sums_do_not_depend_on_the_size_of_a_shard(monkeypatch):
     assert study(**SMALL).frame.equals(usual)
 
 
-def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
-    folder, given = interrupted(tmp_path)
+def test_it_goes_on_where_it_was_stopped(interrupted, undisturbed, monkeypatch):
+    folder, given = interrupted
     began = []
     usual = Uniform.logs
 
@@ -150,8 +183,7 @@ def test_it_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     assert began == [512]
     study(**given)
     assert began == [512]
-    study(**{**given, "path": tmp_path / "undisturbed"})
-    assert contents(folder) == contents(tmp_path / "undisturbed")
+    assert contents(folder) == undisturbed
     assert not (folder / "shards").exists() or not list((folder / "shards").rglob("*.parquet"))
 
 
@@ -173,22 +205,21 @@ def empty(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
 @pytest.mark.parametrize("kind", ["shards", "estimates"])
-def test_a_damaged_shard_is_found_and_computed_again(tmp_path, damage, kind):
-    folder, given = interrupted(tmp_path)
+def test_a_damaged_shard_is_found_and_computed_again(interrupted, undisturbed, damage, kind):
+    folder, given = interrupted
     damage(sorted((folder / kind).rglob("*.parquet"))[1])
     if damage is Path.unlink and kind == "shards":
         study(**given)
     else:
         with pytest.warns(AdaptinfWarning, match=r"000000256\.parquet.*computed again"):
             study(**given)
-    study(**{**given, "path": tmp_path / "undisturbed"})
-    assert contents(folder) == contents(tmp_path / "undisturbed")
+    assert contents(folder) == undisturbed
 
 
-def test_every_flipped_byte_of_a_shard_is_noticed_or_harmless(tmp_path):
+def test_every_flipped_byte_of_a_shard_is_noticed_or_harmless(interrupted):
     from adaptinf.audit.studies.shards import Damaged, read_parquet
 
-    folder, _ = interrupted(tmp_path)
+    folder, _ = interrupted
     path = sorted((folder / "shards").rglob("*.parquet"))[0]
     whole = path.read_bytes()
     fingerprint = json.loads(_metadata(path))["fingerprint"]
@@ -213,22 +244,20 @@ def _metadata(path: Path) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_damaged_cell_is_refused_when_loaded_and_computed_again_when_run(tmp_path):
-    given = {**SMALL, "path": tmp_path / "s", "keep": "estimates"}
-    study(**given)
-    before = contents(tmp_path / "s")
-    flip(next((tmp_path / "s" / "cells").glob("*")))
+def test_a_damaged_cell_is_refused_when_loaded_and_computed_again_when_run(small):
+    folder = small["path"]
+    before = contents(folder)
+    flip(next((folder / "cells").glob("*")))
     with pytest.raises(ParameterError, match=r"1 of 1 cells are not there(.|\n)*0000_uniform-signal-30"):
-        Study.load(tmp_path / "s")
+        Study.load(folder)
     with pytest.warns(AdaptinfWarning, match="computed again"):
-        study(**given)
-    assert contents(tmp_path / "s") == before
+        study(**small)
+    assert contents(folder) == before
 
 
-def test_other_settings_are_refused_and_all_differences_listed(tmp_path):
-    study(**SMALL, path=tmp_path)
+def test_other_settings_are_refused_and_all_differences_listed(small):
     changed = {
-        **SMALL,
+        **small,
         "environments": {"signal": BernoulliArms([0.3, 0.7])},
         "analyses": {"means": lambda log: ArmMeans(log).fit(estimator="sample-mean"), "other": aipw},
         "replications": 601,
@@ -236,7 +265,7 @@ def test_other_settings_are_refused_and_all_differences_listed(tmp_path):
         "alpha": 0.1,
     }
     with pytest.raises(ParameterError) as caught:
-        study(**changed, path=tmp_path)
+        study(**changed)
     text = str(caught.value)
     for part in (
         r"environments['signal'] (BernoulliArms(arms=[0, 1])) has changed",
@@ -252,12 +281,11 @@ def test_other_settings_are_refused_and_all_differences_listed(tmp_path):
     assert len(caught.value.problems) == 8
 
 
-def test_changed_sources_are_refused_unless_they_are_allowed(tmp_path, monkeypatch):
-    study(**SMALL, path=tmp_path)
+def test_changed_sources_are_refused_unless_they_are_allowed(small, monkeypatch):
     monkeypatch.setattr("adaptinf.audit.studies.manifest.package_hash", lambda: "0" * 64)
     with pytest.raises(ParameterError, match=r"versions.sources was '\w+', now it is '0+': adaptinf's own"):
-        study(**SMALL, path=tmp_path)
-    assert len(study(**SMALL, path=tmp_path, same_sources=False).frame) == 3
+        study(**small)
+    assert len(study(**small, same_sources=False).frame) == 3
 
 
 @pytest.mark.slow
@@ -269,20 +297,20 @@ def test_a_drawn_seed_is_kept(tmp_path):
     assert not first.frame.equals(other.frame)
 
 
-def test_a_folder_with_other_files_or_a_broken_manifest_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").touch()
+def test_a_folder_with_other_files_or_a_broken_manifest_is_refused(small, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").touch()
     with pytest.raises(ParameterError, match=r"holds other files \(thesis.tex\)"):
-        study(**SMALL, path=tmp_path)
-    study(**SMALL, path=tmp_path / "s")
-    cut(tmp_path / "s" / "manifest.json")
+        study(**SMALL, path=tmp_path / "thesis")
+    cut(small["path"] / "manifest.json")
     with pytest.raises(ParameterError, match=r"manifest\.json is damaged"):
-        study(**SMALL, path=tmp_path / "s")
+        study(**small)
     with pytest.raises(ParameterError, match="holds no study"):
         Study.load(tmp_path)
 
 
 @pytest.mark.slow
-def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypatch):
+def test_a_full_disk_surfaces_and_nothing_half_written_stays(finished, tmp_path, monkeypatch):
     usual, calls = os.fsync, []
 
     def full(handle):
@@ -297,8 +325,7 @@ def test_a_full_disk_surfaces_and_nothing_half_written_stays(tmp_path, monkeypat
     monkeypatch.undo()
     assert not list((tmp_path / "s").rglob("*.tmp"))
     study(**SMALL, path=tmp_path / "s", keep="estimates")
-    study(**SMALL, path=tmp_path / "whole", keep="estimates")
-    assert contents(tmp_path / "s") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "s") == contents(finished)
 
 
 def test_two_studies_do_not_share_a_folder(tmp_path):
@@ -312,8 +339,8 @@ def test_two_studies_do_not_share_a_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_analysis_that_is_not_valid_is_noted(tmp_path):
-    table = study(**GRID)
+def test_an_analysis_that_is_not_valid_is_noted():
+    table = study(**{**SMALL, "designs": GRID["designs"]})
     rows = table.cell(design="UCB", environment="signal", horizon=30, analysis="aipw")
     assert rows["invalid"].tolist() == [600]
     assert rows["runs"].tolist() == [0]
@@ -355,18 +382,18 @@ def test_an_error_names_cell_and_replicate(tmp_path, n_jobs):
 
 
 @pytest.mark.slow
-def test_estimates_of_single_runs(tmp_path):
-    tables = study(**SMALL, path=tmp_path, keep="estimates")
+def test_estimates_of_single_runs(small):
+    tables = study(**small)
     kept = tables.estimates("uniform", "signal", 30)
     first = kept[(kept["analysis"] == "means") & (kept["term"] == "1")]
     assert first["run"].tolist() == list(range(600))
     literal = [means(log).params.iloc[1] for log in Uniform().logs(ENV, 30, 600, 5)]
     np.testing.assert_array_equal(first["estimate"], literal)
-    assert Study.load(tmp_path).estimates("uniform", "signal", 30).equals(kept)
+    assert Study.load(small["path"]).estimates("uniform", "signal", 30).equals(kept)
     with pytest.raises(ParameterError, match="no cell"):
         tables.estimates("uniform", "signal", 31)
     with pytest.raises(ParameterError, match="keep='estimates' does"):
-        study(**SMALL).estimates("uniform", "signal", 30)
+        study(**{**SMALL, "replications": 10}).estimates("uniform", "signal", 30)
 
 
 def test_a_study_is_read_back_and_prints(tmp_path):
@@ -393,8 +420,8 @@ def test_a_study_is_read_back_and_prints(tmp_path):
         again.to_markdown(["power"])
 
 
-def test_a_part_of_a_study_can_be_loaded(tmp_path):
-    folder, _ = interrupted(tmp_path)
+def test_a_part_of_a_study_can_be_loaded(interrupted):
+    folder, _ = interrupted
     with pytest.raises(ParameterError, match="partial=True"):
         Study.load(folder)
     assert Study.load(folder, partial=True).frame.empty

@@ -43,6 +43,7 @@ def studied(n_jobs: int = 1, **options: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_rejections_are_those_of_a_loop_over_logs() -> None:
     found = studied(alpha=0.1).frame.set_index("analysis")
     root = np.random.SeedSequence(3)
@@ -58,6 +59,7 @@ def test_rejections_are_those_of_a_loop_over_logs() -> None:
     assert abs(found.loc["re-run", "rejected"] - 0.1) < 4.5 * math.sqrt(0.09 / RUNS)
 
 
+@pytest.mark.slow
 def test_the_same_for_any_number_of_workers() -> None:
     assert studied().frame.equals(studied(n_jobs=2).frame)
 

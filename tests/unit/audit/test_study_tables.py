@@ -157,6 +157,7 @@ def test_many_reasons_are_cut_to_the_most_frequent():
     assert table_rows(sums)[0]["note"] == "failed: z (4); y (3); x (2); 2 other reasons (2)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [EpsilonGreedy(exploration=0.2), UCB()])
 def test_regret_is_that_of_the_replications(design):
     envs = {"arms": BernoulliArms([0.2, 0.5, 0.6]), "contexts": FINITE}

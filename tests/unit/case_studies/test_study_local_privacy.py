@@ -247,7 +247,6 @@ def test_a_task_has_its_people_and_those_from_elsewhere() -> None:
 
 
 def test_shipped_sets_are_split_in_thirds() -> None:
-    pytest.importorskip("sklearn")
     rows = data.shipped("digits", np.random.SeedSequence(1))
     assert np.bincount(rows.source + 1).tolist() == [599, 599, 599]
     assert sorted(rows.labels.unique()) == [0, 1]

@@ -20,6 +20,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_json_is_json_in_every_encoding(folder: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     out = subprocess.run(
@@ -29,6 +30,7 @@ def test_json_is_json_in_every_encoding(folder: Path) -> None:
     assert terms == {"caf\u00e9", "\U0001f600"}
 
 
+@pytest.mark.slow
 def test_standard_output_may_be_closed(folder: Path) -> None:
     closed = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "--output", "out.txt"]
     run = subprocess.run(closed, cwd=folder, capture_output=True, text=True, check=False)

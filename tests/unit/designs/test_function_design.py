@@ -42,6 +42,7 @@ def tick(state: Any, context: Any, arm: int, reward: float) -> Any:
 
 
 class TestLaw:
+    @pytest.mark.slow
     def test_a_copy_of_a_compiled_design_has_its_distribution(self) -> None:
         env = ai.environments.BernoulliArms([0.3, 0.6, 0.5])
         own = OWN.replicate(env, 60, 4_000, rng=1)
@@ -70,6 +71,7 @@ class TestLaw:
         for run, log in enumerate(OWN.logs(ENV, 40, 70, rng=4)):
             np.testing.assert_array_equal(np.bincount(log.arrays.action, minlength=2), one.pulls[run])
 
+    @pytest.mark.slow
     def test_a_rule_by_counts_has_the_exact_law(self) -> None:
         def rule(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
             return np.where((s1 + 1) * (n0 + 2) > (s0 + 1) * (n1 + 2), 0.75, 0.25)
@@ -83,6 +85,7 @@ class TestLaw:
         mean = table[(table["measure"] == "rounds") & (table["arm"] == "1") & (table["statistic"] == "mean")]
         assert abs(float(mean["value"].iloc[0]) - expected[0]) < 4.5 * float(mean["mc_error"].iloc[0])
 
+    @pytest.mark.slow
     def test_the_same_rule_has_the_power_of_the_exact_law(self) -> None:
         def rule(n1: Any, s1: Any, n0: Any, s0: Any, t: int) -> Any:
             return np.full(np.shape(n1), 0.5)
@@ -226,6 +229,7 @@ class TestMistakes:
             FunctionDesign(choose, update, start).run(ENV, 20, rng=0)
         assert len(str(caught.value).splitlines()) == 1
 
+    @pytest.mark.slow
     def test_the_error_comes_through_from_other_processes(self) -> None:
         with pytest.raises(ParameterError, match=r"in round 5, .* add up to 1\.1"):
             FunctionDesign(_late([0.5, 0.6]), tick, 0).replicate(ENV, 20, 256, rng=0, n_jobs=2)
@@ -292,6 +296,7 @@ class TestAudits:
         found = [ai.audit.randomization_test(log, OWN, replications=199, rng=1, n_jobs=n) for n in (1, 2)]
         assert found[0].pvalue == found[1].pvalue
 
+    @pytest.mark.slow
     def test_randomisation_rejects_a_true_null_as_often_as_it_says(self) -> None:
         equal = ai.environments.BernoulliArms([0.5, 0.5])
         logs = OWN.logs(equal, 40, 192, rng=2)

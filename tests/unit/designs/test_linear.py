@@ -239,6 +239,7 @@ def test_ties_go_to_the_first_arm() -> None:
     assert LinUCB().run(same, 1, rng=0).arrays.action.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_they_learn() -> None:
     horizon = 20_000
     plain = LinUCB().replicate(ORTHANT, horizon, 16, rng=5).regret.mean()

@@ -76,6 +76,7 @@ def test_examples_are_collected_with_an_empty_namespace(request: pytest.FixtureR
     assert case.globs == {"__name__": "__main__"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _REAL)
 def test_an_example_runs_in_an_interpreter_of_its_own(name: str, tmp_path: Path) -> None:
     code = "\n".join(example.source for example in _PARSER.get_examples(SHOWN[name]))

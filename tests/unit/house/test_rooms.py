@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import types
 from collections.abc import Iterator
@@ -36,11 +37,18 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in FILES}
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but what stands under ``if TYPE_CHECKING``."""
+    """All nodes but what stands under ``if TYPE_CHECKING``, and expressions, which hold no statement."""
     for node in ast.iter_child_nodes(tree):
         kept = node.orelse if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test) else [node]
         for one in kept:
+            if isinstance(one, ast.expr):
+                continue
             yield one
             yield from statements(one)
 
@@ -48,7 +56,7 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 def imported(path: Path) -> set[str]:
     """Modules of the package that a file imports when it runs, inside functions as well."""
     found = set()
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -80,7 +88,7 @@ def test_no_modules_import_each_other() -> None:
 
 @pytest.mark.parametrize("room", ROOMS, ids=named)
 def test_a_room_says_what_it_holds_and_can_be_looked_over(room: Path) -> None:
-    assert ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    assert ast.get_docstring(parsed(room / "__init__.py"))
     files = [path for path in room.glob("*.py") if path.name != "__init__.py"]
     assert len(files) <= 15
     assert (len(files) < 3) == (named(room) in SMALL_ROOMS)
@@ -94,7 +102,7 @@ def test_files_hold_one_idea() -> None:
 
 def lengths(path: Path) -> Iterator[tuple[str, int]]:
     """Lines of each function, those of its docstring left out."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef):
             first = node.body[0] if ast.get_docstring(node) is not None else None
             text = 0 if first is None else int(first.end_lineno or 0) - first.lineno + 1

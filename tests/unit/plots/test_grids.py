@@ -28,6 +28,7 @@ def table() -> Any:
     return ai.audit.study(designs, worlds, analyses, [20, 40], 64, rng=0, progress=False)
 
 
+@pytest.mark.slow
 def test_every_row_stands_once_where_it_belongs(table: Any) -> None:
     page = ai.plots.study(table)
     assert [ax.get_title().replace("\n", " ") for ax in page.axes] == table.frame["design"].unique().tolist()
@@ -39,6 +40,7 @@ def test_every_row_stands_once_where_it_belongs(table: Any) -> None:
     assert {round(share, 9) for share in rows["coverage"]} <= shown
 
 
+@pytest.mark.slow
 def test_no_text_lies_on_another(table: Any) -> None:
     for page in (ai.plots.study(table), ai.plots.study(table, "regret"), ai.plots.study(table, "bias")):
         page.canvas.draw()
@@ -62,6 +64,7 @@ def test_no_text_lies_on_another(table: Any) -> None:
         pyplot.close(page)
 
 
+@pytest.mark.slow
 def test_regret_is_one_number_a_cell(table: Any) -> None:
     page = ai.plots.study(table, "regret")
     assert [ax.get_title() for ax in page.axes] == ["a", "b"]
@@ -87,6 +90,7 @@ def test_a_refused_analysis_stands_in_the_rows_of_its_terms() -> None:
     assert [text.get_text() for ax in page.axes for text in ax.texts] == ["no trial"] * 4
 
 
+@pytest.mark.slow
 def test_rows_can_be_chosen(table: Any) -> None:
     page = ai.plots.study(table, "bias", where={"design": "uniform", "term": "1"}, colour="environment")
     assert len(page.axes) == 1
@@ -95,6 +99,7 @@ def test_rows_can_be_chosen(table: Any) -> None:
         ai.plots.study(table, where={"design": "x"})
 
 
+@pytest.mark.slow
 def test_everything_wrong_is_listed(table: Any) -> None:
     with pytest.raises(ParameterError) as caught:
         ai.plots.study(table.frame, "power", panels="arm", width=0.1, alpha=0.9)

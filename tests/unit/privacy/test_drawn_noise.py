@@ -304,6 +304,7 @@ def test_a_finding_names_the_draw_and_counts_the_others() -> None:
     assert told.endswith("the first is node 200 of run 1, as node 0 of run 1 [16 runs]")
 
 
+@pytest.mark.slow
 def test_all_tests_together_keep_to_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 5% for all together no more than 5% of right noise is called wrong."""
     alarms = sum(

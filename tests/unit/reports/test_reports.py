@@ -330,6 +330,7 @@ def test_weights_that_move_are_told(tmp_path: Path) -> None:
     assert html.unescape(told) == answers.WEIGHTED(weights="sqrt", for_authors=FOR_AUTHORS)
 
 
+@pytest.mark.slow
 def test_a_plan_is_an_appendix_or_a_page_of_its_own(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     scenarios = {
         "none": ai.environments.BernoulliArms([0.3, 0.3]),
@@ -395,6 +396,7 @@ def test_analyze_writes_a_report(
     assert "would overwrite" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_rest_is_there(log: ai.AdaptiveLog, tmp_path: Path) -> None:
     log.to_parquet(tmp_path / "log.parquet")
     code = (
@@ -407,6 +409,7 @@ def test_without_matplotlib_the_rest_is_there(log: ai.AdaptiveLog, tmp_path: Pat
     assert "matplotlib" in text[text.index('id="pictures"') :]
 
 
+@pytest.mark.slow
 def test_what_contradicts_a_result_stands_first_without_its_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     arm = rng.choice(["a", "b"], 2_000, p=[0.3, 0.7])

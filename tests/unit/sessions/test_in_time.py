@@ -276,6 +276,7 @@ def test_rates_and_limits_where_outcomes_are_late_by_what_they_are() -> None:
     assert says(refused.value.reason, releases.NOTHING_IN_TIME)
 
 
+@pytest.mark.slow
 def test_intervals_of_rates_cover() -> None:
     """4,000 replications a cell: .95 within .0134, four standard errors; tests agree with intervals."""
     from adaptinf.inference.released.in_time import InTimeReference

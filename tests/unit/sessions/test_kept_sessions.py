@@ -128,6 +128,7 @@ def kept(session: Session, fresh: Session, since: Marks) -> tuple[dict[str, Any]
     return unpacked(pack(part_of(session, since))), unpacked(pack(memory))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "options", "late"),
     DESIGNS,

@@ -11,6 +11,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.trial import Trial
 
 
+@pytest.mark.slow
 def test_a_trial_of_very_many_arms_is_made(tmp_path: Path) -> None:
     """It was a MemoryError: a table of arms by arms, of 75 GiB."""
     with Trial.create(tmp_path / "trial.db", Thompson(floor=1e-7), arms=100_000, horizon=3) as trial:

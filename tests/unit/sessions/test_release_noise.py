@@ -191,6 +191,7 @@ def test_no_choice_reads_what_is_not_released(design: Design) -> None:
         session.record(decision.id, float(row[decision.arm]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "codes"), PHASES, ids=lambda given: str(given)[:40])
 def test_no_choice_of_a_phase_reads_its_running_sums(design: Design, codes: Any) -> None:
     """Written over, these change nothing until they are released; names are asked for once."""
@@ -214,6 +215,7 @@ def test_no_choice_of_a_phase_reads_its_running_sums(design: Design, codes: Any)
     assert len({name for name, _, _ in noted}) == len(noted) >= 2
 
 
+@pytest.mark.slow
 def test_released_means_are_whole_sums_with_their_noise() -> None:
     """Literally: an epoch pulls both arms in turn; its sums in units, with one node each, over its passes."""
     noted: list[tuple[str, float, int]] = []

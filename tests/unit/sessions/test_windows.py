@@ -267,6 +267,7 @@ def test_an_outcome_and_its_delay_move_one_mean_by_no_more_than_promised(
     assert costs[0] <= 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "step"), [(2, 0), (2, 98), (2, 203), (2, HORIZON - 1), (4, 98)])
 def test_a_record_and_its_delay_move_sums_by_no_more_than_promised(place: int, step: int) -> None:
     design, rewards, codes = WINDOWED[place]

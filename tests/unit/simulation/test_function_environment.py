@@ -98,6 +98,7 @@ class TestLaw:
         own = design.replicate(env, 100, 3, rng=0).regret
         np.testing.assert_allclose(own, design.replicate(Tableau(rewards, vectors=x), 100, 3, rng=0).regret)
 
+    @pytest.mark.slow
     def test_own_design_in_own_environment_covers_its_means(self) -> None:
         def drifting(rng: np.random.Generator, horizon: int) -> FloatArray:
             level = np.linspace(-0.5, 0.5, horizon)[:, None]

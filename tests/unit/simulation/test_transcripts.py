@@ -52,6 +52,7 @@ def sampled(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("design", "environment", "horizon"), CASES)
 def test_transcripts_are_those_of_the_logs(design: Any, environment: Any, horizon: int) -> None:
     runs = 2 * BLOCK + 5

@@ -86,6 +86,7 @@ def assert_all_same(found: Any, expected: Any) -> None:
         assert_same(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", MANY)
 @settings(max_examples=3, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(40, 90), min_size=2, max_size=4))

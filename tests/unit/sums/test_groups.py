@@ -225,6 +225,7 @@ def test_shares_that_follow_a_group_are_refused_for_means_and_right_within_group
     assert ai.Contrast(free, treatment="b", control="a").fit().pvalues.iloc[0] > 0.001
 
 
+@pytest.mark.slow
 def test_effects_hold_their_level_where_groups_adapt_by_themselves() -> None:
     """Thompson sampling within each group between batches, in plain NumPy, with drift and no effect.
 

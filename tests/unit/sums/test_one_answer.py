@@ -134,6 +134,7 @@ FAULTY: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
 EVERYWHERE = ("NaN rewards", "missing truth values", "rewards of 2**63", "NaN batches", "days of numbers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTY)
 def test_a_table_is_refused_by_the_same_codes_everywhere(name: str, tmp_path: Path) -> None:
     changed, options, due = FAULTY[name]
@@ -211,6 +212,7 @@ def started(entry: datetime.datetime, every: str, zone: str) -> datetime.datetim
     return start if start.tzinfo is None else start.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "timezone", "every"),
     [
@@ -284,6 +286,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_the_zone_of_the_process_has_no_part(tmp_path: Path) -> None:
     place = written(rows(day=stamps("America/New_York", "2024-02-28T18:30")), tmp_path)
     found = []

@@ -75,6 +75,7 @@ def test_shares_that_follow_the_hour_are_a_caution(every: str) -> None:
     assert check.verdict == "evidence against"
 
 
+@pytest.mark.slow
 def test_shorter_batches_are_the_way_out() -> None:
     fits = []
     for seed in range(20):
@@ -90,6 +91,7 @@ def test_shorter_batches_are_the_way_out() -> None:
     assert np.mean(fits, axis=0)[1] >= 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("every", "per_day", "days"), [("day", 480, 5), ("day", 48, 20), ("week", 96, 28)])
 def test_false_alarms_are_rare(every: str, per_day: int, days: int) -> None:
     found = []

@@ -90,6 +90,7 @@ def assert_same(found: ai.Sums, log: ai.AdaptiveLog) -> None:
         np.testing.assert_allclose(many.covariance, due.covariance, rtol=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10_000),
@@ -107,6 +108,7 @@ def test_errors_by_unit_are_those_of_the_rows(
     assert_same(ai.Sums.of_log(log, centre=centre), log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "seed"), [(name, seed) for name in ENGINES for seed in ((2,) if name == "dask" else range(4))]
 )

@@ -287,6 +287,7 @@ def test_lengths_to_expect_are_those_of_rows(target):
     np.testing.assert_allclose(sums[both] / sums[both[0]], rows[both] / rows[both[0]], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "estimator"), [("asymptotic", "aipw"), ("asymptotic", "sample-mean"),
                                                    ("beta-binomial", "sample-mean")])  # fmt: skip
 def test_ever_missing_is_rare_under_greedy_batches(method, estimator):

@@ -112,6 +112,7 @@ def test_a_group_waits_for_the_disk_once(path: Path, monkeypatch: pytest.MonkeyP
     assert commits == [7, 10]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize("private", [False, True])
 def test_a_kill_inside_a_group_keeps_all_of_it_or_none(tmp_path: Path, private: bool) -> None:

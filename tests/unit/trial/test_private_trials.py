@@ -198,6 +198,7 @@ def test_a_snapshot_holds_what_was_released_and_no_noise_that_is_still_to_come(
         trial.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize(
     "design",

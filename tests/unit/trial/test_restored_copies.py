@@ -133,6 +133,7 @@ def test_a_finished_trial_is_not_taken_up(path: Path) -> None:
         assert copy.verify().state == "finished"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_a_kill_while_a_copy_is_restored_leaves_a_copy_or_a_trial(path: Path) -> None:
     copy, kills = made(path), 0

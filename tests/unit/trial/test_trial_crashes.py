@@ -32,6 +32,7 @@ def made(path: Path, participants: int) -> str:
         return trial.status().head
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_of_any_request_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     order = [
@@ -54,6 +55,7 @@ def test_a_kill_at_any_step_of_any_request_loses_nothing_and_counts_nothing_twic
     assert kills >= 2.5 / 3.0 * wanted
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(library() is None, reason="SQLite is a part of Python here")
 def test_a_kill_inside_a_commit_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
@@ -101,6 +103,7 @@ def test_a_kill_while_a_trial_is_made_leaves_all_of_it_or_none(tmp_path: Path) -
     assert len(STEPS) == 13
 
 
+@pytest.mark.slow
 def test_a_changed_bit_is_detected_or_changes_no_row(tmp_path: Path) -> None:
     source, rng = tmp_path / "source.db", np.random.default_rng(3)
     made(source, 12)
@@ -181,6 +184,7 @@ def test_a_chain_made_anew_over_another_decision_is_found_by_replay(tmp_path: Pa
         ai.Trial.open(forged)
 
 
+@pytest.mark.slow
 def test_processes_side_by_side_leave_no_gap_and_agree(tmp_path: Path) -> None:
     path, workers, each = tmp_path / "trial.db", 4, 40
     ai.Trial.create(path, Thompson(), ["a", "b"], horizon=workers * each).close()
@@ -200,6 +204,7 @@ def test_processes_side_by_side_leave_no_gap_and_agree(tmp_path: Path) -> None:
         assert sorted(trial.log().units) == sorted(f"{w}-{n}" for w in range(workers) for n in range(each))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_the_disk_has_each_answer_before_it_is_given(tmp_path: Path) -> None:
     script = (

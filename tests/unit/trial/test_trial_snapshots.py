@@ -127,6 +127,7 @@ def follows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "options", "late"),
     DESIGNS,
@@ -179,6 +180,7 @@ def test_other_versions_of_the_code_make_all_decisions_again(
     assert seen == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -241,6 +243,7 @@ def test_a_snapshot_with_right_digests_and_wrong_content_is_found_by_verify(
         trial.verify()
 
 
+@pytest.mark.slow
 def test_a_changed_bit_anywhere_is_detected_or_changes_nothing(path: Path, tmp_path: Path) -> None:
     made(path, Thompson())
     rows, right, rng = entries(path), image(path), np.random.default_rng(2)

@@ -35,6 +35,7 @@ def peak(call: Callable[[], Any]) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "n_arms"), [(4_000_000, 2), (2_000_000, 8)])
 def test_a_log_and_its_fits_take_few_copies_of_the_data(rows: int, n_arms: int) -> None:
     table = frame(rows, n_arms)

@@ -197,6 +197,7 @@ def test_predictions_know_what_was_known(late: bool, missing: bool) -> None:
     assert 0.1 < result.details["variance_ratio"].min() < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("late", "missing"), [(True, False), (True, True)])
 def test_they_cover_what_is_late_and_missing(late: bool, missing: bool) -> None:
     """150 logs whose outcomes are missing by arm and city."""

@@ -163,6 +163,7 @@ def assert_same(rows: Any, sums: Any) -> None:
     assert own[0] == own[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10_000),

@@ -102,6 +102,7 @@ def assert_same(rows: Any, sums: Any) -> None:
     assert (sums.validity, sums.weights) == (rows.validity, rows.weights)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10_000),

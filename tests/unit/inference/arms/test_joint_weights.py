@@ -104,6 +104,7 @@ def test_levels_and_their_coefficients_are_the_literal_ones(late: int) -> None:
     np.testing.assert_allclose(rows.sum(axis=0), 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 def test_pieces_and_compiled_sums_are_the_same(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(batches(late=5))
@@ -200,6 +201,7 @@ def drifting(rng: np.random.Generator, runs: int, rounds: int) -> tuple[IntArray
     return action, reward, share
 
 
+@pytest.mark.slow
 def test_equal_arms_that_drift_alike_are_not_told_apart() -> None:
     """Nominal .95; weights of each arm's own cover .69, and reject equality in a third of the logs."""
     runs, rounds, truth = 200, 1_000, 0.4995
@@ -282,6 +284,7 @@ def test_an_effect_that_turns_is_seen() -> None:
         assert says(pair.cautions, weighted_arms.DIFFERENCE_MOVES)
 
 
+@pytest.mark.slow
 def test_steady_effects_are_seldom_seen_to_move() -> None:
     seen = 0
     for seed in range(200):

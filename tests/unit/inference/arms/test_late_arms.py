@@ -255,6 +255,7 @@ class TestCaution:
         np.testing.assert_allclose(again[0], gram[0], rtol=1e-9)
         np.testing.assert_allclose(again[1], gram[1], rtol=1e-9)
 
+    @pytest.mark.slow
     def test_false_alarms_are_rare(self) -> None:
         """Thompson sampling of four arms with a floor, and rare arms: at .001 a log, of 600 hardly any."""
         alarms = 0

@@ -125,6 +125,7 @@ class TestWinner:
         valid = [one for one in ai.recommend(log, "winner").methods if one.verdict.valid]
         assert all(np.isfinite(one.run().conf_int().to_numpy()).all() for one in valid)
 
+    @pytest.mark.slow
     def test_it_covers_the_winner(self) -> None:
         """100 logs of six arms at half a percent: whoever wins, its rate is covered."""
         covered = 0

@@ -88,6 +88,7 @@ def test_rows_are_the_contrasts_and_the_covariance_is_the_literal_one() -> None:
     assert (found.estimator, found.weights, found.validity) == ("aipw", "combined", "asymptotic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["combined", "uniform"])
 @pytest.mark.parametrize("estimator", ["aipw", "ipw"])
 @pytest.mark.parametrize("shift", [0.0, 1e4])

@@ -36,6 +36,7 @@ def test_products_are_counted_before_they_are_made(text: str) -> None:
         read_formula("formula", f"~ {text}")
 
 
+@pytest.mark.slow
 def test_ordinary_products_and_long_sums_are_made() -> None:
     assert made("~ (x + g)**(11)").matrix.shape == (6, 6)
     assert made("~ " + "+".join(["x"] * 2000)).names == ("Intercept", "x")

@@ -369,6 +369,7 @@ def hourly_log(rng: np.random.Generator, n: int = 480) -> AdaptiveLog:
     return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), context_free=True, propensity_status="exact")
 
 
+@pytest.mark.slow
 def test_arms_that_share_a_drift_are_not_told_apart() -> None:
     rng, runs = np.random.default_rng(2026), 200
     hits = {"combined": 0, "uniform": 0, "sqrt": 0}

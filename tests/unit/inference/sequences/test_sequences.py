@@ -128,6 +128,7 @@ def test_intervals_shrink_and_narrow_methods_are_narrow() -> None:
     assert widths["betting"][1] < 0.75 * widths["normal-mixture"][1]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 50),

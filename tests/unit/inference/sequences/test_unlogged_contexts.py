@@ -77,6 +77,7 @@ def test_bounds_by_propensities_of_batches_are_known() -> None:
     assert says(caught.value.reason, UNLOGGED_TOO_LATE)
 
 
+@pytest.mark.slow
 def test_sequences_with_a_floor_hold_where_a_hidden_context_moves_the_arms() -> None:
     """The mean of both arms is .01; with bounds by each round's propensities a quarter of logs missed it."""
     rng = np.random.default_rng(3)

@@ -183,6 +183,7 @@ class TestMovingShares:
         plain = ai.Contrast(log, treatment=1, control=0).fit("sample-mean")
         assert says(plain.cautions, MOVED)
 
+    @pytest.mark.slow
     def test_batches_come_first_where_nothing_tells_the_propensities(self) -> None:
         """200 logs of equal arms: batched differences cover 0, plain ones do not and say so."""
         covered, plain, said = 0, 0, 0
@@ -209,6 +210,7 @@ class TestMovingShares:
             assert any(says(told, MOVED) and "batch=" in told for told in result.cautions)
         assert says(ai.recommend(log).frame["warning"].iloc[0], MOVED)
 
+    @pytest.mark.slow
     def test_sums_weigh_by_the_shares_of_batches(self) -> None:
         covered = 0
         for seed in range(100):

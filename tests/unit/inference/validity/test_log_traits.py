@@ -266,6 +266,7 @@ class TestNothingAdapts:
         planned = fixed(share=np.linspace(0.2, 0.8, 400), context=False, adaptive_rounds=0)
         assert default_estimator(planned).estimator == "aipw"
 
+    @pytest.mark.slow
     def test_small_samples_are_covered(self) -> None:
         """95% intervals of 600 logs, less four binomial errors."""
         truth, inside = np.array([0.1, 0.9]), []

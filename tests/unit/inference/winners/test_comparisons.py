@@ -81,6 +81,7 @@ class TestNumbers:
 
 
 class TestCoverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize("asked", [{"control": 0}, {"runner_up": True}], ids=["control", "runner-up"])
     @pytest.mark.parametrize("gap", [0.0, 1.0])
     def test_the_difference_is_covered(self, asked: dict[str, object], gap: float) -> None:
@@ -137,6 +138,7 @@ class TestModel:
         sums = ai.Winner(ai.Sums.of_log(log), control=1).fit("aipw")
         assert sums.conf_int().to_numpy() == pytest.approx(rows.conf_int().to_numpy(), rel=1e-9)
 
+    @pytest.mark.slow
     def test_a_drift_that_the_arms_share_does_no_harm(self) -> None:
         covered, runs = 0, 150
         for seed in range(runs):

@@ -42,6 +42,7 @@ def test_a_difference_from_a_control() -> None:
     assert best.terms == ("winner - 2",)
 
 
+@pytest.mark.slow
 def test_equal_arms_are_covered() -> None:
     runs, held = 300, 0
     for seed in range(runs):

@@ -116,6 +116,7 @@ class TestTails:
 
 
 class TestCoverage:
+    @pytest.mark.slow
     @pytest.mark.parametrize("gap", [0.0, 1.0])
     @pytest.mark.parametrize("size", [2, 10])
     def test_the_winners_mean_is_covered(self, size: int, gap: float) -> None:
