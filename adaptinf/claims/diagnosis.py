@@ -123,12 +123,12 @@ CONTROL_CAUSES = Claim(
 )
 CONTROL_UNTESTED = Claim(
     "inference.arms.circumstances.negative_controls.control_test",
-    "the variable does not vary, or too few rounds are informative for a test",
+    "the variable is constant, or too few rounds are informative for a test",
     "needs",
 )
 CONTROL_CIRCULAR = Claim(
     "profile.estimated",
-    "the propensities were estimated, so they are not the probabilities against which arms are compared",
+    "the propensities were estimated, so testing the assignments against them would be circular",
     "needs",
 )
 CONTROL_ONE_DRAW = Claim(

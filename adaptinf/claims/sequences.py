@@ -68,7 +68,7 @@ RANGE_BY_NATURE = Claim(
 )
 KNOWN_SCALE = Claim(
     "inference.sequences.choice.settled",
-    "method='normal-mixture' with sample means and sigma=, if the noise scale is known",
+    "method='normal-mixture' with sample means, if the noise scale is known (sigma=)",
     "advice",
 )
 GUARANTEED_FLOOR = Claim(

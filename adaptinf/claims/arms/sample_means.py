@@ -81,7 +81,9 @@ EXACT_ASSUMES = (NOT_ADAPTIVE, ONE_RATE, contexts.NO_PART)
 EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
 
-NOTHING_TO_CORRECT = Claim("not_adaptive", "no correction is needed, because {why}", "needs")
+NOTHING_TO_CORRECT = Claim(
+    "not_adaptive", "the correction does not apply, because results are valid without one: {why}", "needs"
+)
 CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
     Claim(

@@ -39,7 +39,11 @@ OPENING = (
         "The noise was drawn by an exact sampler without a fixed seed (noise='release').",
         "note",
     ),
-    Claim("unknown_noise", "The source of the noise is not stated.", "note"),
+    Claim(
+        "unknown_noise",
+        "The log does not state whether the privacy noise was simulated or drawn for release.",
+        "note",
+    ),
     PRICE,
     FIXED,
 )

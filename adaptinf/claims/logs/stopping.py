@@ -26,19 +26,19 @@ NO_RELEASED_METHOD = Claim(
 )
 RERUN = Claim(
     "audit.rerun.fixed_length.rerun_cautions",
-    "re-runs of the design always have this number of rounds, so the results are exact only if the decision "
-    "to stop did not depend on which arms were assigned (it may have depended on rewards pooled over arms)",
+    "the design is re-run with a fixed number of rounds, so results are exact only if the decision to stop did "
+    "not depend on which arms were assigned (it may have depended on rewards pooled over arms)",
     "note",
 )
 REORDERED = Claim(
     "audit.rerun.fixed_length.rerun_cautions",
-    "re-runs of the design permute the rows and always have this number of rounds, so the results are exact "
-    "only if the decision to stop depended neither on rewards nor on the assigned arms",
+    "the design is re-run on permuted rows with a fixed number of rounds, so results are exact only if the "
+    "decision to stop depended neither on rewards nor on the assigned arms",
     "note",
 )
 COUNTED = Claim(
     "audit.rerun.fixed_length.length_cautions",
-    "the exact distribution of the counts is that of a trial with exactly this number of rounds",
+    "the exact distribution of the counts assumes that the number of rounds was fixed in advance",
     "note",
 )
 

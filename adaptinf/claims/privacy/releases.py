@@ -106,8 +106,8 @@ MEANS_ALONE = Claim(
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
-    "Each arm is assigned in half of the rounds, so the sampling variance of the difference is at most "
-    "(1 - effect^2)/n, where n is the number of rounds (length).",
+    "With outcomes in [0, 1] and each arm assigned in half of the rounds, the sampling variance of the "
+    "difference is at most (1 - effect^2)/n, where n is the number of rounds (released as length).",
     "note",
 )
 

@@ -28,7 +28,7 @@ SUMS = Claim(
 
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
-    "Not covered: this report shows unprotected data from a private trial, and {promise}. Share it only "
+    "Not covered by the privacy guarantee: this report shows protected data, and {promise}. Share it only "
     "with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
