@@ -11,8 +11,7 @@ from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
 from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
 from adaptinf.audit.planning.detection import Power, power
-from adaptinf.audit.planning.size_table import SampleSize
-from adaptinf.audit.planning.sizes import sample_size
+from adaptinf.audit.planning.sizes import SampleSize, sample_size
 from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
 from adaptinf.audit.privacy.coupling.coupled import coupled
 from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
@@ -35,8 +34,8 @@ from adaptinf.audit.randomization.results import (
 from adaptinf.audit.randomization.retest import randomization_test
 from adaptinf.audit.randomization.weighted import weighted_randomization_test
 from adaptinf.audit.rerun.filled_propensities import with_propensities
+from adaptinf.audit.simulation.analyses import true_value
 from adaptinf.audit.simulation.engine import AnalysisError
-from adaptinf.audit.simulation.truth import true_value
 from adaptinf.audit.studies.results import Study
 from adaptinf.audit.studies.runner import study
 

@@ -11,12 +11,16 @@ LENGTHS = Claim(
     "note",
 )
 COUNTS_VARY = Claim(
-    "inference.recommend.facts.facts_of",
+    "inference.recommend.recommendation.facts_of",
     "the standard deviation of simulated arm counts is {variation:.1%} of their median",
     "note",
 )
-NO_PART = Claim("inference.recommend.facts.contexts_told", "{contexts} (not used to choose arms)", "note")
-HAD_PART = Claim("inference.recommend.facts.contexts_told", "{contexts} (used to choose arms)", "note")
+NO_PART = Claim(
+    "inference.recommend.recommendation.contexts_told", "{contexts} (not used to choose arms)", "note"
+)
+HAD_PART = Claim(
+    "inference.recommend.recommendation.contexts_told", "{contexts} (used to choose arms)", "note"
+)
 NO_SEQUENCE_OF_RATIOS = Claim(
     "inference.recommend.recommendation.recommend",
     "confidence sequences are available for means and differences, not for ratios",

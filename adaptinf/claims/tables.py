@@ -6,18 +6,18 @@ from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
-    "inference.results.footers.Footer.correction",
+    "inference.results.summary.Footer.correction",
     "Corrected p-values and intervals account for adaptive assignment on the basis of the reward-level "
     "privacy guarantee: {correction}. {covers}",
     "note",
 )
 CORRECTION_IMPOSSIBLE = Claim(
-    "inference.results.footers.Footer.correction",
+    "inference.results.summary.Footer.correction",
     "No corrected p-values or intervals are given: {correction}. {covers}",
     "note",
 )
 FAR_OUT = Claim(
-    "inference.results.footers.Footer.correction",
+    "inference.results.summary.Footer.correction",
     "Corrected inference relies on the extreme tails of the reference distribution, where the "
     "approximation ({law}) may be inaccurate.",
     "note",

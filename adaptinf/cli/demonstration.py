@@ -15,7 +15,7 @@ from adaptinf.datasets import rand_hie
 from adaptinf.designs import DPConSE, PrivateUCB
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.simulation.environments import Replay
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import numpy as np
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
-from adaptinf.log.collected import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, REMOVED, UNPROMISED, WINDOW
+from adaptinf.log.traits import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, REMOVED, UNPROMISED, WINDOW
 from adaptinf.log.validation.columns import label_array
-from adaptinf.log.validation.faults import FAULTS
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.findings import FAULTS, Findings
 from adaptinf.log.validation.rows import check_sizes
 from adaptinf.sessions.in_time import SENSITIVITY
 from adaptinf.simulation.environment import Environment

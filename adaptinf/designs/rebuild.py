@@ -9,7 +9,7 @@ from adaptinf.designs.base import Design
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignRecord
-from adaptinf.log.collected import COLLECTED
+from adaptinf.log.traits import COLLECTED
 
 
 def rebuilt(record: DesignRecord) -> Design | None:

@@ -15,7 +15,7 @@ from adaptinf.files import as_path
 from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
+from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import Label
 from adaptinf.log.validation.columns import label_key
 from adaptinf.log.validation.times import read_times

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -61,3 +62,12 @@ def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
 def _moved(problem: Problem, rows: IntArray) -> Problem:
     places = tuple(sorted(int(rows[row]) for row in problem.rows))
     return Problem(problem.code, problem.message, places, problem.total)
+
+
+def names_problems(name: str, values: Any) -> list[str]:
+    """Say what is wrong with one name of a column, or several."""
+    if isinstance(values, str):
+        return []
+    if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
+        return []
+    return [f"{name} must be a name of a column or a list of them, got {values!r:.60}"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from adaptinf.claims import Claim, Said, first
 from adaptinf.claims.logs import coverage as claims
-from adaptinf.log.collected import BLANKED, PLANNED
-from adaptinf.log.traits import Outputs
+from adaptinf.log.traits import BLANKED, PLANNED, Outputs
 
 if TYPE_CHECKING:
     from adaptinf.log.log import AdaptiveLog

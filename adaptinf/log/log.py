@@ -14,9 +14,8 @@ from adaptinf.log.promises import source_note
 from adaptinf.log.public import Publishable
 from adaptinf.log.report import encode_readings
 from adaptinf.log.storage.files import write_file
-from adaptinf.log.storage.plain import encode
 from adaptinf.log.storage.restored import RestoredLog
-from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, same_values, storable
+from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, encode, same_values, storable
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import (
     METADATA,

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from adaptinf.claims.logs import promises as claims
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.collected import STOP_REASON, UNPROMISED
 from adaptinf.log.stopping import Stopping
-from adaptinf.log.traits import DesignTraits
+from adaptinf.log.traits import STOP_REASON, UNPROMISED, DesignTraits
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.log.validation.metadata import METADATA, Metadata
 from adaptinf.markup import described

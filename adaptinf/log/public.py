@@ -19,13 +19,12 @@ from adaptinf.claims.logs import public_part as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.collected import declared as declared_parameters
 from adaptinf.log.coverage import Part, context_names, field_coverage, public_columns, stated_outputs
 from adaptinf.log.promises import auxiliary_guarantees, guarantee_of_person, source_note
-from adaptinf.log.storage.plain import encode
-from adaptinf.log.storage.published import StoredPublic, write_public
-from adaptinf.log.storage.stored import storable
+from adaptinf.log.storage.parquet import StoredPublic, write_public
+from adaptinf.log.storage.stored import encode, storable
 from adaptinf.log.traits import DesignTraits
+from adaptinf.log.traits import declared as declared_parameters
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.texts import spreadsheet_cell, with_texts
 

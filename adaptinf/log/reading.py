@@ -15,9 +15,9 @@ from adaptinf.files import owners_alone
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.log.report import Reading
+from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.storage.files import read_file
-from adaptinf.log.storage.foreign import as_written, merged_problems, mixed_problems
-from adaptinf.log.storage.published import StoredPublic
+from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import refuse
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaptinf.claims.logs import stopping as claims
-from adaptinf.log.collected import LEFT_OUT, PLANNED, STOP_REASON
+from adaptinf.log.traits import LEFT_OUT, PLANNED, STOP_REASON
 
 FIXED = "fixed"
 STOPPINGS = (FIXED, "data-chosen", "planned")

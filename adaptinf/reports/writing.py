@@ -10,8 +10,12 @@ from adaptinf.claims.reports import page as claims
 from adaptinf.claims.tables import CAUTION
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.files import as_path, atomic_write
+from adaptinf.inference.arms import Contrast
 from adaptinf.inference.diagnostics import diagnose
+from adaptinf.inference.effects import CATE
+from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.recommend import Recommendation, recommend
+from adaptinf.inference.released import BinMeans
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
@@ -21,13 +25,68 @@ from adaptinf.reports.checklist import Known, checklist
 from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts, not_covered_told
 from adaptinf.reports.methods import methods_told, versions
 from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
-from adaptinf.reports.published import published_page
 from adaptinf.reports.regulatory import regulatory
 from adaptinf.reports.statements import log_cautions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.inference.diagnostics import Diagnosis
+
+_SHOWN = 100
+
+
+def answer_of(public: PublicLog) -> tuple[Results | None, str]:
+    """The table that the releases answer without a further choice; None, and why, where there is none."""
+    ways = answered_by(public)
+    if not ways:
+        return None, claims.UNREAD()
+    treatment, control = public.arms[-1], public.arms[0]
+    try:
+        if ways[0].startswith("BinMeans"):
+            return BinMeans(public).fit(), ""
+        if public.n_arms > 2:
+            return None, claims.SEVERAL_PAIRS(arms=public.n_arms)
+        if public.facts["contexts"]:
+            return CATE(public, by=public.facts["contexts"][0]).fit(), ""
+        return Contrast(public, treatment=treatment, control=control).fit(), ""
+    except InvalidForLog as error:
+        return None, str(error)
+
+
+def published_page(public: PublicLog, alpha: float, title: str, call: str | None) -> str:
+    """The whole page."""
+    results, why = answer_of(public)
+    facts = LogFacts.released(public)
+    lead = claims.PUBLISHED(
+        rounds=public.n_rounds,
+        design=facts.design or "an unnamed design",
+        version=versions().partition(" (")[0],
+    )
+    answer = paragraph(why) if results is None else summary_parts(results.summary(alpha), "term")
+    sections = [
+        ("published", "What is published, and what is left out", code(public.statement)),
+        ("results", "Results", answer),
+        ("releases", "Releases", _releases(public)),
+        ("guarantee", "Privacy guarantee", defined(guarantee_facts(None, facts, released=True))),
+    ]
+    if results is not None:
+        told, references = methods_told(results, None, alpha)
+        sections.append(("methods", "Methods, ready to paste", f"{paragraph(told)}\n{listed(references)}"))
+    exact = [code(call)] if call else []
+    sections.append(("call", "Call and versions", "\n".join([*exact, paragraph(versions())])))
+    return page(title, lead, sections)
+
+
+def _releases(public: PublicLog) -> str:
+    """The last rows of the releases."""
+    rows = public.releases.tail(_SHOWN)
+    if rows.empty:
+        return paragraph("There are none.")
+    texts = [[str(cell) for cell in row] for row in rows.itertuples(index=False, name=None)]
+    many = len(public.releases)
+    caption = f"The last {len(rows)} of {many:,} releases" if many > len(rows) else f"All {many} releases"
+    return table([str(name) for name in rows], texts, caption)
+
 
 _SUBJECT = "report"
 _ENDINGS = (".html", ".htm")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.collected import BLANKED, LEFT_OUT
+from adaptinf.log.traits import BLANKED, LEFT_OUT
 from adaptinf.log.validation import LogArrays
 from adaptinf.log.validation.gaps import arrays_of
 from adaptinf.parameters import OneOf, OrNone, check, refuse

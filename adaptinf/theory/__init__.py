@@ -19,11 +19,13 @@ from adaptinf.theory.regret import (
     private_ucb_regret,
     private_ucb_worst_case,
 )
-from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound, stopping_time_order
-from adaptinf.theory.stopping_limits import (
+from adaptinf.theory.stopping import (
     private_stopping_limit,
     stopping_limit,
+    stopping_time_bound,
     stopping_time_closed_form,
+    stopping_time_lower_bound,
+    stopping_time_order,
 )
 from adaptinf.theory.tradeoff import Frontier, difference_in_means, frontier
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
-from adaptinf.log.storage.plain import decode, encode
+from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.copies import place_of
 
 try:

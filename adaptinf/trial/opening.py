@@ -14,7 +14,7 @@ from adaptinf.designs import Design
 from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import FileError, ParameterError
 from adaptinf.log import DesignRecord
-from adaptinf.log.storage.plain import encode
+from adaptinf.log.storage.stored import encode
 from adaptinf.parameters import Is, problems_of, refuse
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.releasing import Draw

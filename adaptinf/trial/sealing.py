@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from adaptinf.errors import FileError, JournalError, MissingDependencyError
-from adaptinf.log.storage.plain import decode, encode
+from adaptinf.log.storage.stored import decode, encode
 from adaptinf.trial.journal import Entry, Journal, as_text
 
 try:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.inversion import SCALES, Inversion, Scale
-from adaptinf.audit.binary.statistics import TIE
+from adaptinf.audit.binary.states import TIE
 from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import EpsilonGreedy, PlayTheWinner, Thompson, Uniform

@@ -140,7 +140,7 @@ FIXES = (
     ),
     Fix(
         "the origin of rewards does not matter to asymptotic sequences",
-        "inference/sequences/build.py",
+        "inference/sequences/models.py",
         'if settings.estimator == "aipw" and not settings.bounded:',
         "if False:",
         f"{UNIT}/sequences/test_sequences.py::test_the_origin_of_unbounded_rewards_changes_nothing_else",

@@ -20,7 +20,7 @@ from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
 from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.processes.wealth import CAP, mixture_scale
+from adaptinf.inference.sequences.processes.sides import CAP, mixture_scale
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 

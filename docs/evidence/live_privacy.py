@@ -40,7 +40,7 @@ from adaptinf.designs import (
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.noise import ReleaseNoise
 from adaptinf.privacy import discrete_laplace
-from adaptinf.privacy.drawn.looks import FALSE_ALARM
+from adaptinf.privacy.drawn.draws import FALSE_ALARM
 from adaptinf.privacy.noise import Buffer
 from adaptinf.sessions import opening
 from adaptinf.sessions.releasing import Draw, draw_node

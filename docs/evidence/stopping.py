@@ -16,8 +16,12 @@ from scipy import stats
 from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
-from adaptinf.theory.stopping import stopping_time_bound
-from adaptinf.theory.stopping_limits import private_stopping_limit, stopping_limit, stopping_time_closed_form
+from adaptinf.theory.stopping import (
+    private_stopping_limit,
+    stopping_limit,
+    stopping_time_bound,
+    stopping_time_closed_form,
+)
 
 SEED = 20261
 COMMAND = "python docs/evidence/stopping.py"

@@ -113,9 +113,8 @@ class ExactInterval:
         ResultSummary
             With as_text, as_latex, as_html, as_markdown and as_csv.
         """
-        from adaptinf.inference.results.formatting import format_number
         from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import cell_widths, text_table, total_width
+        from adaptinf.inference.results.tables import cell_widths, format_number, text_table, total_width
 
         counts = [
             [str(arm), str(pulls), str(won), format_number(won / pulls) if pulls else "nan"]

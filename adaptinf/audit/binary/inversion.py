@@ -11,8 +11,7 @@ import numpy as np
 from scipy import fft, special
 
 from adaptinf.audit.binary.law import CountLaw
-from adaptinf.audit.binary.states import block_starts, log_factorials
-from adaptinf.audit.binary.statistics import TIE
+from adaptinf.audit.binary.states import TIE, block_starts, log_factorials
 from adaptinf.parameters import OneOf, alpha_problems, problems_of
 from adaptinf.typing import FloatArray
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from adaptinf.audit.binary.kernel import sum_by_total
 from adaptinf.audit.binary.states import (
+    COUNTS,
     ExactBias,
     all_states,
     bias_moments,
@@ -23,8 +24,8 @@ from adaptinf.audit.binary.states import (
     checked_thetas,
     log_factorials,
     outcome_place,
+    values_of,
 )
-from adaptinf.audit.binary.statistics import COUNTS, values_of
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 

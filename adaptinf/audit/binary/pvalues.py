@@ -10,20 +10,18 @@ import numpy as np
 from adaptinf.audit.binary.bernstein import certified_maximum
 from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.states import (
-    conditional_pvalues,
-    outcome_place,
-    outcomes_given,
-    pvalue_of,
-    unconditional_region,
-)
-from adaptinf.audit.binary.statistics import (
     ALTERNATIVES,
     TIE,
     Statistic,
+    conditional_pvalues,
     evidence,
+    outcome_place,
+    outcomes_given,
+    pvalue_of,
     read_statistic,
     statistic_problems,
     tail_weights,
+    unconditional_region,
 )
 from adaptinf.parameters import BOOLEAN, OneOf, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray

@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.audit.binary.law import CountLaw
 from adaptinf.audit.binary.pvalues import conditional_pvalue, unconditional_pvalue
 from adaptinf.audit.binary.rules import FOLLOWED, Rule, allocation, path_probabilities
-from adaptinf.audit.binary.statistics import (
+from adaptinf.audit.binary.states import (
     ALTERNATIVES,
     evidence,
     normal_pvalue,
@@ -142,9 +142,14 @@ class ExactTest:
         ResultSummary
             With as_text, as_latex, as_html, as_markdown and as_csv.
         """
-        from adaptinf.inference.results.formatting import format_number, format_pvalue
         from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import cell_widths, text_table, total_width
+        from adaptinf.inference.results.tables import (
+            cell_widths,
+            format_number,
+            format_pvalue,
+            text_table,
+            total_width,
+        )
 
         counts = [
             [str(arm), str(pulls), str(won), format_number(won / pulls) if pulls else "nan"]

@@ -14,7 +14,7 @@ from scipy import special
 
 from adaptinf.audit.binary import kernel as codes
 from adaptinf.audit.binary.kernel import RuleTables, Work
-from adaptinf.audit.binary.statistics import values_of
+from adaptinf.audit.binary.states import values_of
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.thompson import Thompson
 from adaptinf.designs.arms.ucb import UCB

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.audit.simulation.checks import cell_problems, horizon_problems
+from adaptinf.audit.simulation.engine import cell_problems, horizon_problems
 from adaptinf.audit.simulation.tables import hypertext, markdown
 from adaptinf.designs.base import Design
 from adaptinf.designs.function import FunctionDesign

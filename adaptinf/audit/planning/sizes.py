@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from scipy import special
 
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.audit.planning.detection import POWER, TYPE_I, power_rows
-from adaptinf.audit.planning.plans import design_of_rule, null_problems, plan_problems
-from adaptinf.audit.planning.size_table import SampleSize
+from adaptinf.audit.planning.plans import PlanTable, design_of_rule, null_problems, plan_problems
 from adaptinf.audit.simulation.analyses import Fit
 from adaptinf.audit.simulation.engine import LogCell, gathered, total_sums, written
 from adaptinf.audit.simulation.measures import binomial_error
@@ -23,7 +23,79 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SHARE, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import BernoulliArms, Environment
 from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.texts import visible_lines
 from adaptinf.typing import RandomSource
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSize(PlanTable):
+    """The smallest horizon with a given power, and all that were looked at.
+
+    Attributes
+    ----------
+    horizon : int or None
+        Rounds; None where the power is not reached at the longest horizon.
+    target : float
+        The power that was asked for.
+    horizon_error : float
+        Rounds: what the Monte-Carlo standard error of the power is worth, by a power curve that is normal in
+        the square root of the horizon; 0 where the power is exact.
+    frame : DataFrame
+        One row per horizon: `horizon`, `power`, its Monte-Carlo standard error `power_se` and the exact 95%
+        limits `power_low` and `power_high` of its simulation, and the same of the type I error as `type_i`
+        and so on; where these are exact, the largest size over all success rates, without error. NaN where
+        the null was not simulated.
+    alpha, design, replications, notes
+        As for every table of a plan; no replications where the law is exact.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.2, 0.8])
+    >>> found = ai.audit.sample_size(ai.designs.Uniform(), arms, "conditional")
+    >>> found.horizon
+    23
+    """
+
+    horizon: int | None = None
+    target: float = 0.8
+    horizon_error: float = 0.0
+
+    @property
+    def _head(self) -> str:
+        if self.horizon is None:
+            told = f"power {self.target:g} is not reached"
+        else:
+            told = f"power {self.target:g} from {self.horizon:,} rounds"
+            if self.replications:
+                told += f", plus or minus {self.horizon_error:.2g} (one standard error of simulation)"
+        how = f"{self.replications:,} simulated trials a horizon" if self.replications else "by the exact law"
+        return visible_lines([self.design, told, f"{how}, alpha {self.alpha:g}"])
+
+    def to_markdown(self, digits: int = 4) -> str:
+        """The table as Markdown.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals.
+
+        Returns
+        -------
+        str
+        """
+        return self._as_markdown(self._shown, digits)
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """Without columns that say nothing."""
+        ends = [name for name in self.frame if str(name).endswith(("_se", "_low", "_high"))]
+        shown = self.frame if self.replications else self.frame.drop(columns=ends)
+        return shown.dropna(axis="columns", how="all")
+
+    def __str__(self) -> str:
+        return self._as_text(self._shown)
+
 
 TESTS = ("conditional", "unconditional")
 """Tests of the exact law."""

@@ -132,9 +132,8 @@ class EpsilonLowerBound:
 
     def summary(self) -> ResultSummary:
         """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
-        from adaptinf.inference.results.formatting import format_number
         from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import plain_table
+        from adaptinf.inference.results.tables import format_number, plain_table
 
         bound = [
             ["epsilon at least", format_number(self.epsilon), f"{100.0 * self.confidence:g}% confidence"]

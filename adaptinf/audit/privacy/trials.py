@@ -24,7 +24,7 @@ from adaptinf.designs.base import Design
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.drawn.looks import FALSE_ALARM
+from adaptinf.privacy.drawn.draws import FALSE_ALARM
 from adaptinf.privacy.noise import generator
 
 RUNS, STOPPING_RUNS, LIVE_STOPS = 512, 20_000, 4_000

@@ -14,9 +14,8 @@ from adaptinf.audit.randomization.statistics import (
     PathStatistic,
     TallyStatistic,
 )
-from adaptinf.audit.rerun.contradictions import record_problems
 from adaptinf.audit.rerun.logged_rows import logged_rows
-from adaptinf.audit.rerun.path_propensities import contradiction, fixed_propensities
+from adaptinf.audit.rerun.path_propensities import contradiction, fixed_propensities, record_problems
 from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.rerun.contradictions import record_problems
 from adaptinf.audit.rerun.logged_rows import logged_rows
-from adaptinf.audit.rerun.path_propensities import PathFollower, contradiction
+from adaptinf.audit.rerun.path_propensities import PathFollower, contradiction, record_problems
 from adaptinf.audit.rerun.rebuild import design_of
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import require_log

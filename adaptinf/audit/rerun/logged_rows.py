@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.designs.base import Design
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.collected import AMENDED, LEFT_OUT, PLANNED, REMOVED
+from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
 from adaptinf.simulation.run import TABLEAU, EnvironmentTables
 from adaptinf.simulation.vectors import GIVEN, IN_ORDER

@@ -1,10 +1,13 @@
-"""What a study is: its grid, seed, parameters and versions, as plain values that can be compared."""
+"""What a study is: grid, seed, parameters and versions, with a fingerprint equal in every process."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import json
 import platform
+import types
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from numbers import Integral
@@ -12,11 +15,135 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from adaptinf.audit.studies.fingerprint import fingerprint
-from adaptinf.audit.studies.shards import write_json
+from adaptinf.audit.studies.folder import write_json
 from adaptinf.compilation import package_hash
 from adaptinf.errors import ParameterError
+
+_PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy", "statsmodels"})
+"""Packages whose functions are known by name: their versions are recorded elsewhere."""
+
+
+def fingerprint(value: Any) -> str:
+    """Hash of what a value is made of: numbers, arrays, attributes, and the code of functions.
+
+    A function counts with its byte code, its defaults, what it closes over and the globals that it names,
+    and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
+    attribute of a module) is not seen.
+    """
+    digest = hashlib.sha256()
+    for token in _tokens(value, {}):
+        digest.update(len(token).to_bytes(8) + token)
+    return digest.hexdigest()[:16]
+
+
+def _tokens(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        yield f"{type(value).__name__} {value!r}".encode()
+        return
+    if id(value) in seen:
+        yield f"again {seen[id(value)][0]}".encode()
+        return
+    # The value is kept, as the address of one that is gone may become another's.
+    seen[id(value)] = (len(seen), value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        yield f"array {value.dtype} {value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, (np.ndarray, tuple, list)):
+        yield f"{type(value).__name__} {len(value)}".encode()
+        for entry in list(value):
+            yield from _tokens(entry, seen)
+    elif isinstance(value, (set, frozenset)):
+        yield f"{type(value).__name__} {len(value)}".encode()
+        yield from sorted(fingerprint(entry).encode() for entry in value)
+    elif isinstance(value, Mapping):
+        yield f"{type(value).__name__} {len(value)}".encode()
+        for key, entry in value.items():
+            yield from _tokens(key, seen)
+            yield from _tokens(entry, seen)
+    elif isinstance(value, (pd.DataFrame, pd.Series)):
+        yield type(value).__name__.encode()
+        frame = value.to_frame() if isinstance(value, pd.Series) else value
+        for name, column in frame.items():
+            yield from _tokens((str(name), column.to_list()), {})
+    else:
+        yield from _object_tokens(value, seen)
+
+
+def _object_tokens(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
+    if isinstance(value, types.CodeType):
+        yield value.co_code
+        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_argcount, value.co_flags)
+        yield from _tokens((*names, value.co_consts), {})
+    elif isinstance(value, types.ModuleType):
+        yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
+    elif isinstance(value, functools.partial):
+        yield b"partial"
+        yield from _tokens((value.func, value.args, value.keywords), seen)
+    elif isinstance(value, types.MethodType):
+        yield b"method"
+        yield from _tokens((value.__func__, value.__self__), seen)
+    elif isinstance(function := getattr(value, "py_func", value), types.FunctionType):
+        yield from _function_tokens(function, seen)
+    elif isinstance(value, type):
+        yield from _class_tokens(value, seen)
+    elif isinstance(value, np.random.SeedSequence):
+        yield from _tokens(("SeedSequence", value.entropy, value.spawn_key), seen)
+    else:
+        yield from _tokens(type(value), seen)
+        yield from _tokens(_state(value), seen)
+
+
+def _function_tokens(function: types.FunctionType, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
+    if _pinned(function):
+        yield f"function {function.__module__}.{function.__qualname__}".encode()
+        return
+    yield b"function"
+    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    yield from _tokens((function.__code__, function.__defaults__, function.__kwdefaults__, cells), seen)
+    for name in sorted(_global_names(function.__code__)):
+        if name in function.__globals__:
+            yield name.encode()
+            yield from _tokens(function.__globals__[name], seen)
+
+
+def _class_tokens(kind: type, seen: dict[int, tuple[int, Any]]) -> Iterator[bytes]:
+    yield f"class {kind.__module__}.{kind.__qualname__}".encode()
+    if not _pinned(kind):
+        for name, member in sorted(vars(kind).items()):
+            inner = getattr(member, "__func__", getattr(member, "fget", member))
+            if isinstance(inner, types.FunctionType):
+                yield name.encode()
+                yield from _tokens(inner, seen)
+
+
+def _pinned(value: Any) -> bool:
+    module = getattr(value, "__module__", None) or "builtins"
+    # A local function or a lambda of a pinned module is still told apart by its code.
+    return module.partition(".")[0] in _PINNED and "<" not in value.__qualname__
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _global_names(constant)
+    return names
+
+
+def _state(value: Any) -> Any:
+    """What tells an object from others of its class."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    state.update(getattr(value, "__dict__", {}))
+    if state:
+        return state
+    text = repr(value)
+    return "" if " at 0x" in text else text
+
 
 FILE = "manifest.json"
 _FORMAT = 2

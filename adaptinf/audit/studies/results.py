@@ -15,9 +15,8 @@ import pyarrow as pa
 from adaptinf.audit.simulation.engine import DESIGN_TIME
 from adaptinf.audit.simulation.measures import SHOWN
 from adaptinf.audit.simulation.tables import check_columns, hypertext, latex, markdown
-from adaptinf.audit.studies.folder import Folder
+from adaptinf.audit.studies.folder import Damaged, Folder
 from adaptinf.audit.studies.manifest import identity, read_manifest
-from adaptinf.audit.studies.shards import Damaged
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import refuse

@@ -11,12 +11,12 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from adaptinf.audit.simulation.analyses import Fit
-from adaptinf.audit.simulation.checks import grid_problems
 from adaptinf.audit.simulation.engine import (
     Chunk,
     LogCell,
     Truth,
     each,
+    grid_problems,
     spans,
     total_seconds,
     total_sums,

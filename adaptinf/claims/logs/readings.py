@@ -27,7 +27,7 @@ COUNTED_AS = Claim(
     "note",
 )
 AS_WRITTEN = Claim(
-    "log.storage.foreign.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
+    "log.storage.csvs.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",

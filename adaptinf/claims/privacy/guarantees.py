@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-PROMISED = Claim("inference.results.footers.Footer.privacy", "Privacy: {guarantee}.", "note")
+PROMISED = Claim("inference.results.summary.Footer.privacy", "Privacy: {guarantee}.", "note")
 AS_STATED = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "Privacy: {guarantee} (stated by the user, not derived by the library).",
     "note",
 )
 COVERS_NOTHING = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "Because epsilon is infinite, neither actions nor releases are protected.",
     "note",
 )
 COVERS_RELEASES = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "The guarantee covers this table, which uses private releases only.",
     "note",
 )
 COVERS_ACTIONS = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "The guarantee covers actions and private releases.",
     "note",
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "The guarantee covers private releases and the actions of other participants, but not a "
     "participant's own action.",
     "note",
 )
 NOT_COVERED = Claim(
-    "inference.results.footers.Footer.privacy",
+    "inference.results.summary.Footer.privacy",
     "The raw log, its propensities and any estimates from it, such as those in this table, are outside "
     "the guarantee.",
     "note",

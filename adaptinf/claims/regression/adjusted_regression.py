@@ -153,7 +153,7 @@ DECORRELATION = (
 # The self-normalised ellipsoid
 
 HALF_RANGE = Claim(
-    "inference.regression.facts.at_any_time.EllipsoidFacts.sub_gaussian",
+    "inference.regression.facts.batched.EllipsoidFacts.sub_gaussian",
     "half the range of the rewards",
     "phrase",
 )

@@ -59,15 +59,13 @@ NO_CONCERN = Claim("reports.report", "The checks found no problems.", "reason")
 CONCERNS = Claim("reports.report", "These checks raised a concern:", "caution")
 
 PUBLISHED = Claim(
-    "reports.published.published_page",
+    "reports.writing.published_page",
     "This report covers {rounds:,} rounds of {design} and uses only private releases ({version}).",
     "note",
 )
-UNREAD = Claim(
-    "reports.published.answer_of", "No method in this library can analyse these releases.", "needs"
-)
+UNREAD = Claim("reports.writing.answer_of", "No method in this library can analyse these releases.", "needs")
 SEVERAL_PAIRS = Claim(
-    "reports.published.answer_of",
+    "reports.writing.answer_of",
     "The trial has {arms} arms; choose a pair to compare: ai.report(ai.Contrast(public, "
     "treatment=, control=).fit(), path).",
     "advice",

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
-from adaptinf.formats.arguments import names_problems
 from adaptinf.formats.obd import ITEMS
 from adaptinf.formats.streaming import decisions, impressions
+from adaptinf.formats.tables import names_problems
 from adaptinf.log.storage.files import output_problems
 from adaptinf.parameters import refuse
 

@@ -12,8 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from adaptinf.errors import LogValidationError, ParameterError, Problem
-from adaptinf.formats.dsjson import OTHER_ACTIONS, UNNAMED_ACTION, action_labels, rounded, unknown_names
-from adaptinf.formats.events import Faults, Judged, changing_rates, judge, shared_features
+from adaptinf.formats.dsjson import (
+    OTHER_ACTIONS,
+    UNNAMED_ACTION,
+    Faults,
+    Judged,
+    action_labels,
+    changing_rates,
+    judge,
+    rounded,
+    shared_features,
+    unknown_names,
+)
 from adaptinf.formats.streaming.lines import numbered_lines
 from adaptinf.formats.streaming.times import Clock
 

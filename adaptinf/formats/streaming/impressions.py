@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from adaptinf.errors import LogValidationError, ParameterError
-from adaptinf.formats.events import Faults
+from adaptinf.formats.dsjson import Faults
 from adaptinf.formats.obd import ITEMS, campaign_file, names_problems
 from adaptinf.formats.streaming.lines import lines_of
 from adaptinf.formats.streaming.times import Clock

@@ -36,7 +36,7 @@ from adaptinf.inference.arms.order import (
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.inputs.times import times_of
+from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.joint import (
     JOINT,
     joint_means,

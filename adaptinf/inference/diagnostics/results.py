@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import sentence
-from adaptinf.inference.results.formatting import format_number, format_pvalue
 from adaptinf.inference.results.multiplicity import adjusted_logs
+from adaptinf.inference.results.tables import format_number, format_pvalue
 from adaptinf.parameters import OneOf, refuse
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from adaptinf.inference.released.comparisons import ReleasedDifferenceReference,
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import LinearHypothesis
 from adaptinf.inference.results.simultaneous import JointInference
+from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, unlisted, visible_lines
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -18,8 +18,8 @@ from adaptinf.inference.inputs.expressions import (
     RefusedExpression,
     read_expression,
     unnamed_problems,
+    values,
 )
-from adaptinf.inference.inputs.functions import values
 from adaptinf.inference.inputs.sizes import check_kinds, check_labels, check_products, numeric
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, did_you_mean

@@ -1,4 +1,4 @@
-"""Rounds that a user restricts a model to."""
+"""Rounds that a user restricts a model to, and their times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.inference.inputs.arguments import by_round
 from adaptinf.log.validation import arrays_of
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
@@ -158,3 +158,15 @@ def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
     still = np.all(high - low <= _SAME * high, axis=0) & (len(values) >= 2 * len(starts))
     return np.asarray(still, dtype=bool)
+
+
+def middles(sizes: FloatArray) -> FloatArray:
+    """Times of the middles of consecutive batches; sizes, their rounds, (B,)."""
+    return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)
+
+
+def times_of(n_rounds: int, batch: IntArray | None) -> FloatArray:
+    """Times of rounds, those of a batch the time of its middle; batch (T,), returns (T,)."""
+    if batch is None:
+        return np.asarray((np.arange(n_rounds) + 0.5) / n_rounds - 0.5)
+    return middles(np.bincount(batch).astype(np.float64))[batch]

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.policies.lengths import policy_length
+from adaptinf.inference.policies.fit_facts import WeightFacts
 from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
+    policy_length,
     score_parts,
 )
 from adaptinf.inference.policies.verdicts import policy_verdict
-from adaptinf.inference.policies.weight_facts import WeightFacts
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.methods import MethodRecord
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks

@@ -11,7 +11,7 @@ import pandas as pd
 
 from adaptinf.claims.policies import BEYOND_SUPPORT
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.inputs.arguments import by_arm
 from adaptinf.inference.validity.policies import predict, probability_problems
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog

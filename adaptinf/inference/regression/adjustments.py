@@ -11,12 +11,12 @@ from adaptinf.claims.regression import adjusted_regression, regressions
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.anytime import ANYTIME
 from adaptinf.inference.regression.batched_fit import BATCHED
-from adaptinf.inference.regression.data import Adjustment, RegressionData
 from adaptinf.inference.regression.decorrelation_fit import DECORRELATION
+from adaptinf.inference.regression.design import Adjustment, RegressionData
 from adaptinf.inference.regression.ellipsoid import ELLIPSOID
 from adaptinf.inference.regression.facts.common import RegressionFacts
 from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE
-from adaptinf.inference.regression.weighted.choice import WEIGHTED
+from adaptinf.inference.regression.weighted.own import WEIGHTED
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile

@@ -8,7 +8,7 @@ from adaptinf.claims import first
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.batched import BatchedTests, batched_coefficients
-from adaptinf.inference.regression.data import Adjustment, CoefficientFit
+from adaptinf.inference.regression.design import Adjustment, CoefficientFit
 from adaptinf.inference.regression.facts.batched import BatchedFacts
 from adaptinf.parameters import FLAG, OneOf, check
 

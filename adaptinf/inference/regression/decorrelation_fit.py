@@ -8,8 +8,8 @@ from adaptinf.claims import first, said
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import NormalReference
-from adaptinf.inference.regression.data import Adjustment, CoefficientFit, check_freedom
-from adaptinf.inference.regression.facts.decorrelation import DecorrelationFacts
+from adaptinf.inference.regression.design import Adjustment, CoefficientFit, check_freedom
+from adaptinf.inference.regression.facts.batched import DecorrelationFacts
 
 _NAME = "w-decorrelation"
 

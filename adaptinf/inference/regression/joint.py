@@ -10,9 +10,9 @@ import numpy as np
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.base import PartialReference
-from adaptinf.inference.regression.data import JointTests
-from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.inference.regression.design import JointTests
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
+from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.texts import visible_lines
 from adaptinf.typing import BoolArray
 

@@ -31,8 +31,7 @@ from adaptinf.inference.regression.adjustments import (
     default_adjustment,
     valid_alternatives,
 )
-from adaptinf.inference.regression.data import Adjustment, FitOptions, RegressionData
-from adaptinf.inference.regression.design import regression_data
+from adaptinf.inference.regression.design import Adjustment, FitOptions, RegressionData, regression_data
 from adaptinf.inference.regression.facts.common import RegressionFacts
 from adaptinf.inference.regression.plain import NONE
 from adaptinf.inference.regression.rare_coefficients import without_hidden

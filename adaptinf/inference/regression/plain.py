@@ -19,7 +19,7 @@ from adaptinf.claims.regression import regressions
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.regression.data import Adjustment, CoefficientFit
+from adaptinf.inference.regression.design import Adjustment, CoefficientFit
 from adaptinf.inference.regression.facts.plain import CorrectedFacts, PlainFacts
 from adaptinf.inference.regression.results import CoefficientTests
 from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom, bias_reduced

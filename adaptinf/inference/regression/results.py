@@ -15,9 +15,8 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.tails import log_f_tail
-from adaptinf.inference.regression.data import JointTests
+from adaptinf.inference.regression.design import JointTests
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -26,6 +25,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.inference.scores.by_unit.clusters import ClusterFreedom
 from adaptinf.parameters import check_alpha
 from adaptinf.texts import visible_lines

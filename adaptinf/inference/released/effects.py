@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
+from adaptinf.inference.distributions.tails import log_normal_two_laplace_tail
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

@@ -16,13 +16,13 @@ import numpy as np
 from adaptinf.claims.privacy import releases as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction, guarantee_refusal
-from adaptinf.inference.distributions.laplace_tails import log_normal_two_laplace_tail
+from adaptinf.inference.distributions.tails import log_normal_two_laplace_tail
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
-from adaptinf.log.collected import IN_TIME_NAMES, WINDOW
+from adaptinf.log.traits import IN_TIME_NAMES, WINDOW
 from adaptinf.typing import FloatArray, IntArray
 
 _NAME = "released"

@@ -22,8 +22,8 @@ from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.inference.released.units import refuse_repeated_units
-from adaptinf.log.collected import IN_TIME_NAMES
 from adaptinf.log.coverage import stated_outputs
+from adaptinf.log.traits import IN_TIME_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import pandas as pd
 from adaptinf.claims import tables
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.formatting import format_number, format_pvalue
+from adaptinf.inference.results.tables import format_number, format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 
 if TYPE_CHECKING:

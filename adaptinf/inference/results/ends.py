@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.claims.data.missing_rewards import ENDS
 from adaptinf.inference.distributions.ends import EndsReference
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.results.formatting import format_number
+from adaptinf.inference.results.tables import format_number
 
 _ORDER = ("exact", "anytime", "asymptotic", "not valid")
 

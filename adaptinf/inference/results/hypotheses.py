@@ -17,9 +17,14 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference, recoded
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
-from adaptinf.inference.results.families import family_of, familywise_level
-from adaptinf.inference.results.formatting import format_pvalue
-from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
+from adaptinf.inference.results.multiplicity import (
+    adjusted_logs,
+    check_adjustment,
+    family_of,
+    familywise_level,
+    probabilities,
+)
+from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray

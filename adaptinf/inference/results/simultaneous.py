@@ -22,7 +22,6 @@ from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.results.facts.limits import meaningful
-from adaptinf.inference.results.families import family_of, familywise_level
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -31,6 +30,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.results.multiplicity import family_of, familywise_level
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.texts import unlisted
 from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.inputs.times import middles
+from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import (
     ScoreMeans,
     movement,

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.inputs.times import middles, times_of
+from adaptinf.inference.inputs.rounds import middles, times_of
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     first_weighted,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptinf.inference.inputs.times import middles
+from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.joint import (
     Projection,
     Spread,

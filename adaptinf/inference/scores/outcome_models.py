@@ -20,7 +20,7 @@ import pandas as pd
 
 from adaptinf.claims.data import outcome_models as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.inputs.arguments import by_arm
 from adaptinf.inference.scores.batch_sums import batch_means
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.columns import frame_kind

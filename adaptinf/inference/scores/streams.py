@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.inference.inputs.times import middles
+from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
 from adaptinf.inference.scores.means import (
     ScoreMeans,

@@ -21,8 +21,9 @@ from adaptinf.inference.sequences.processes.sides import (
     asymptotic_side,
     bernstein_side,
     betting_side,
+    mixture_scale,
+    running_variance,
 )
-from adaptinf.inference.sequences.processes.wealth import mixture_scale, running_variance
 from adaptinf.inference.sequences.widths import (
     bernstein_distance,
     beta_distance,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from adaptinf.claims import propensities as claims
 from adaptinf.errors import InvalidForLog, ParameterError, Problem
-from adaptinf.inference.inputs.labelled import by_arm
+from adaptinf.inference.inputs.arguments import by_arm
 from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog

@@ -26,7 +26,7 @@ from scipy import special
 
 from adaptinf.claims import Claim, Finding
 from adaptinf.claims import stationarity as claims
-from adaptinf.inference.inputs.times import middles, times_of
+from adaptinf.inference.inputs.rounds import middles, times_of
 from adaptinf.sums.cells import shifted
 from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -21,7 +21,7 @@ from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import exact
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
-from adaptinf.inference.winners.held_out import last_rounds
+from adaptinf.inference.winners.intervals import last_rounds
 from adaptinf.inference.winners.law import WinnerLaw
 from adaptinf.inference.winners.methods import (
     CONDITIONAL,

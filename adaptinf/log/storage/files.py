@@ -13,8 +13,7 @@ import pandas as pd
 from adaptinf.errors import FileError, ParameterError
 from adaptinf.files import as_path, same_file
 from adaptinf.log.storage.csvs import read_csv, sidecars, write_csv
-from adaptinf.log.storage.parquet import read_parquet, write_parquet
-from adaptinf.log.storage.published import StoredPublic
+from adaptinf.log.storage.parquet import StoredPublic, read_parquet, write_parquet
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.log.storage.stored import StoredLog
 from adaptinf.parameters import refuse

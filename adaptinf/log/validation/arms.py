@@ -19,8 +19,7 @@ from adaptinf.log.validation.columns import (
     plain_label,
     read_labels,
 )
-from adaptinf.log.validation.faults import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.findings import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE, Findings
 from adaptinf.log.validation.roles import Roles, is_hashable, missing_column
 from adaptinf.spelling import told_apart
 from adaptinf.texts import did_you_mean, listed

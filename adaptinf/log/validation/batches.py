@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from adaptinf.log.validation.faults import SUM_TOLERANCE
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.findings import SUM_TOLERANCE, Findings
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 FROM_BATCHES = "from batches"

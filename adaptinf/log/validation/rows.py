@@ -20,8 +20,7 @@ from adaptinf.log.validation.columns import (
     read_labels,
     whole_numbers,
 )
-from adaptinf.log.validation.faults import EXACT, FAULTS, inexact_unit, out_of_range, outside
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.findings import EXACT, FAULTS, Findings, inexact_unit, out_of_range, outside
 from adaptinf.log.validation.order import (
     SORT_HINT,
     backward_message,

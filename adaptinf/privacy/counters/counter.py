@@ -13,9 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.parameters import COUNT, POSITIVE, OneOf, OrNone, problems_of, refuse
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    OPEN_SHARE,
+    POSITIVE,
+    Number,
+    OneOf,
+    OrNone,
+    problems_of,
+    refuse,
+)
 from adaptinf.privacy.base import draws_from, finite, number, probabilities, source_problems
-from adaptinf.privacy.counters.arguments import noise_problems, range_problems
 from adaptinf.privacy.counters.laplace_sums import noise_quantile
 from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
 from adaptinf.privacy.counters.sums import CONTINUAL_SUMS, counter_scales, counter_slots, noise_nodes
@@ -30,6 +39,27 @@ from adaptinf.privacy.release import (
     to_units,
 )
 from adaptinf.typing import FloatArray, RandomSource
+
+
+def range_problems(low: float, high: float, sensitivity: float | None) -> list[str]:
+    """Problems of the range of an item, and of a stated sensitivity."""
+    problems = FINITE("low", low) + FINITE("high", high)
+    if not problems and not low < high:
+        problems.append(f"low must be below high, got {low} and {high}")
+    return problems + OrNone(POSITIVE)("sensitivity", sensitivity)
+
+
+def noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
+    """Problems of a law of noise, its delta and the mechanism that it goes with."""
+    problems = OneOf("laplace", "gaussian")("noise", noise)
+    if not problems and noise == "gaussian":
+        problems += OPEN_SHARE("delta", delta)
+        if mechanism != "binary":
+            problems.append("normal noise needs the binary mechanism and its horizon")
+    elif Number(0.0, 0.0)("delta", delta):
+        problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
+    return problems
+
 
 _Totals: TypeAlias = NDArray[Any]
 """Sums of a vector: floats in a simulation, Python's whole numbers in a release."""

@@ -2,17 +2,220 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from adaptinf.privacy.drawn.draws import Draws, intervals
-from adaptinf.privacy.drawn.lags import lag_looks, pairs_of
-from adaptinf.privacy.drawn.lattices import lattice_looks
-from adaptinf.privacy.drawn.looks import FALSE_ALARM, Look, limits
-from adaptinf.privacy.drawn.repeats import repeat_looks
-from adaptinf.privacy.drawn.shape import shape_looks
+from adaptinf.privacy.drawn.draws import (
+    FALSE_ALARM,
+    ODDS,
+    Draws,
+    Intervals,
+    Look,
+    counted,
+    intervals,
+    limits,
+    log_mean,
+    log_products,
+    multiple_probability,
+    probability,
+    too_often,
+)
+from adaptinf.privacy.drawn.shape import Pairs, lag_looks, pairs_of, shape_looks
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_SIGNS = {1: "", -1: " with the other sign"}
+
+
+def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator[Look]:
+    """Draws against all earlier ones, against those of their run and of the run before, and against one."""
+    scopes = {"": (_all_earlier, 0), " in its run": (_all_earlier, 1), " in the run before": (_run_before, 1)}
+    cases = [
+        (words, sign, *scope(draws, sign, by_run))
+        for words, (scope, by_run) in scopes.items()
+        for sign in _SIGNS
+    ]
+    bounds = np.array([too_often(earlier >= 0, chances) for _, _, earlier, chances in cases])
+
+    def words(at: int) -> str:
+        scope, sign, earlier, chances = cases[at]
+        hits = np.flatnonzero(earlier >= 0)
+        return (
+            f"{counted(hits.size, 'draw')} of {len(draws):,} came before{scope}{_SIGNS[sign]}, "
+            f"{float(chances.sum()):.2g} are to be: the first is {draws.name(int(hits[0]))}, as "
+            f"{draws.name(int(earlier[hits[0]]))}"
+        )
+
+    yield Look("repeats", bounds, words)
+    if pairs:
+        yield _matched(draws, found, pairs)
+
+
+def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
+    """An earlier draw of this value, -1 where there is none, and the chance of one; shape (n,) each.
+
+    A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
+    """
+    runs = draws.runs * by_run
+    order, starts = _keys(runs, draws.units)
+    fresh = starts == np.arange(len(draws))
+    own = starts if sign > 0 else _found(order, runs, draws.units, sign)
+    begins = np.searchsorted(runs, runs)
+    chances = np.zeros(len(draws))
+    for scale, mine in _by_scale(draws):
+        seen = np.append(0.0, np.cumsum(_probabilities(draws, scale) * fresh))
+        chances[mine] = (seen[:-1] - seen[begins])[mine]
+    earlier = np.where((own >= 0) & (own < np.arange(len(draws))), own, -1)
+    return earlier, np.clip(chances, 0.0, 1.0)
+
+
+def _run_before(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
+    """The same with the draws of the run before alone."""
+    order, starts = _keys(draws.runs, draws.units)
+    fresh = starts == np.arange(len(draws))
+    earlier = _found(order, draws.runs - 1, draws.units, sign)
+    chances = np.zeros(len(draws))
+    for scale, mine in _by_scale(draws):
+        sums = np.append(0.0, np.bincount(draws.runs, _probabilities(draws, scale) * fresh))
+        chances[mine] = sums[draws.runs][mine]  # of the run before, as there is a 0 in front
+    return earlier, np.clip(chances, 0.0, 1.0)
+
+
+def _keys(runs: IntArray, units: IntArray) -> tuple[dict[str, IntArray], IntArray]:
+    """Pairs of run and value in their order, and where each draw's own pair comes first, shape (n,)."""
+    order = np.lexsort((np.arange(units.size), units, runs))
+    run, unit = runs[order], units[order]
+    new = np.r_[True, (run[1:] != run[:-1]) | (unit[1:] != unit[:-1])]
+    first = order[np.flatnonzero(new)]
+    own = np.empty(units.size, dtype=np.int64)
+    own[order] = first[np.cumsum(new) - 1]
+    return {"run": runs[first], "unit": units[first], "first": first}, own
+
+
+def _found(keys: dict[str, IntArray], runs: IntArray, units: IntArray, sign: int) -> IntArray:
+    """Where pairs of run and value, or its negative, were drawn first, -1 where never; 0 has no negative."""
+    _, values = np.unique(np.concatenate([keys["unit"], sign * units]), return_inverse=True)
+    known, asked = values[: keys["unit"].size], values[keys["unit"].size :]
+    width = int(values.max()) + 1
+    codes, wanted = keys["run"] * width + known, runs * width + asked
+    place = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
+    there = (codes[place] == wanted) & ((sign > 0) | (units != 0))
+    return np.asarray(np.where(there, keys["first"][place], -1))
+
+
+def _by_scale(draws: Draws) -> Iterator[tuple[float, BoolArray]]:
+    for scale in np.unique(draws.scales).tolist():
+        yield scale, draws.scales == scale
+
+
+def _probabilities(draws: Draws, scale: float) -> FloatArray:
+    """The probability of each value at one scale, shape (n,)."""
+    alike = Draws(draws.units, np.full(len(draws), scale), draws.runs, draws.places, (), draws.law)
+    return probability(alike, draws.units.astype(np.float64))
+
+
+def _matched(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Look:
+    """Draws that lie as close to a certain earlier one, by their laws, as equal ones of these scales do."""
+    cases = [(pair, sign) for pair in pairs for sign in _SIGNS]
+    bounds = np.array([too_often(*_close(found, pair, sign)) for pair, sign in cases])
+
+    def words(at: int) -> str:
+        pair, sign = cases[at]
+        hits, _ = _close(found, pair, sign)
+        place = int(pair.later[np.flatnonzero(hits)[0]])
+        return (
+            f"{counted(int(hits.sum()), 'draw')} of {hits.size:,} repeat {pair.words}{_SIGNS[sign]}, in "
+            f"units of their scales: the first is {draws.name(place)}"
+        )
+
+    return Look("repeats at a distance", bounds, words)
+
+
+def _close(found: Intervals, pair: Pairs, sign: int) -> tuple[BoolArray, FloatArray]:
+    """Whether, and with which chance, a later draw is close to the earlier one."""
+    reach = found.most[pair.later] + found.most[pair.earlier]
+    apart = np.abs(found.middle[pair.later] - sign * found.middle[pair.earlier])
+    return apart <= reach, np.minimum(3.0 * reach, 1.0)
+
+
+_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+_GRIDS = (20, 40)
+"""Of 2^-20 and 2^-40, which the units of rewards and of products are."""
+_LEAST = 2.5
+"""The smallest step of a lattice that is not whole."""
+
+
+def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
+    """Whole steps with any remainder, decimals and shares of the scale, and a divisor of all draws."""
+    largest = 4.0 * float(draws.scales.max(initial=1.0))
+    steps = [2**power for power in range(1, 54)] + [*_PRIMES] + [10**power for power in range(1, 16)]
+    whole = [step for step in steps if step <= largest]
+    if whole:
+        bounds = np.array([_remainder_bound(draws, step) for step in whole])
+        yield Look(
+            "lattices", bounds, lambda at: f"the draws keep to multiples of {whole[at]:,}, up to a remainder"
+        )
+    decimals = {
+        f"10^-{place} of 2^{grid} units": 2.0**grid / 10.0**place for grid in _GRIDS for place in range(1, 13)
+    }
+    shares = {f"10^-{place} of their scale": 10.0**-place for place in range(1, 13)}
+    shares |= {f"2^-{place} of their scale": 2.0**-place for place in range(1, 41)}
+    parts = {words: np.full(len(draws), step) for words, step in decimals.items()}
+    parts |= {words: draws.scales * share for words, share in shares.items()}
+    kept = {
+        words: step for words, step in parts.items() if (step >= _LEAST).all() and (step <= largest).all()
+    }
+    if kept:
+        bounds = np.array([_multiple_bound(draws, found, step) for step in kept.values()])
+        yield Look("decimals", bounds, lambda at: f"the draws keep to multiples of {list(kept)[at]}")
+    yield _divisor(draws)
+
+
+def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
+    """At most the chance of a whole number less than 1/2 from a multiple of a step, shape (n,).
+
+    Such numbers lie at least `steps` - 1 apart: the sum of a law that falls on both sides of 0 over them, but
+    for 0 and the first on each side, is at most the whole over that distance.
+    """
+    return np.asarray(np.minimum(3.0 * found.most + 1.0 / (steps - 1.0), 1.0))
+
+
+def _remainder_bound(draws: Draws, step: int) -> float:
+    """Log of a bound of the chance that remainders are as unequal; half of it is for remainder 0."""
+    chances = multiple_probability(draws, step)
+    remainders, counts = np.unique(draws.units % step, return_counts=True)
+    at_zero = np.array([float(counts[remainders == 0].sum())])
+    others = counts[remainders != 0].astype(np.float64)
+    logs = []
+    for one in ODDS:
+        logs.append(math.log(0.5) + float(log_products(one, at_zero, chances)[0]))
+        if others.size:
+            each = log_mean(log_products(one, others, chances))
+            logs.append(math.log(0.5 * others.size / (step - 1)) + each)
+    return -(log_mean(np.array(logs)) + math.log(len(logs) / ODDS.size))
+
+
+def _multiple_bound(draws: Draws, found: Intervals, steps: FloatArray) -> float:
+    """Log of a bound of the chance of so many draws near multiples of steps."""
+    apart = np.abs(draws.units - steps * np.rint(draws.units / steps))
+    return too_often(apart < 0.5, _near_chances(found, steps))
+
+
+def _divisor(draws: Draws) -> Look:
+    """A common divisor d of all draws.
+
+    The sum over d of 1 / (d (d - 1)), if d divides all, over the chance of that has mean 1.
+    """
+    divisor = int(np.gcd.reduce(draws.units)) if len(draws) else 1
+    bound = 0.0
+    if divisor > 1:
+        chances = np.log(multiple_probability(draws, divisor)).sum()
+        bound = min(0.0, math.log(divisor) + math.log(divisor - 1.0) + float(chances))
+    return Look(
+        "divisor", np.array([bound]), lambda _: f"all {len(draws):,} draws are multiples of {divisor:,}"
+    )
 
 
 class NoiseTest(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.faults import EXACT, inexact_unit
+from adaptinf.log.validation.findings import EXACT, inexact_unit
 from adaptinf.sums.by_unit.totals import SAME, UnitTotals, drawn_before, products
 from adaptinf.sums.engine.query_columns import (
     ARM,

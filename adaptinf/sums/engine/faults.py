@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.faults import (
+from adaptinf.log.validation.findings import (
     EXACT,
     FAULTS,
     MATCH_TOLERANCE,

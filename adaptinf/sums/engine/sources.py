@@ -26,8 +26,7 @@ from adaptinf.errors import (
 )
 from adaptinf.files import as_path
 from adaptinf.log.validation.columns import read_labels, read_series
-from adaptinf.log.validation.faults import EXACT
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.findings import EXACT, Findings
 from adaptinf.texts import listed
 
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)

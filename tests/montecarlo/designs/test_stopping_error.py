@@ -16,11 +16,12 @@ from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.designs.stopping.results import StoppingReplications
 from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
-from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound
-from adaptinf.theory.stopping_limits import (
+from adaptinf.theory.stopping import (
     private_stopping_limit,
     stopping_limit,
+    stopping_time_bound,
     stopping_time_closed_form,
+    stopping_time_lower_bound,
 )
 
 FOR_EVER = 1 << 40

@@ -28,7 +28,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.audit.planning.plans import PlanTable
-from adaptinf.audit.studies import shards
+from adaptinf.audit.studies import folder as shards
 from adaptinf.cli import main
 from adaptinf.errors import AdaptinfError, FileError
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays

@@ -12,8 +12,13 @@ from scipy import optimize, stats
 from adaptinf.designs.stopping.kernel import halting_sum
 from adaptinf.designs.stopping.rules import DPNAS
 from adaptinf.errors import ParameterError
-from adaptinf.theory.stopping import stopping_time_bound, stopping_time_lower_bound
-from adaptinf.theory.stopping_limits import private_stopping_limit, stopping_limit, stopping_time_closed_form
+from adaptinf.theory.stopping import (
+    private_stopping_limit,
+    stopping_limit,
+    stopping_time_bound,
+    stopping_time_closed_form,
+    stopping_time_lower_bound,
+)
 
 
 def printed_bound(mean: float, alpha: float, beta: float, epsilon: float) -> float:

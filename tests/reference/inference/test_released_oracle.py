@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from adaptinf.inference.distributions.laplace_tails import (
+from adaptinf.inference.distributions.tails import (
     log_normal_laplace_tail,
     log_normal_two_laplace_tail,
 )

@@ -15,7 +15,7 @@ from scipy import stats
 from adaptinf import environments, read_log
 from adaptinf.audit.binary import two_arms
 from adaptinf.audit.binary.bernstein import certified_maximum
-from adaptinf.audit.binary.statistics import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
+from adaptinf.audit.binary.states import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
 from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform

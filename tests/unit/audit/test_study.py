@@ -217,7 +217,7 @@ def test_a_damaged_shard_is_found_and_computed_again(interrupted, undisturbed, d
 
 
 def test_every_flipped_byte_of_a_shard_is_noticed_or_harmless(interrupted):
-    from adaptinf.audit.studies.shards import Damaged, read_parquet
+    from adaptinf.audit.studies.folder import Damaged, read_parquet
 
     folder, _ = interrupted
     path = sorted((folder / "shards").rglob("*.parquet"))[0]

@@ -18,7 +18,7 @@ LEAST = 5
 NAMES = {
     "inference/arms/alee.py": 1,
     "inference/arms/sample_mean.py": 2,
-    "inference/inputs/functions.py": 6,  # of functions that formulas may use
+    "inference/inputs/expressions.py": 6,  # of functions that formulas may use
     "inference/winners/methods.py": 1,
 }
 """Names of five words or more, most of them of methods, by file."""

@@ -15,7 +15,7 @@ from adaptinf.cli.demonstration import contrast_trial, full_data_effects, group_
 from adaptinf.datasets import rand_hie
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.results.formatting import format_pvalue
+from adaptinf.inference.results.tables import format_pvalue
 
 SMALL = (20_000, 2_000)
 

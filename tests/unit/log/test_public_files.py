@@ -18,7 +18,7 @@ from adaptinf.claims.logs import public_part
 from adaptinf.cli import main
 from adaptinf.errors import ParameterError
 from adaptinf.log import PublicLog
-from adaptinf.log.storage.published import KEY, TABLES
+from adaptinf.log.storage.parquet import KEY, TABLES
 from tests.unit.log.test_public import COVERED, named
 
 

@@ -20,9 +20,9 @@ from adaptinf.claims.propensities import NOT_FOLLOWED
 from adaptinf.claims.reports import answers, methods
 from adaptinf.claims.reports import collection as claims
 from adaptinf.cli.entry import main
-from adaptinf.inference.results.formatting import format_number
+from adaptinf.inference.results.tables import format_number
 from adaptinf.reports.checklist import FOR_AUTHORS, ITEMS
-from adaptinf.reports.references import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
+from adaptinf.reports.methods import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
 from adaptinf.reports.regulatory import TOPICS
 
 HOSTILE = "<script>alert('x')</script>"

@@ -153,9 +153,8 @@ class Coupled:
 
     def summary(self) -> ResultSummary:
         """Kinds of pairs with their largest cost beside the promise: text, Markdown, LaTeX, HTML or CSV."""
-        from adaptinf.inference.results.formatting import format_number
         from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import plain_table
+        from adaptinf.inference.results.tables import format_number, plain_table
 
         rows = []
         for kind in dict.fromkeys(pair.kind for pair in self.pairs):

@@ -31,9 +31,8 @@ from adaptinf.audit.privacy.sources import child
 from adaptinf.designs.base import Design
 from adaptinf.designs.linear.whole import on_grid
 from adaptinf.errors import JournalError
-from adaptinf.privacy.drawn.draws import Draws
+from adaptinf.privacy.drawn.draws import Draws, counted
 from adaptinf.privacy.drawn.findings import draw_findings
-from adaptinf.privacy.drawn.looks import counted
 from adaptinf.privacy.noise import generator
 from adaptinf.sessions.releasing import exact_problems
 from adaptinf.typing import IntArray

@@ -26,7 +26,7 @@ from adaptinf.inference.arms.circumstances.facts.missing_rewards import MissingR
 from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
-from adaptinf.inference.inputs.times import times_of
+from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores

@@ -8,7 +8,7 @@ import numpy as np
 
 from adaptinf.inference.arms.circumstances import rounds
 from adaptinf.inference.arms.circumstances.deviations import seen_rounds
-from adaptinf.inference.inputs.times import times_of
+from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.joint import LogRounds, round_pieces, rounds_of, whole_pieces
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import pandas as pd
 from adaptinf.claims.data import ratios as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.circumstances.ratios_of_sums import SummedDenominator, summed_denominator
-from adaptinf.inference.inputs.labelled import by_round
+from adaptinf.inference.inputs.arguments import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
 from adaptinf.inference.scores.outcome_models import Covariates
 from adaptinf.inference.validity.profile import LogProfile, profile_of

@@ -1,7 +1,8 @@
-"""What claims ask of batched least squares."""
+"""What claims ask of batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy as np
 
 from adaptinf.claims import Said, first
 from adaptinf.claims.regression import adjusted_regression as claims
+from adaptinf.claims.regression.regressions import BY_PROPENSITIES
 from adaptinf.inference.regression.batched import BatchRegressions, batch_regressions
+from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
 from adaptinf.inference.regression.facts.common import RegressionFacts, some
+from adaptinf.inference.scores.least_squares import least_squares
 
 _BATCHES = 10
 """Numbers of batches that a sentence lists."""
@@ -101,3 +105,107 @@ class BatchedFacts(RegressionFacts):
     @property
     def constant_in_a_batch(self) -> bool:
         return bool(np.any(self.usable.scale == 0.0))
+
+
+_LARGEST_LEFT = 0.2
+"""Share of the error of least squares that it may leave out of its standard errors."""
+_UNEVEN, _RARE = 10.0, 0.2
+
+
+class DecorrelationFacts(RegressionFacts):
+    """How much of the error of least squares it leaves, and which columns make it do so."""
+
+    @property
+    def ridge(self) -> float | None:
+        """The one that was given."""
+        given: float | None = self.options.settings.get("ridge")
+        return given
+
+    @cached_property
+    def solved(self) -> Decorrelated:
+        """The estimate; the rounds are more than the columns."""
+        return decorrelated(self.data.x, self.data.y, self.ridge)
+
+    @property
+    def too_much_left(self) -> dict[str, Any]:
+        """By the columns alone."""
+        left = self.solved.left if self.data.nobs > self.data.size else 0.0
+        return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
+
+    @property
+    def uneven(self) -> bool:
+        """Columns, where they are not 0, are of very different size."""
+        count = np.count_nonzero(self.data.x, axis=0)
+        size = np.sqrt((self.data.x**2).sum(axis=0) / np.maximum(count, 1))
+        return bool(size.max() > _UNEVEN * size.min())
+
+    @property
+    def rarely_seen(self) -> dict[str, Any]:
+        """The column that is 0 in most rounds is so in nearly all."""
+        count, n = np.count_nonzero(self.data.x, axis=0), self.data.nobs
+        place = int(np.argmin(count))
+        if self.uneven or count[place] >= _RARE * n:
+            return {}
+        return {"name": self.data.names[place], "rounds": int(count[place]), "n": n}
+
+    @property
+    def by_propensities(self) -> str:
+        return BY_PROPENSITIES() if self.rarely_seen else ""
+
+    @property
+    def ridge_given(self) -> bool:
+        return self.ridge is not None
+
+    @property
+    def needs_little(self) -> bool:
+        return self.data.selector is None and not self.too_much_left
+
+    @property
+    def default_ridge(self) -> dict[str, float]:
+        return {"ridge": self.solved.ridge} if self.ridge is None else {}
+
+    @property
+    def given_ridge(self) -> dict[str, float]:
+        return {} if self.ridge is None else {"ridge": self.solved.ridge}
+
+    @property
+    def left_in(self) -> dict[str, float]:
+        return {"left": self.solved.left}
+
+
+class EllipsoidFacts(RegressionFacts):
+    """What is known of noise and coefficients."""
+
+    @property
+    def sub_gaussian(self) -> dict[str, Any]:
+        given = self.options.settings.get("noise_scale") is not None
+        return {
+            "scale": self.fit.found.noise_scale,
+            "source": "specified by the user" if given else claims.HALF_RANGE(),
+        }
+
+    @property
+    def norm_bound(self) -> dict[str, float]:
+        return {"bound": self.fit.found.bound}
+
+    @property
+    def ridge(self) -> dict[str, float]:
+        return {"ridge": self.fit.found.ridge}
+
+    @property
+    def beyond_bound(self) -> dict[str, float]:
+        """A doubt about the bound, which is in the units of the coefficients."""
+        data = self.data
+        if data.nobs <= data.size:
+            return {}
+        norm = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+        return {"norm": norm} if norm > self.fit.found.bound else {}
+
+
+class AnytimeFacts(RegressionFacts):
+    """Which coefficients its mixture is made for."""
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        precision = self.options.settings.get("precision", 1.0)
+        return {"precision": precision, "size": 1.0 / math.sqrt(precision)}

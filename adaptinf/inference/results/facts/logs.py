@@ -11,9 +11,9 @@ import numpy as np
 
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
-from adaptinf.log.collected import LATE, UNPROMISED, WINDOW
 from adaptinf.log.copies import copied_rows
 from adaptinf.log.stopping import FIXED, Stopping
+from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import pytest
 from scipy import integrate, stats
 
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.distributions.student_maxima import max_student_tail
+from adaptinf.inference.distributions.student_sums import max_student_tail
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.results.families import familywise_level, max_normal_tail
+from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail
 from adaptinf.typing import FloatArray
 
 

@@ -26,8 +26,8 @@ from adaptinf.inference.regression.batched import (
     batched_wald,
     drifting_wald,
 )
-from adaptinf.inference.regression.data import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.decorrelation import decorrelated
+from adaptinf.inference.regression.design import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares

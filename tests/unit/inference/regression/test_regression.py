@@ -19,7 +19,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import correct_pvalues, corrected_level
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjustment
-from adaptinf.inference.regression.facts.decorrelation import DecorrelationFacts
+from adaptinf.inference.regression.facts.batched import DecorrelationFacts
 from adaptinf.inference.regression.models import AdaptiveOLS
 from adaptinf.inference.regression.results import FTest
 from adaptinf.inference.scores.by_unit import clusters

@@ -16,9 +16,9 @@ from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.regression.facts.weighted import WeightedFacts
 from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.weighted.choice import WEIGHTED
-from adaptinf.inference.regression.weighted.equations import arm_columns, shared_regression
+from adaptinf.inference.regression.weighted.own import WEIGHTED
 from adaptinf.inference.regression.weighted.running import running_regression
+from adaptinf.inference.regression.weighted.shared import arm_columns, shared_regression
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
@@ -454,7 +454,7 @@ def test_batches_come_before_w_decorrelation(monkeypatch: pytest.MonkeyPatch) ->
     settled = model.fit("w-decorrelation")
     assert settled.cautions == ()
     assert says(settled.notes, regressions.NO_TREND)
-    monkeypatch.setattr("adaptinf.inference.regression.facts.trends.LEAST_ROUNDS", 1_000)  # more than it has
+    monkeypatch.setattr("adaptinf.inference.regression.facts.common.LEAST_ROUNDS", 1_000)  # more than it has
     (caution,) = model.fit("w-decorrelation").cautions
     assert says(caution, regressions.MOVES)
     assert model.fit("w-decorrelation", stationary=True).cautions == ()

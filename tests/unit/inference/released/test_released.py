@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.laplace_tails import (
+from adaptinf.inference.distributions.tails import (
     log_normal_laplace_tail,
     log_normal_two_laplace_tail,
 )

@@ -24,8 +24,8 @@ from adaptinf.inference.distributions.base import (
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
-from adaptinf.inference.results.formatting import format_pvalue
 from adaptinf.inference.results.summary import escape_latex, footer
+from adaptinf.inference.results.tables import format_pvalue
 
 NASTY = r"a_1 & 50% <b>$x#{}~^\|</b>"
 GUARANTEE = PrivacyGuarantee(epsilon=0.1)
