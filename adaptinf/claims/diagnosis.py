@@ -31,12 +31,12 @@ QUESTIONS_OF_CONTROLS = {
 # Choices against propensities
 
 CERTAIN = Claim(
-    "inference.diagnostics.choices.no_calibration",
+    "inference.diagnostics.propensities.no_calibration",
     "all known propensities are 0 or 1, so there is no randomisation to check",
     "needs",
 )
 CIRCULAR = Claim(
-    "inference.diagnostics.choices.no_calibration",
+    "inference.diagnostics.propensities.no_calibration",
     "the propensities were estimated from the observed assignments, so the two agree by construction",
     "needs",
 )
@@ -47,12 +47,12 @@ FEW_CHOICES = Claim(
     "needs",
 )
 NEEDS_EVERY = Claim(
-    "inference.diagnostics.choices.no_ratio",
+    "inference.diagnostics.propensities.no_ratio",
     "the test requires propensities of all arms in every round (for a fixed allocation, set expected= "
     "instead)",
     "needs",
 )
-ONE_ARM = Claim("inference.diagnostics.choices.no_ratio", "the log has only one arm", "needs")
+ONE_ARM = Claim("inference.diagnostics.propensities.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
     "inference.diagnostics.from_sums.choice_checks",
     "propensities vary within batches, but the test requires products of propensities that the batch "
@@ -72,7 +72,7 @@ HOW_LOGGED = Claim(
     "advice",
 )
 EVERY_ARM_POSSIBLE = Claim(
-    "inference.diagnostics.choices.inverse_checks",
+    "inference.diagnostics.propensities.inverse_checks",
     "the test assumes that arms whose propensities were not logged could have been chosen",
     "assumes",
 )
@@ -87,7 +87,7 @@ LOST_ROUNDS = Claim(
     "advice",
 )
 SEE_ANYTIME = Claim(
-    "inference.diagnostics.choices.ratio_checks",
+    "inference.diagnostics.propensities.ratio_checks",
     "use the exact anytime-valid test, because an arm was assigned at random in only a few rounds",
     "advice",
 )
@@ -155,7 +155,7 @@ SETTLED = Claim(
     "needs",
 )
 UNVARYING = Claim(
-    "inference.diagnostics.agreement.drifts",
+    "inference.diagnostics.arms.drifts",
     "an estimated variance is 0, so the test statistic is undefined",
     "needs",
 )
@@ -167,18 +167,18 @@ FEW_IN_STRETCH = Claim(
 )
 
 ESTIMATES_CHANGE = Claim(
-    "inference.diagnostics.agreement.mean_differences",
+    "inference.diagnostics.arms.mean_differences",
     "the sample mean differs significantly from the AIPW estimate",
     "caution",
 )
 USE_VALID_ONES = Claim(
-    "inference.diagnostics.agreement.mean_differences",
+    "inference.diagnostics.arms.mean_differences",
     "use an estimator that is valid under adaptive assignment, such as ArmMeans (audit.simulate_bias "
     "shows how far adaptivity alone biases sample means)",
     "advice",
 )
 DRIFT_TOO = Claim(
-    "inference.diagnostics.agreement.mean_differences",
+    "inference.diagnostics.arms.mean_differences",
     "drift or context-dependent assignment could also explain the difference between the sample mean "
     "and the AIPW estimate",
     "note",
@@ -189,16 +189,16 @@ DIFFERENT_MEANS = Claim(
     "note",
 )
 MEAN_CHANGED = Claim(
-    "inference.diagnostics.agreement.drifts", "an arm's mean appears to change over time", "caution"
+    "inference.diagnostics.arms.drifts", "an arm's mean appears to change over time", "caution"
 )
 AVERAGES = Claim(
-    "inference.diagnostics.agreement.drifts",
+    "inference.diagnostics.arms.drifts",
     "under drift, estimates target weighted averages over time, and methods that assume constant means "
     "are invalid",
     "caution",
 )
 COMPARE_WITHIN = Claim(
-    "inference.diagnostics.agreement.drifts",
+    "inference.diagnostics.arms.drifts",
     "compare arms within batches (Contrast(...).batch_test) or within short periods",
     "advice",
 )

@@ -66,14 +66,14 @@ FOOTER = (
 """In the order in which a summary has them."""
 
 TOO_LONG = Claim(
-    "inference.results.facts.limits.meaningful",
+    "inference.results.facts.logs.meaningful",
     "No interval is given for {terms}, because the estimate depends on too few rounds: any interval "
     "would be more than {longest:,} times as long as {scale}.",
     "note",
 )
-OF_REWARDS = Claim("inference.results.facts.limits.meaningful", "the spread of the rewards", "phrase")
-OF_CONTROL = Claim("inference.results.facts.limits.meaningful", "the mean of the control arm", "phrase")
-OF_ERROR = Claim("inference.results.facts.limits.meaningful", "the standard error of the estimate", "phrase")
+OF_REWARDS = Claim("inference.results.facts.logs.meaningful", "the spread of the rewards", "phrase")
+OF_CONTROL = Claim("inference.results.facts.logs.meaningful", "the mean of the control arm", "phrase")
+OF_ERROR = Claim("inference.results.facts.logs.meaningful", "the standard error of the estimate", "phrase")
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",

@@ -13,7 +13,7 @@ from adaptinf.log.traits import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, 
 from adaptinf.log.validation.columns import label_array
 from adaptinf.log.validation.findings import FAULTS, Findings
 from adaptinf.log.validation.rows import check_sizes
-from adaptinf.sessions.in_time import SENSITIVITY
+from adaptinf.sessions.releasing import SENSITIVITY
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from adaptinf.sessions.decisions import Decision
+from adaptinf.sessions.requests import Decision
 from adaptinf.sessions.rounds import Marks
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import KernelStepper

@@ -10,9 +10,17 @@ import numpy as np
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import SEED, Count, OneOf, OrNone, problems_of, refuse
-from adaptinf.sessions.in_time import in_time_problems, in_time_releaser, with_in_time
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import Draw, ReleaseStepper, SumsStepper, draw_node, exact_problems
+from adaptinf.sessions.releasing import (
+    Draw,
+    ReleaseStepper,
+    SumsStepper,
+    draw_node,
+    exact_problems,
+    in_time_problems,
+    in_time_releaser,
+    with_in_time,
+)
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.steppers import Stepper, stepper_of
 from adaptinf.simulation.replicate import Run, block_stream, seed_sequence

@@ -2,26 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
-from adaptinf.sessions.decisions import Decision
-from adaptinf.sessions.in_time import in_time_units
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.removals import drawn, unfit, without
-from adaptinf.sessions.requests import identity, plain
+from adaptinf.sessions.releasing import in_time_units
+from adaptinf.sessions.requests import Decision, identity, plain
 from adaptinf.sessions.rounds import Rounds
-from adaptinf.sessions.runs import run_of
 from adaptinf.sessions.steppers import Stepper, certain
 from adaptinf.sessions.telling import Telling
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray
+
+_NAMES = ("action", "status", "feature", "reward", "propensity", "propensities", "vectors")
+
+
+def run_of(
+    rounds: Rounds,
+    stepper: Stepper,
+    window: int | None,
+    lost: float | None,
+    missing: str | None,
+    amended: bool,
+) -> Run:
+    """A copy of the rounds so far, with outcomes as they were amended or as the design was told them."""
+    done = rounds.decided
+    arrays = {name: getattr(rounds.record, name)[:done].copy() for name in _NAMES}
+    corrected = rounds.amended() if amended else {}
+    arrays["reward"][list(corrected)] = list(corrected.values())
+    return Run(
+        rounds.record._replace(**arrays),
+        stepper.released(),
+        stepper.outcome(),
+        _units(rounds),
+        _known_rounds(rounds, window),
+        missing if np.isnan(arrays["reward"]).any() else None,
+        len(corrected),
+        tuple(rounds.removed),
+        noise=stepper.noise,
+        window=window,
+        late=None if window is None else lost,
+    )
+
+
+def _units(rounds: Rounds) -> NDArray[Any] | None:
+    """Who each round is of, with a name that nobody has for those who were erased; None without units."""
+    if not rounds.by_unit and not rounds.erased:
+        return None
+    known = rounds.by_unit
+    named = [unit for unit in known if not isinstance(unit, int)]
+    least = min(0, *known) if known and not named else 0
+    units = list(rounds.units)
+    for step in rounds.erased:
+        units[step] = least - step - 1 if known and not named else f"erased {step + 1}"
+        while units[step] in known:
+            units[step] += "*"
+    return np.array(units)
+
+
+def _known_rounds(rounds: Rounds, window: int | None) -> IntArray | None:
+    """Rounds that had begun when the design first could have each outcome; None where all at once."""
+    done = rounds.decided
+    steps, known = np.arange(done), rounds.known[:done]
+    first, absent = known, np.isnan(rounds.record.reward[:done])
+    if window is not None:
+        due = steps + 1 + window
+        first = np.where(known <= due, np.minimum(due, done), done)
+    first = np.where(absent, done, first)
+    return None if np.array_equal(first, steps + 1) else first
+
+
+_INSTEAD = "pause or finish, and begin anew without the arm"
+
+
+def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
+    """Probabilities of the arms given that it is none of those removed; both shapes (arms,).
+
+    An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody is
+    there to be assigned, and the design has no opinion on these arms.
+    """
+    left = probabilities.copy()
+    left[list(removed)] = 0.0
+    total = float(left.sum())
+    if total > 0.0:
+        return np.asarray(left / total, dtype=np.float64)
+    left[:] = 1.0 / (len(left) - len(set(removed)))
+    left[list(removed)] = 0.0
+    return left
+
+
+def drawn(probabilities: FloatArray, draw: float) -> int:
+    """The arm that a number in [0, 1) stands for; never one of probability 0."""
+    possible = np.flatnonzero(probabilities > 0.0)
+    place = int(np.searchsorted(np.cumsum(probabilities[possible]), draw, side="right"))
+    return int(possible[min(place, len(possible) - 1)])
+
+
+def unfit(name: str, pending: str, own_coins: bool, known: bool) -> list[str]:
+    """Why a design cannot go on without an arm; `known` says whether its probabilities are."""
+    if pending != "any":
+        reason = "waits for outcomes before it chooses, and plans with all of its arms"
+    elif not own_coins:
+        reason = "has no coins of its own, whose probabilities the other arms could share (a Mixture has)"
+    elif not known:
+        reason = "names arms without their probabilities, which the other arms could share"
+    else:
+        return []
+    return [f"{name} {reason}: {_INSTEAD}"]
+
 
 _MISSING = OrNone(OneOf("drop", "worst", "best"))
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, refuse
-from adaptinf.sessions.decisions import Outcome
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.requests import identity, plain, reward_problems, same_reward
+from adaptinf.sessions.requests import Outcome, identity, plain, reward_problems, same_reward
 from adaptinf.sessions.rounds import Rounds
 
 

@@ -18,8 +18,7 @@ from adaptinf.log.validation.columns import read_column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
-from adaptinf.sums.by_unit.from_engine import exact_units, totals_of, unit_query
-from adaptinf.sums.by_unit.totals import UnitTotals, unit_problem
+from adaptinf.sums.by_unit.totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.checks import check_cell_shares, check_centre
 from adaptinf.sums.engine.faults import column_of_fault, fault_query, faults_of

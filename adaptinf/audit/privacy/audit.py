@@ -19,9 +19,8 @@ from adaptinf.audit.privacy.checks import (
 from adaptinf.audit.privacy.counters import CounterSource, worst_streams
 from adaptinf.audit.privacy.designs import Neighbours, neighbouring_trials
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
-from adaptinf.audit.privacy.learned import LearnedScore, learn
 from adaptinf.audit.privacy.live.checks import live_problems, live_trial
-from adaptinf.audit.privacy.lower_bound import bound_from_scores
+from adaptinf.audit.privacy.lower_bound import LearnedScore, bound_from_scores, learn
 from adaptinf.audit.privacy.mechanisms import MechanismSource, worst_inputs
 from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.audit.privacy.sources import (

@@ -14,8 +14,7 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
-from adaptinf.audit.privacy.learned import LearnedScore
-from adaptinf.audit.privacy.lower_bound import Found
+from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.privacy.noise import generator

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.learned import LearnedScore
-from adaptinf.audit.privacy.lower_bound import Found
+from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.typing import FloatArray
 
 _NO_BIT = 1_024.0

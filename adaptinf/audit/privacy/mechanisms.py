@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
-from adaptinf.audit.privacy.learned import LearnedScore
-from adaptinf.audit.privacy.lower_bound import Found
+from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
 from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace

@@ -11,9 +11,8 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
-from adaptinf.audit.privacy.learned import LearnedScore
 from adaptinf.audit.privacy.live.runs import session_transcripts
-from adaptinf.audit.privacy.lower_bound import Found
+from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse

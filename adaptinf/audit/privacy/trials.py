@@ -12,7 +12,7 @@ from adaptinf.audit.privacy.designs import (
     NodeNoise,
     audit_trials,
 )
-from adaptinf.audit.privacy.designs.public_replay import replays
+from adaptinf.audit.privacy.designs.audited_trial import replays
 from adaptinf.audit.privacy.designs.stopping_audits import StoppingOutputs, stopping_noise, stopping_outputs
 from adaptinf.audit.privacy.live.checks import live_findings, live_problems, live_trial, look_live
 from adaptinf.audit.privacy.live.stops import live_stop_findings

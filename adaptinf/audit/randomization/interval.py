@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.results import RandomizationInterval, assumptions
 from adaptinf.audit.randomization.retest import rank, replication_problems
-from adaptinf.audit.randomization.runs import Draws, Plan, Runner
+from adaptinf.audit.randomization.runs import Draws, Plan, Runner, make_plan
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.results import RandomizationTest, assumptions
-from adaptinf.audit.randomization.runs import Draws, Plan, blocks
+from adaptinf.audit.randomization.runs import Draws, Plan, blocks, make_plan
 from adaptinf.audit.randomization.statistics import PathStatistic
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower, fixed_propensities

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.results import WeightedRandomizationTest, assumptions
 from adaptinf.audit.randomization.retest import compare, replication_problems
-from adaptinf.audit.randomization.runs import Plan
+from adaptinf.audit.randomization.runs import Plan, make_plan
 from adaptinf.audit.randomization.statistics import PathStatistic
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower

@@ -12,7 +12,7 @@ COVERED = Claim(
 )
 
 TWO_INTERVALS = Claim(
-    "inference.released.comparisons.ReleasedDifferenceReference",
+    "inference.released.group_effects.ReleasedDifferenceReference",
     "normal sampling error plus Laplace noise (Bonferroni combination of two intervals)",
     "phrase",
 )
@@ -32,28 +32,28 @@ INVERTED = Claim(
 # Units that came back
 
 UNITS_AS_DECLARED = Claim(
-    "inference.released.units.refuse_repeated_units",
+    "inference.released.pair_effects.refuse_repeated_units",
     "each unit may contribute several rounds (declared maximum per unit: {n}); {vary}",
     "needs",
 )
 UNITS_CAME_BACK = Claim(
-    "inference.released.units.refuse_repeated_units",
+    "inference.released.pair_effects.refuse_repeated_units",
     "some released rounds (number: {n}) are from units that had already contributed a round; {vary}",
     "needs",
 )
 SUMS_VARY_MORE = Claim(
-    "inference.released.units.refuse_repeated_units",
+    "inference.released.pair_effects.refuse_repeated_units",
     "if effects differ between units, several rounds per unit inflate the variance of the released sums "
     "by an amount that the releases do not reveal",
     "needs",
 )
 ONE_ROUND_A_UNIT = Claim(
-    "inference.released.units.refuse_repeated_units",
+    "inference.released.pair_effects.refuse_repeated_units",
     "releases in which each unit contributes one round",
     "advice",
 )
 FROM_THE_LOG = Claim(
-    "inference.released.units.refuse_repeated_units",
+    "inference.released.pair_effects.refuse_repeated_units",
     "estimators that use the raw log (not covered by the guarantee)",
     "advice",
 )

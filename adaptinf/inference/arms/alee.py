@@ -28,9 +28,9 @@ from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.validity.lengths import student_length, typical
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 

@@ -27,8 +27,8 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.base import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.rare import without_interval
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 

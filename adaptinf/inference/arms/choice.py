@@ -15,19 +15,21 @@ import numpy as np
 
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.alee import ALEE
+from adaptinf.inference.arms.batched import BATCHED
+from adaptinf.inference.arms.circumstances.from_releases import RELEASED
 from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit
-from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.arms.weighted import WEIGHTS
+from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
+from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.joint import JOINT
-from adaptinf.inference.validity.methods import verdicts
+from adaptinf.inference.validity.methods import Verdict, verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import FEWEST
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.sums import NEEDS_ROWS
@@ -37,6 +39,16 @@ from adaptinf.typing import BoolArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.arms.circumstances.ratios import Denominator
     from adaptinf.inference.results.base import Results
+
+METHODS = (
+    SAMPLE_MEAN,
+    IPW,
+    AIPW,
+    ALEE,
+    BATCHED,
+    RELEASED,
+)
+
 
 _NAMED = {method.name: method for method in METHODS}
 CONTRAST_ESTIMATORS = tuple(_NAMED)

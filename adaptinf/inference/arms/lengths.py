@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
-from adaptinf.inference.arms.circumstances.from_sums import batch_weights
+from adaptinf.inference.arms.circumstances.from_sums import batch_weights, joint_means_of_sums
 from adaptinf.inference.arms.circumstances.rounds import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
@@ -26,8 +25,8 @@ from adaptinf.inference.validity.lengths import (
     typical,
     weighted_errors,
 )
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _NORMAL = np.inf

@@ -10,6 +10,7 @@ experiments". Neel, Roth (2018), "Mitigating bias in adaptive data gathering via
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.inference.arms.choice import (
@@ -20,6 +21,8 @@ from adaptinf.inference.arms.choice import (
     fit_method,
     name_of,
 )
+from adaptinf.inference.arms.contrast import Contrast
+from adaptinf.inference.arms.facts.weighted import OWN
 from adaptinf.inference.arms.fit import (
     check_null,
     check_options,
@@ -29,7 +32,6 @@ from adaptinf.inference.arms.fit import (
     validity,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.pairs import differences_of
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
@@ -38,13 +40,47 @@ from adaptinf.inference.released.in_time import in_time_means
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import PublicLog
 
 if TYPE_CHECKING:
+    from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.question import Choice
+    from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import ChosenFrom
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
+    from adaptinf.typing import Validity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairContrasts:
+    """Contrasts of a table's arms on the rounds in which both could be chosen, fitted when asked for."""
+
+    log: AdaptiveLog | Sums
+    arms: tuple[Any, ...]
+    denominator: Denominator | None
+    how: Mapping[str, Any]
+    """Arguments of `Contrast.fit`."""
+
+    def __call__(self, first: int, second: int) -> Results:
+        """The contrast of two arms, by their places in the table."""
+        pair = Contrast(self.log, treatment=self.arms[first], control=self.arms[second])
+        pair.denominator = self.denominator
+        return pair.fit(**self.how)
+
+
+def differences_of(
+    model: ArmMeans, method: ArmMethod, asked: Asked, choice: Choice, label: Validity
+) -> PairContrasts | None:
+    """What tests of the differences of a table's arms are; None where each arm has weights of its own."""
+    if not method.pairs or label == "not valid" or asked.stationary or choice.weights in OWN:
+        return None
+    taken = {name: getattr(asked, name) for name in ("test", "arm_error", "outcome", "ridge")}
+    weights = None if asked.weights == JOINT else asked.weights
+    how = {"estimator": choice.estimator, "weights": weights, **taken}
+    return PairContrasts(model.log, model.arms, model.denominator, how)
 
 
 class ArmMeans:

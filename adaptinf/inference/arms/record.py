@@ -15,8 +15,7 @@ from adaptinf.inference.arms.fit import (
     residual_rows,
 )
 from adaptinf.inference.arms.question import Asked, Choice, Question
-from adaptinf.inference.validity.methods import MethodRecord
-from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.scores.means import SampleMeans
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.verdicts import Verdict
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction

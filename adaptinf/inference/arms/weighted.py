@@ -21,7 +21,7 @@ from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored
 from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
-from adaptinf.inference.arms.circumstances.forms import joint_means_of_sums
+from adaptinf.inference.arms.circumstances.from_sums import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
 from adaptinf.inference.arms.facts.weighted import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
@@ -45,9 +45,9 @@ from adaptinf.inference.scores.joint import (
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

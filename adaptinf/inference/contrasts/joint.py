@@ -65,7 +65,7 @@ def sums_correlation(
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
-    from adaptinf.inference.arms.circumstances.forms import arm_forms  # loads when it is needed
+    from adaptinf.inference.arms.circumstances.from_sums import arm_forms  # loads when it is needed
     from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms
 
     found = []

@@ -12,8 +12,8 @@ from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.contrasts.joint import SHARED
 from adaptinf.inference.contrasts.lifts import FEWEST_EVENTS
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import LogProfile
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import IntArray
 
 _ORDER = ("not valid", "asymptotic", "anytime", "exact")

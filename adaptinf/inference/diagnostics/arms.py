@@ -1,8 +1,19 @@
-"""Checks of a log arm by arm: estimates that should agree, effective sample sizes, overlap."""
+"""Checks of a log arm by arm: estimates that should agree, effective sample sizes, overlap.
+
+References
+----------
+Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments". Cochran (1954), "The combination of
+estimates from different experiments".
+Kish (1965), "Survey Sampling" (effective sample size). Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments" (decay of propensities).
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,21 +26,179 @@ from adaptinf.claims import diagnosis as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.diagnostics.agreement import (
-    Differences,
-    batch_groups,
-    common_drift,
-    drifts,
-    homogeneity,
-    mean_differences,
-)
-from adaptinf.inference.diagnostics.overlap import low_rounds
 from adaptinf.inference.diagnostics.passes import WEIGHTS, ScoreSums, rounds_of, score_sums
+from adaptinf.inference.diagnostics.propensities import ChiSquare, chi_square
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, tests_among
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_FEW_BLOCKS = 4
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decay:
+    """Smallest propensities over time; first, last (B,), smallest (B, k)."""
+
+    first: FloatArray
+    last: FloatArray
+    smallest: FloatArray
+    exponent: float
+
+
+def fitted_decay(propensities: FloatArray) -> Decay:
+    """How the smallest propensity falls.
+
+    Shapes: propensities (T, k).
+
+    Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
+    them depend on the future, and their normal limit is lost.
+    """
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(propensities.shape[1], np.inf)
+        for low in range(start, stop, _BLOCK):
+            part = propensities[low : min(low + _BLOCK, stop)]
+            found = np.minimum(found, np.min(part, axis=0, where=part > 0.0, initial=np.inf))
+        return found
+
+    return decay_of(len(propensities), least)
+
+
+def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
+    """The same where only the chosen arms' propensities are known; action, propensity (T,)."""
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(n_arms, np.inf)
+        np.minimum.at(found, action[start:stop], propensity[start:stop])
+        return found
+
+    return decay_of(len(action), least)
+
+
+def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
+    """A line through the smallest propensities of stretches that double in length."""
+    edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
+    smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
+    smallest[np.isinf(smallest)] = np.nan
+    lowest = np.fmin.reduce(smallest, axis=1)
+    known = ~np.isnan(lowest)
+    exponent = math.nan
+    if known.sum() >= _FEW_BLOCKS:
+        time = np.log(edges[1:][known])
+        centred = time - time.mean()
+        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
+    return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
+
+
+def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
+    """Number of rounds in which each arm's propensity is below a limit, zeros included.
+
+    Shapes: propensities (T, k); returns (k,).
+    """
+    found = np.zeros(propensities.shape[1])
+    for low in range(0, len(propensities), _BLOCK):
+        found += np.count_nonzero(propensities[low : low + _BLOCK] < limit, axis=0)
+    return found
+
+
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Differences of two estimates of the same arms, which have mean 0 under the null.
+
+    Shapes: difference (k,), covariance (k, k).
+    """
+
+    difference: FloatArray
+    covariance: FloatArray
+
+    @property
+    def std_error(self) -> FloatArray:
+        """Standard errors, shape (k,)."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+
+    @property
+    def z(self) -> FloatArray:
+        """Standardised differences, shape (k,); NaN where the standard error is 0."""
+        size = self.std_error
+        return np.asarray(self.difference / np.where(size > 0.0, size, np.nan), dtype=np.float64)
+
+    @property
+    def joint(self) -> ChiSquare:
+        """Test of all differences together."""
+        return chi_square(self.difference, self.covariance)
+
+
+def mean_differences(sums: ScoreSums) -> Differences:
+    """Sample means minus weighted means of scores.
+
+    Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
+    the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
+    variance, and not under adaptive collection, where the number may even be negative.
+    """
+    return _settled(sums.change, sums.change_covariance, sums.mean)
+
+
+def drifts(sums: ScoreSums) -> Differences:
+    """Slopes of the arms' scores over the log, from its first round to its last."""
+    return _settled(sums.drift, sums.drift_covariance, sums.estimate)
+
+
+def common_drift(slopes: Differences) -> tuple[float, float]:
+    """One slope for all arms, by the inverse variances of their own, and its standard error.
+
+    NaN where none varies.
+    """
+    size = slopes.std_error
+    kept = size > 0.0
+    if not kept.any():
+        return math.nan, math.nan
+    share = 1.0 / size[kept] ** 2
+    share /= share.sum()
+    spread = float(share @ slopes.covariance[np.ix_(kept, kept)] @ share)
+    return float(share @ slopes.difference[kept]), math.sqrt(max(spread, 0.0))
+
+
+def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
+    """Differences whose variance is rounding have none."""
+    size = np.sqrt(np.diag(covariance))
+    constant = size <= _CONSTANT * np.maximum(np.abs(scale), np.finfo(np.float64).tiny)
+    covariance = covariance.copy()
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    return Differences(difference, covariance)
+
+
+def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
+    """Consecutive batches joined into a few groups of about the same number of rounds.
+
+    Shapes: batch (T,); returns (T,).
+    """
+    return stretches(np.bincount(batch).astype(np.float64), most)[batch]
+
+
+def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
+    """The group of each of consecutive batches, joined into a few of about the same number of rounds.
+
+    Shapes: rounds (B,), of each batch; returns (B,).
+    """
+    middle = np.cumsum(rounds) - 0.5 * rounds
+    group = np.minimum((middle * most / rounds.sum()).astype(np.int64), most - 1)
+    return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+
+
+def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
+    """Test that an arm's mean is the same in all groups of rounds; means, variances (G,)."""
+    if means.size < 2 or not (variances > (_CONSTANT * np.abs(means)) ** 2).all():
+        return ChiSquare(np.nan, 0)
+    centre = float(np.sum(means / variances) / np.sum(1.0 / variances))
+    return ChiSquare(float(np.sum((means - centre) ** 2 / variances)), means.size - 1)
+
 
 MIN_ROUNDS = 33
 """Rounds from which there are four blocks to fit an exponent to."""

@@ -22,11 +22,18 @@ from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities, said
 from adaptinf.errors import ParameterError
 from adaptinf.inference.diagnostics import from_sums
-from adaptinf.inference.diagnostics.arms import MIN_ROUNDS, arm_checks, score_checks, scored_rows
-from adaptinf.inference.diagnostics.choices import choice_checks, every_propensity
+from adaptinf.inference.diagnostics.arms import (
+    MIN_ROUNDS,
+    Decay,
+    arm_checks,
+    fitted_chosen_decay,
+    fitted_decay,
+    score_checks,
+    scored_rows,
+)
 from adaptinf.inference.diagnostics.controls import control_checks, controls_of
 from adaptinf.inference.diagnostics.facts import NotesFacts
-from adaptinf.inference.diagnostics.overlap import Decay, fitted_chosen_decay, fitted_decay
+from adaptinf.inference.diagnostics.propensities import choice_checks, every_propensity
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, Diagnosis, judged, tests_among
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.validity.profile import profile_of

@@ -19,16 +19,14 @@ from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.facts.groups import Rarity, WeightedFacts, WeightedFit
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
-from adaptinf.inference.effects.order import GROUPS
 from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.record import EffectMethod, GroupFit
+from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
 from adaptinf.inference.scores.by_unit.units import UnitErrors, unit_group_effects
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
-from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _NAME = "aipw"

@@ -24,8 +24,8 @@ from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference
-from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.released.group_effects import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.hypotheses import LinearHypothesis

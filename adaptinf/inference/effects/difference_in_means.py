@@ -29,12 +29,11 @@ from adaptinf.inference.distributions.two_samples import (
 )
 from adaptinf.inference.effects.facts.groups import DifferenceFacts, DifferenceFit, Rarity
 from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
-from adaptinf.inference.effects.order import GROUPS
 from adaptinf.inference.effects.question import GroupQuestion
-from adaptinf.inference.effects.record import EffectMethod, GroupFit
+from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical
-from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _NAME = "difference-in-means"

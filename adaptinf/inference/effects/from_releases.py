@@ -9,14 +9,12 @@ from adaptinf.claims import said, sentence
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.facts.groups import ReleasedFacts
-from adaptinf.inference.effects.order import GROUPS
 from adaptinf.inference.effects.question import GroupQuestion, group_terms
-from adaptinf.inference.effects.record import EffectMethod, GroupFit
+from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.group_effects import ReleasedEffects, released_effects
-from adaptinf.inference.released.units import refuse_repeated_units
-from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.released.pair_effects import refuse_repeated_units
+from adaptinf.inference.validity.methods import Verdict, refusal
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog, PublicLog

@@ -29,9 +29,8 @@ from adaptinf.inference.policies.scores import (
 )
 from adaptinf.inference.policies.verdicts import policy_verdict
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.typing import FloatArray, IntArray
 
 _FLOOR = 0.1

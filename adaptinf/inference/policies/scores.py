@@ -225,7 +225,7 @@ def _smallest(profile: LogProfile, policy: Policy) -> float:
 if TYPE_CHECKING:
     from adaptinf.inference.policies.inputs import Policy
     from adaptinf.inference.policies.question import PolicyQuestion
-    from adaptinf.inference.validity.verdicts import Verdict
+    from adaptinf.inference.validity.methods import Verdict
     from adaptinf.log import AdaptiveLog
 
     Gain = tuple[FloatArray, Policy]

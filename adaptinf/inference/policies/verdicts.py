@@ -7,9 +7,9 @@ from typing import Any
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims import policies as claims
 from adaptinf.inference.policies.fit_facts import WeightFacts
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.order import Order, Rank
 from adaptinf.inference.validity.stationarity import STATED
-from adaptinf.inference.validity.verdicts import Verdict
 
 VALUES = Order(
     [

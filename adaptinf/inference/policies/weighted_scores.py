@@ -38,8 +38,7 @@ from adaptinf.inference.policies.weights import (
 )
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.scores.means import effective_size, weighted_means
-from adaptinf.inference.validity.methods import MethodRecord
-from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Support = tuple[IntArray, FloatArray, FloatArray]

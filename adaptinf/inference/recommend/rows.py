@@ -15,10 +15,9 @@ from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import IntArray, Validity
 
@@ -266,8 +265,7 @@ def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
     from adaptinf.inference.effects.from_sums import FROM_SUMS
-    from adaptinf.inference.effects.methods import METHODS
-    from adaptinf.inference.effects.models import CATE
+    from adaptinf.inference.effects.models import CATE, METHODS
 
     model = _Model(CATE, log, arguments)
     methods: Sequence[MethodRecord[Any]] = METHODS if profile_of(log).sums is None else (FROM_SUMS,)

@@ -21,7 +21,7 @@ from scipy import special
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.results.facts.limits import meaningful
+from adaptinf.inference.results.facts.logs import meaningful
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,

@@ -18,7 +18,7 @@ from statsmodels.iolib.table import SimpleTable
 
 from adaptinf.claims import said, tables
 from adaptinf.claims.privacy import guarantees
-from adaptinf.inference.results.facts.limits import USUAL, without_meaning
+from adaptinf.inference.results.facts.logs import USUAL, without_meaning
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
     AT_ONCE,

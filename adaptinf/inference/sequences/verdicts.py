@@ -14,12 +14,11 @@ from adaptinf.inference.sequences.choice import ESTIMATORS, Quantity, Request, s
 from adaptinf.inference.sequences.methods import METHODS, SequenceMethod
 from adaptinf.inference.sequences.sequence_facts import SequenceFacts
 from adaptinf.inference.sequences.widths import expected_width
-from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.stationarity import STATED
 from adaptinf.inference.validity.units import LOGGED_ROUNDS
-from adaptinf.inference.validity.verdicts import Verdict
 
 _USUAL_ALPHA = 0.05
 

@@ -29,9 +29,9 @@ from adaptinf.inference.validity.assignment import (
     strata,
 )
 from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, times, trends_of_rows
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray

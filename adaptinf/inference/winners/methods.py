@@ -15,9 +15,8 @@ from adaptinf.inference.arms.choice import rare_arms
 from adaptinf.inference.arms.order import ORDER as ARMS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.results import Results
-from adaptinf.inference.validity.methods import MethodRecord
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.order import Order
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.intervals import later_results
 from adaptinf.inference.winners.law import WinnerLaw

@@ -15,7 +15,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.designs.base import Design
-from adaptinf.inference.diagnostics.agreement import (
+from adaptinf.inference.diagnostics.arms import (
     batch_groups,
     common_drift,
     drifts,

@@ -10,10 +10,9 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.interval import randomization_interval
 from adaptinf.audit.randomization.retest import randomization_test, rank
-from adaptinf.audit.randomization.runs import Runner, plan_root
+from adaptinf.audit.randomization.runs import Runner, make_plan, plan_root
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, UniformArms

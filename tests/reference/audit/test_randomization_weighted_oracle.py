@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization.checks import make_plan
+from adaptinf.audit.randomization.runs import make_plan
 from adaptinf.audit.randomization.weighted import (
     _Walker,
     importance_p_value,

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.binary.two_arms import exact_test
-from adaptinf.audit.randomization.checks import make_plan
 from adaptinf.audit.randomization.retest import randomization_test
-from adaptinf.audit.randomization.runs import Runner
+from adaptinf.audit.randomization.runs import Runner, make_plan
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays

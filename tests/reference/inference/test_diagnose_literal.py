@@ -15,9 +15,15 @@ from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.diagnostics.agreement import batch_groups, common_drift, drifts, mean_differences
+from adaptinf.inference.diagnostics.arms import (
+    batch_groups,
+    common_drift,
+    drifts,
+    fitted_chosen_decay,
+    fitted_decay,
+    mean_differences,
+)
 from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.overlap import fitted_chosen_decay, fitted_decay
 from adaptinf.inference.diagnostics.passes import ScoreSums, rounds_of, score_sums
 from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_sums, log_wealth
 from adaptinf.log import AdaptiveLog

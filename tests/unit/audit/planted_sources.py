@@ -13,9 +13,9 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel
+from adaptinf.designs.base import Stepwise
 from adaptinf.designs.conse import private_kernel
 from adaptinf.designs.linear import whole
-from adaptinf.designs.stepwise import Stepwise
 from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.privacy.counters.trees import next_total
 from adaptinf.privacy.noise import Buffer

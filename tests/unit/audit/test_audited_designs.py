@@ -10,8 +10,8 @@ import pytest
 
 from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import audit_trials, neighbouring_trials
+from adaptinf.audit.privacy.designs.audited_trial import replays
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
-from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.designs import DPConSE, LDPBandit, Mixture, PrivateUCB
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau

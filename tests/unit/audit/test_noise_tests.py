@@ -11,9 +11,14 @@ from scipy import special, stats
 
 from adaptinf.audit.privacy.counters import counter_nodes, node_noise
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, Replayed, audit_trials, laplace_uniforms
+from adaptinf.audit.privacy.designs.audited_trial import (
+    NodeNoise,
+    Replayed,
+    audit_trials,
+    laplace_uniforms,
+    replays,
+)
 from adaptinf.audit.privacy.designs.local_audits import TwoReports, laplace_sum_uniforms
-from adaptinf.audit.privacy.designs.public_replay import replays
 from adaptinf.audit.privacy.designs.stopping_audits import look_times, stopping_noise
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference

@@ -10,7 +10,7 @@ import pytest
 from literal_replays import EliminationReplay, LinearReplay, LiteralBins, SumsReplay, UCBReplay
 
 from adaptinf.audit.privacy.designs import AuditTrial, audit_trials
-from adaptinf.audit.privacy.designs.public_replay import fixed_contexts, public_replay, replays
+from adaptinf.audit.privacy.designs.audited_trial import fixed_contexts, public_replay, replays
 from adaptinf.designs import (
     DPBAI,
     DPOD,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.designs.public_replay import public_replay
+from adaptinf.audit.privacy.designs.audited_trial import public_replay
 from adaptinf.designs import DPBAI, DPOD, Design, DPBAIGauss, Mixture, Session
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import Nodes, gaussian, laplace

@@ -25,7 +25,7 @@ from adaptinf.designs import (
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy import GRID_UNITS
 from adaptinf.sessions import Session, open_session
-from adaptinf.sessions.in_time import in_time_release, in_time_units
+from adaptinf.sessions.releasing import in_time_release, in_time_units
 from adaptinf.trial import nodes, requests
 from adaptinf.trial.opening import declared_entry, session_of
 

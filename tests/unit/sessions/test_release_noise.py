@@ -13,7 +13,7 @@ import pytest
 from numba import types
 
 from adaptinf import AdaptiveLog
-from adaptinf.audit.privacy.designs.public_replay import public_replay
+from adaptinf.audit.privacy.designs.audited_trial import public_replay
 from adaptinf.designs import (
     UCB,
     Design,

@@ -31,7 +31,7 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.sessions.removals import drawn, without
+from adaptinf.sessions.session import drawn, without
 
 BEFORE, ROUNDS = 40, 120
 ARMS = ["a", "b", "c"]

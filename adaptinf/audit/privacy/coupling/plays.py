@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from adaptinf.audit.privacy.coupling.histories import AMEND, ASSIGN, ERASE, LOSE, History, Terms
-from adaptinf.audit.privacy.coupling.noise import GivenNoise
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError
 from adaptinf.log import AdaptiveLog
@@ -18,6 +19,40 @@ from adaptinf.sessions.erasing import forget, logged
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_STRETCH = 3
+"""Of the noise that takes the place of a node's, so that a shift is tried at two places of its law."""
+
+
+@dataclass(eq=False)
+class GivenNoise:
+    """A whole number for each node, of about its scale, that follows from seed and name alone.
+
+    `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one. `asked`
+    has the nodes with their scales, in order; one that is asked for again has a name of its own there.
+    """
+
+    seed: bytes
+    shifts: Mapping[str, int] = field(default_factory=dict)
+    stretched: frozenset[str] = frozenset()
+    asked: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, name: str, scale: float) -> int:
+        """The noise of a node whose scale is given, both in units."""
+        while name in self.asked:
+            name += ", again"
+        self.asked[name] = scale
+        drawn = round(scale * self._standard(name))
+        if name in self.stretched:
+            drawn = -_STRETCH * drawn - round(scale)
+        return drawn + self.shifts.get(name, 0)
+
+    def _standard(self, name: str) -> float:
+        """A number of the Laplace law with scale 1, by inversion."""
+        digest = hashlib.sha256(self.seed + name.encode()).digest()
+        place = (int.from_bytes(digest[:8], "big") + 0.5) / 2.0**63 - 1.0
+        return math.copysign(-math.log1p(-abs(place)), place)
+
 
 _Answer = TypeVar("_Answer")
 ARM, ANSWER, PROPENSITIES, NODE, RELEASE, PUBLIC, STATUS, RECORDS = (

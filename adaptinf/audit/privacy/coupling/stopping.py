@@ -24,9 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.coupling.comparison import first_difference
-from adaptinf.audit.privacy.coupling.noise import GivenNoise
-from adaptinf.audit.privacy.coupling.plays import RELEASE, Output
+from adaptinf.audit.privacy.coupling.pairs import first_difference
+from adaptinf.audit.privacy.coupling.plays import RELEASE, GivenNoise, Output
 from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.designs.stopping.noise import ReleaseNoise

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs import AuditTrial, NodeNoise, audit_trials
-from adaptinf.audit.privacy.designs.public_replay import replays
+from adaptinf.audit.privacy.designs.audited_trial import replays
 from adaptinf.audit.privacy.live.drawn import drawn_noise, other_noise
-from adaptinf.audit.privacy.live.people import with_coins
 from adaptinf.audit.privacy.live.runs import (
     Shown,
     outcomes,
@@ -23,6 +22,7 @@ from adaptinf.audit.privacy.live.runs import (
     session_run,
     transcripts,
     trial_runs,
+    with_coins,
 )
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference

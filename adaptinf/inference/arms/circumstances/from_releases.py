@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.facts.released_pairs import ReleasedPairFacts
+from adaptinf.inference.arms.circumstances.facts.availability import ReleasedPairFacts
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -17,8 +17,7 @@ from adaptinf.inference.arms.record import ArmMethod, always
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.pair_effects import PairEffect, pair_effect
-from adaptinf.inference.validity.methods import refusal
-from adaptinf.inference.validity.verdicts import Verdict
+from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.parameters import refuse
 
 _NAME = "released"

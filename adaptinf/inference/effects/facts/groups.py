@@ -9,26 +9,119 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from adaptinf.claims import Finding, Said, propensities, rare_outcomes
-from adaptinf.claims.facts import Fitted
+from adaptinf.claims import Finding, Said, propensities, rare_outcomes, said, units
+from adaptinf.claims.effects import by_group as claims
+from adaptinf.claims.facts import Fitted, KindOfWeights
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
-from adaptinf.inference.effects.facts import terms
-from adaptinf.inference.effects.facts.weights import WeightFacts
 from adaptinf.inference.released.effects import ReleasedReference
+from adaptinf.inference.released.group_effects import Reason
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
 from adaptinf.inference.validity.stationarity import trend_of_values
 from adaptinf.inference.validity.units import FEW_UNITS, event_gaps, unit_cautions, unit_notes
+from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.effects.groups import GroupEffects
+    from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
     from adaptinf.inference.effects.question import GroupQuestion
     from adaptinf.inference.effects.rounds import Rounds
     from adaptinf.inference.released.group_effects import ReleasedEffects
     from adaptinf.inference.scores.by_unit.units import UnitErrors
     from adaptinf.inference.scores.inverse import Fixed
+
+_SHOWN, _FEW = 8, 3
+
+
+def some(terms: Sequence[str]) -> str:
+    """The first terms, and how many more there are."""
+    return several(terms, _SHOWN, "; ")
+
+
+def by_reason(terms: Sequence[str], reasons: Sequence[Reason | None]) -> list[Said]:
+    """Each reason once, with the terms of which it holds; terms (G,), reasons (G,)."""
+    found: dict[Any, tuple[Reason, list[str]]] = {}
+    for term, reason in zip(terms, reasons, strict=True):
+        if reason is not None:
+            claim, values = reason
+            found.setdefault((claim, *values.items()), (reason, []))[1].append(term)
+    return [claim(terms=some(named), **values) for (claim, values), named in found.values()]
+
+
+def gap_notes(terms: Sequence[str], counts: FloatArray, std_error: FloatArray) -> list[Said]:
+    """Why groups have no estimate or no standard error; counts (G, 2), std_error (G,)."""
+    reasons = [
+        _gap(control, treatment, error) for (control, treatment), error in zip(counts, std_error, strict=True)
+    ]
+    notes = by_reason(terms, reasons)
+    many = sum(reason is not None for reason in reasons) > _FEW
+    return [*notes, claims.SMALL_GROUPS()] if many else notes
+
+
+def _gap(control: float, treatment: float, std_error: float) -> Reason | None:
+    fewer = min(control, treatment)
+    if fewer < 1:
+        return (claims.NEITHER_ARM if control == treatment else claims.ONE_ARM_MISSING), {}
+    if np.isnan(std_error):
+        return (claims.SINGLE_REWARD if fewer < 2 else claims.NO_VARIATION), {}
+    return None
+
+
+def few_effective(terms: Sequence[str], df: FloatArray, std_error: FloatArray) -> dict[str, Any]:
+    """Terms whose standard error rests on fewer than 20 rounds' worth of rewards; df, std_error (k,)."""
+    found = [
+        term
+        for term, freedom, size in zip(terms, df, std_error, strict=True)
+        if freedom + 1.0 < FEW_EFFECTIVE and size > 0.0
+    ]
+    if not found:
+        return {}
+    least = float(np.min(df[std_error > 0.0])) + 1.0
+    return {"terms": some(found), "least": least, "enough": FEW_EFFECTIVE}
+
+
+def tiny_propensities(terms: Sequence[str], lowest: FloatArray, ess: FloatArray) -> list[dict[str, Any]]:
+    """Terms whose estimate divides by a tiny propensity; lowest, ess (k,)."""
+    return [
+        {"term": term, "least": low, "size": size}
+        for term, low, size in zip(terms, lowest, ess, strict=True)
+        if low < TINY_PROPENSITY
+    ]
+
+
+class WeightFacts(KindOfWeights):
+    """Of one kind of weights, with errors by unit or by round."""
+
+    question: GroupQuestion | ProjectionQuestion
+    weights: str
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether errors are by unit; where nothing else is said, they are by round."""
+        return False
+
+    @property
+    def lacks_both_propensities(self) -> bool:
+        return not self.is_uniform and self.question.propensities is None
+
+    @property
+    def tied_units(self) -> str:
+        return units.TIED() if self.by_unit and not self.is_uniform else ""
+
+    @property
+    def errors_by_unit(self) -> str:
+        return units.BY_UNIT() if self.by_unit else ""
+
+    @property
+    def averages_equally(self) -> bool:
+        return self.is_uniform
+
+    @property
+    def unit_assumptions(self) -> list[str]:
+        return said((units.INDEPENDENT, units.NO_CARRY_OVER), self) if self.by_unit else []
 
 
 def lagged_by(fixed: Fixed | None) -> dict[str, str]:
@@ -130,11 +223,11 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
         """Groups with the Agresti-Caffo adjustment."""
         flags = zip(self.question.terms, self.fit.difference.adjusted, strict=True)
         found = [term for term, flag in flags if flag]
-        return {"terms": terms.some(found), "enough": FEW_EVENTS} if found else {}
+        return {"terms": some(found), "enough": FEW_EVENTS} if found else {}
 
     @property
     def gap_notes(self) -> list[Said]:
-        return terms.gap_notes(self.question.terms, self.fit.counts, self.fit.difference.std_error)
+        return gap_notes(self.question.terms, self.fit.counts, self.fit.difference.std_error)
 
     @property
     def rare_notes(self) -> list[str]:
@@ -244,7 +337,7 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
         size = found.std_error
         if errors is not None:
             size = np.where(errors.events < FEWEST_EVENTS, 1.0, size)
-        return terms.gap_notes(self.question.terms, found.used, size)
+        return gap_notes(self.question.terms, found.used, size)
 
     @property
     def own_weights_of_pair_unstated(self) -> dict[str, str]:
@@ -266,12 +359,12 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
         fit, size = self.fit, self.fit.std_error
         if fit.errors is not None:
             size = np.where(fit.errors.units < FEW_UNITS, np.nan, size)
-        return terms.few_effective(self.question.terms, fit.effects.df, size)
+        return few_effective(self.question.terms, fit.effects.df, size)
 
     @property
     def tiny_propensities(self) -> list[dict[str, Any]]:
         found = self.fit.effects
-        return terms.tiny_propensities(self.question.terms, found.min_propensity, found.ess)
+        return tiny_propensities(self.question.terms, found.min_propensity, found.ess)
 
 
 class ReleasedFacts(GroupFacts):
@@ -304,7 +397,7 @@ class ReleasedFacts(GroupFacts):
 
     @property
     def gap_notes(self) -> list[Said]:
-        return terms.by_reason(self.terms, [self.effects.reasons.get(i) for i in range(len(self.terms))])
+        return by_reason(self.terms, [self.effects.reasons.get(i) for i in range(len(self.terms))])
 
     @property
     def empty_interval(self) -> dict[str, str]:
@@ -312,4 +405,4 @@ class ReleasedFacts(GroupFacts):
         empty = np.isnan(self._reference.interval(float(np.log(0.05)))[:, 0])
         flags = empty & np.isfinite(self.effects.estimate)
         found = [term for term, flag in zip(self.terms, flags, strict=True) if flag]
-        return {"terms": terms.some(found)} if found else {}
+        return {"terms": some(found)} if found else {}

@@ -11,9 +11,8 @@ import numpy as np
 
 from adaptinf.claims import units
 from adaptinf.claims.facts import Fitted
-from adaptinf.inference.effects.facts import terms
-from adaptinf.inference.effects.facts.groups import lagged_by
-from adaptinf.inference.effects.facts.weights import WeightFacts
+from adaptinf.inference.effects.facts import groups
+from adaptinf.inference.effects.facts.groups import WeightFacts, lagged_by
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
@@ -183,8 +182,8 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def few_effective(self) -> dict[str, Any]:
-        return terms.few_effective(self.question.covariates.names, self.fit.df, self.fit.law.std_error)
+        return groups.few_effective(self.question.covariates.names, self.fit.df, self.fit.law.std_error)
 
     @property
     def tiny_propensities(self) -> list[dict[str, Any]]:
-        return terms.tiny_propensities(["the projection"], self.fit.lowest[:1], self.fit.ess[:1])
+        return groups.tiny_propensities(["the projection"], self.fit.lowest[:1], self.fit.ess[:1])

@@ -24,7 +24,6 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.effects.facts.projections import ProjectionFacts, ProjectionFit
 from adaptinf.inference.effects.groups import group_codes
-from adaptinf.inference.effects.order import PROJECTIONS
 from adaptinf.inference.effects.projections.weighted_projection import (
     combined_weights,
     contrast_weights,
@@ -34,7 +33,7 @@ from adaptinf.inference.effects.projections.weighted_projection import (
     standard_errors,
 )
 from adaptinf.inference.effects.question import arm_pair
-from adaptinf.inference.effects.record import EffectMethod, effect, warn_of_tiny
+from adaptinf.inference.effects.record import PROJECTIONS, EffectMethod, effect, warn_of_tiny
 from adaptinf.inference.effects.rounds import (
     Past,
     Rounds,
@@ -53,9 +52,8 @@ from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, pr
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
 from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
-from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, check_alpha, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray

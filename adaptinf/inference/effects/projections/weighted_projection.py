@@ -33,7 +33,7 @@ from adaptinf.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
     from adaptinf.inference.effects.rounds import Past
-    from adaptinf.inference.validity.verdicts import Verdict
+    from adaptinf.inference.validity.methods import Verdict
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")
 _PARTS = 5

@@ -1,6 +1,5 @@
 """What every table asks of its log and of its limits."""
 
-from adaptinf.inference.results.facts.logs import LogFacts
-from adaptinf.inference.results.facts.stopping import StoppingFacts
+from adaptinf.inference.results.facts.logs import LogFacts, StoppingFacts
 
 __all__ = ["LogFacts", "StoppingFacts"]

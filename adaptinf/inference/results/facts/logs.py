@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import tables
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.claims.tables import LATE_COUNTED
+from adaptinf.inference.distributions.base import (
+    BinomialReference,
+    NormalReference,
+    Reference,
+    StudentReference,
+)
+from adaptinf.inference.distributions.student_sums import BatchedReference
+from adaptinf.inference.distributions.two_samples import DifferenceReference
+from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log.copies import copied_rows
 from adaptinf.log.stopping import FIXED, Stopping
 from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
+from adaptinf.texts import several
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
@@ -164,3 +176,111 @@ def _late_told(parameters: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     what = "success" if late == 0 else "the outcome"
     return f"within the window, late = {late:g}", LATE_COUNTED(window=window, late=late, what=what)
+
+
+class StoppingFacts:
+    """What claims on a table for a fixed number of rounds ask; `instead`: what holds where it was not."""
+
+    def __init__(self, stopping: Stopping, instead: str) -> None:
+        self.stopping = stopping
+        self._values = {"rounds": stopping.counted, "instead": instead}
+
+    @property
+    def is_unstated(self) -> bool:
+        """The log does not say what chose the number of rounds."""
+        return self.stopping.said is None
+
+    @property
+    def stopped_by_hand(self) -> dict[str, str]:
+        """Somebody ended the trial early, and said why."""
+        by_hand = self.stopping.said == "data-chosen" and self.stopping.reason
+        return {**self._values, "reason": self.stopping.shown_reason} if by_hand else {}
+
+    @property
+    def chosen_by_data(self) -> dict[str, str]:
+        """The data chose it, as the log states."""
+        by_data = self.stopping.said == "data-chosen" and not self.stopping.reason
+        return self._values if by_data else {}
+
+    @property
+    def chosen_by_plan(self) -> dict[str, str]:
+        """A planned rule chose it."""
+        return self._values if self.stopping.said == "planned" else {}
+
+
+LONGEST = 1e6
+"""Length, in spreads of the rewards, from which an interval says nothing."""
+_OF_REWARDS = ("arm-mean", "contrast", "received-contrast", "cate", "interaction", "bin-mean")
+_RELATIVE = ("lift", "ratio-lift")
+_NOT_LONG = (NormalReference, StudentReference, BinomialReference, BatchedReference, DifferenceReference)
+_WIDE = 1e3
+"""Spreads from which a standard error may give an interval that is too long; from 1 df on none is else."""
+_SHOWN = 5
+USUAL = 0.05
+"""One minus the level of the intervals of which notes say why there are none."""
+
+
+def meaningful(
+    limits: FloatArray, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
+) -> FloatArray:
+    """Limits with NaN for intervals that are too long to say anything; infinite ends stay.
+
+    Shapes: limits (k, 2), std_error (k,); returns (k, 2).
+
+    Lengths are in spreads of the rewards, which are of one scale with means, differences and values; relative
+    effects are in units of the control's mean, and whatever has a scale of its own in standard errors.
+    """
+    scale = _scales(estimands, spread, std_error)
+    with np.errstate(invalid="ignore", over="ignore"):
+        length = limits[:, 1] - limits[:, 0]
+        long = np.isfinite(limits).all(axis=1) & (scale > 0.0) & (length > LONGEST * scale)
+    return np.where(long[:, None], np.nan, limits)
+
+
+def may_lack_meaning(
+    reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
+) -> bool:
+    """Whether an interval may be so long, to be asked before one is computed; std_error (k,)."""
+    if any(one.kind in _RELATIVE for one in estimands) or not isinstance(reference, _NOT_LONG):
+        return True
+    if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
+        return True
+    with np.errstate(invalid="ignore"):
+        return bool((std_error > _WIDE * _scales(estimands, spread, std_error)).any())
+
+
+def without_meaning(
+    limits: FloatArray,
+    terms: Sequence[str],
+    estimands: Sequence[Estimand],
+    spread: float,
+    std_error: FloatArray,
+) -> tuple[str, ...]:
+    """Why terms have no interval where theirs says nothing; shapes as in `meaningful`."""
+    with np.errstate(invalid="ignore"):
+        left = meaningful(limits, estimands, spread, std_error)
+    lacking = np.isnan(left[:, 0]) & ~np.isnan(limits[:, 0])
+    if not lacking.any():
+        return ()
+    names = several([str(term) for term, one in zip(terms, lacking, strict=True) if one], _SHOWN)
+    scale = scale_of(estimands[int(np.argmax(lacking))].kind, spread)
+    return (tables.TOO_LONG(terms=names, longest=int(LONGEST), scale=scale),)
+
+
+def _scales(estimands: Sequence[Estimand], spread: float, std_error: FloatArray) -> FloatArray:
+    """What lengths are compared with, by term; (k,)."""
+    scale = np.array([_scale(one.kind, spread) for one in estimands])
+    return np.where(np.isnan(scale), std_error, scale)
+
+
+def _scale(kind: str, spread: float) -> float:
+    if kind in _RELATIVE:
+        return 1.0
+    return spread if kind in _OF_REWARDS or kind.startswith("policy-") else np.nan
+
+
+def scale_of(kind: str, spread: float) -> str:
+    """What the lengths of intervals are compared with."""
+    if kind in _RELATIVE:
+        return tables.OF_CONTROL()
+    return tables.OF_ERROR() if np.isnan(_scale(kind, spread)) else tables.OF_REWARDS()

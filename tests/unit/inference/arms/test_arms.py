@@ -30,8 +30,8 @@ from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.policies.models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import FiniteContext
 

@@ -21,16 +21,16 @@ from adaptinf.inference.arms import ArmMeans, Contrast, choice
 from adaptinf.inference.arms.choice import (
     CONTRAST_ESTIMATORS,
     ESTIMATORS,
+    METHODS,
     arm_verdicts,
     default_estimator,
     valid_alternatives,
 )
-from adaptinf.inference.arms.methods import METHODS
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.recommend.recommendation import recommend
+from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.validity.verdicts import Verdict
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 

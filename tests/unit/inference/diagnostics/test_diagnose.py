@@ -13,9 +13,15 @@ from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnostics.agreement import Differences, batch_groups, common_drift, homogeneity
+from adaptinf.inference.diagnostics.arms import (
+    Differences,
+    batch_groups,
+    common_drift,
+    fitted_decay,
+    homogeneity,
+    low_rounds,
+)
 from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.overlap import fitted_decay, low_rounds
 from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
 from adaptinf.inference.diagnostics.results import (
     AGAINST,

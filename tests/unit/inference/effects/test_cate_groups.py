@@ -18,8 +18,8 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.comparisons import equal_effects
 from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.released.comparisons import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.inference.released.effects import effect_from_mean
+from adaptinf.inference.released.group_effects import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.log import AdaptiveLog, LogArrays
 
 SHARES = np.array([0.5, 0.3, 0.7])

@@ -13,7 +13,7 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.claims.recommendations import LENGTHS
-from adaptinf.inference.arms.methods import METHODS
+from adaptinf.inference.arms.choice import METHODS
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.recommend.table import Recommendation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,14 @@ from adaptinf.claims import Finding
 from adaptinf.claims.data.availability import OTHER_ELSEWHERE
 from adaptinf.inference.arms.circumstances.elsewhere import ALARM, differs_elsewhere
 from adaptinf.inference.scores.inverse import indicators, possible_rounds
+from adaptinf.inference.scores.missing import observed_counts
 from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
 
 _MOST_TURNS = 4
 """Changes of an arm's availability that joining, leaving and coming back explain."""
@@ -173,3 +178,164 @@ def _leaves(possible: BoolArray) -> bool:
     """Whether a round in which an arm was possible comes before one in which it was not; possible (T,)."""
     known = np.flatnonzero(possible)
     return len(known) > 0 and not possible[known[0] :].all()
+
+
+_DIFFERENT = 0.01
+"""P-value below which arms are said to differ in the share of missing rewards."""
+
+
+def shares_of(log: AdaptiveLog) -> dict[str, str]:
+    """How many rewards are missing, by arm."""
+    observed = log.arrays.observed
+    if observed is None:
+        return {}
+    drawn = np.bincount(log.arrays.action, minlength=log.n_arms)
+    gone = np.bincount(log.arrays.action[~observed], minlength=log.n_arms)
+    shares = ", ".join(
+        f"{arm} {lost / rounds:.1%} ({lost} of {rounds})" if rounds else f"{arm} never chosen"
+        for arm, lost, rounds in zip(log.arms, gone.tolist(), drawn.tolist(), strict=True)
+    )
+    return {"shares": shares}
+
+
+class MissingRewardsFacts:
+    """Scores of rounds whose reward is observed and known.
+
+    `used` and `left_out` are the contexts that make strata of the shares observed, and those of too many
+    values; `ready` (T, k) are the rounds with a weight.
+    """
+
+    def __init__(
+        self, question: Question, used: Sequence[str], left_out: Sequence[str], ready: BoolArray
+    ) -> None:
+        self.question, self.profile, self.log = question, question.profile, question.profile.log
+        self._used, self._left_out, self._ready = used, left_out, ready
+
+    @property
+    def estimates_shares(self) -> bool:
+        """Nobody states the probabilities to observe a reward."""
+        return self.log.arrays.observed is not None and self.log.arrays.observation is None
+
+    @property
+    def as_stated(self) -> bool:
+        return self.log.arrays.observed is not None and self.log.arrays.observation is not None
+
+    @property
+    def at_random(self) -> dict[str, str]:
+        given = f"the arm and {', '.join(self._used)}" if self._used else "the arm"
+        return {"given": given} if self.estimates_shares else {}
+
+    @property
+    def shares(self) -> dict[str, str]:
+        return shares_of(self.log)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        return {"names": ", ".join(self._left_out)} if self.estimates_shares and self._left_out else {}
+
+    @property
+    def weighted(self) -> dict[str, str]:
+        within = f" in strata of {', '.join(self._used)}" if self._used else ""
+        return {"within": within} if self.estimates_shares else {}
+
+    @property
+    def before_observed(self) -> dict[str, int]:
+        if not self.estimates_shares:
+            return {}
+        return {"n": int(np.max(np.count_nonzero(~self._ready, axis=0)))}
+
+    @property
+    def before_known(self) -> bool:
+        return self.log.arrays.observed is None
+
+    @property
+    def shares_differ(self) -> dict[str, Any]:
+        observed = self.log.arrays.observed
+        if observed is None or not self.estimates_shares:
+            return {}
+        drawn, seen = observed_counts(self.log.arrays.action, observed, self.log.n_arms)
+        table = np.array([seen, drawn - seen])[:, self.question.codes]
+        table = table[:, table.sum(axis=0) > 0.0]
+        if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
+            return {}
+        from scipy.stats import chi2_contingency  # scipy.stats loads when needed: longer than a first table
+
+        found = chi2_contingency(table, correction=False)
+        if not found.pvalue < _DIFFERENT:
+            return {}
+        return {"statistic": found.statistic, "df": found.dof, "p": found.pvalue}
+
+
+class ReleasedPairFacts:
+    """A pair of a log's arms."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.profile = question, question.profile
+
+    @property
+    def contexts_found(self) -> None:
+        """None: a table from releases tells nothing that rows show."""
+
+    @property
+    def means_stay(self) -> bool:
+        return True
+
+    @property
+    def drift_found(self) -> None:
+        """A table of releases tells nothing of the rewards behind them."""
+
+    @property
+    def several_pairs(self) -> bool:
+        return self.profile.log.n_arms > 2
+
+
+_FEW_IN_A_BATCH = 10
+"""Rounds of an arm in a batch below which its share is a poor propensity."""
+
+
+def read_of(sums: Sums) -> dict[str, Any]:
+    """How much was read, and by what it was added up."""
+    by = " and ".join(["arm", *sums.group_names])
+    return {"rounds": sums.n_rounds, "batches": sums.n_batches, "by": by}
+
+
+class SumsWeightsFacts:
+    """Weights that sums may not have."""
+
+    def __init__(self, profile: LogProfile, weights: str) -> None:
+        self.profile, self.weights = profile, weights
+
+    @property
+    def totals_by_unit(self) -> bool:
+        return self.profile.repeated_units
+
+    @property
+    def weights_by_round(self) -> bool:
+        return self.weights == "two-point"
+
+    @property
+    def moves_within_batches(self) -> bool:
+        moving = np.any(self.profile.moving_batches) or not self.profile.fixed_before_contexts.all()
+        return self.weights == "sqrt" and bool(moving)
+
+
+class SumsFacts:
+    """Estimates of arms from sums."""
+
+    def __init__(self, question: Question, sums: Sums) -> None:
+        self.question, self.profile, self.sums = question, question.profile, sums
+
+    @property
+    def read(self) -> dict[str, Any]:
+        return read_of(self.sums)
+
+    @property
+    def skewness_unknown(self) -> bool:
+        return not self.profile.knows_skewness
+
+    @property
+    def few_in_a_batch(self) -> dict[str, int]:
+        if not self.sums.shares:
+            return {}
+        least = int(self.sums.cells.pulls[:, self.question.codes].min())
+        return {"n": least, "enough": _FEW_IN_A_BATCH} if least < _FEW_IN_A_BATCH else {}
