@@ -134,9 +134,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each reward is predicted by the mean of earlier rewards for the same arm and group or, if there are none, "
-    "by the mean over arms. The first round has weight 0. Degrees of freedom are the smaller of the two arms' "
-    "effective sample sizes minus 1.",
+    "Each reward is predicted by the mean of earlier rewards for the same arm and group or, if there are "
+    "none, by the mean over arms. The first round has weight 0. Degrees of freedom are the smaller of the "
+    "two arms' effective sample sizes minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
