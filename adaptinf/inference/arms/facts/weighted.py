@@ -90,7 +90,8 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @cached_property
     def _even_where_common(self) -> bool:
-        return self.is_joint and rounds.even_where_common(self.question)
+        asked = self.is_joint and bool(self.profile.no_shared_weights)
+        return asked and rounds.even_where_common(self.question)
 
     @property
     def mixes_contexts(self) -> bool:
