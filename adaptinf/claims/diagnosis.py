@@ -247,17 +247,17 @@ HARDLY_CHOSEN = Claim(
 )
 BELOW = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds in which any arm's propensity is below {limit:g}",
+    "rounds with propensity < {limit:g}",
     "phrase",
 )
 BELOW_WHERE_CHOSEN = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds in which the chosen arm had a propensity below {limit:g}",
+    "rounds with chosen propensity < {limit:g}",
     "phrase",
 )
 BATCHES_BELOW = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds in batches with any propensity below {limit:g}",
+    "rounds in batches with propensity < {limit:g}",
     "phrase",
 )
 

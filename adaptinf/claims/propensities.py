@@ -83,6 +83,11 @@ SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities
 BATCH_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by", "the propensities of the preceding batch", "phrase"
 )
+AVAILABILITY_ALONE = Claim(
+    "inference.arms.circumstances.rounds.fixed_propensities",
+    "arm availability alone, because propensities may depend on contexts",
+    "phrase",
+)
 ROUND_BEFORE = Claim(
     "inference.arms.circumstances.rounds.fixed_by",
     "the propensities of the preceding round, because current propensities may depend on contexts (set "

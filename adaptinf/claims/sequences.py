@@ -63,7 +63,7 @@ BOUNDS_NOT_IN_SUMS = Claim(
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "set reward_range= in AdaptiveLog, if rewards are known to be bounded",
+    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(

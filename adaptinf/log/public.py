@@ -67,7 +67,7 @@ class PublicLog:
     >>> public.covered["action"]
     'the privacy guarantee covers actions and releases jointly'
     >>> public.left_out["reward"]
-    'rewards are the protected data'
+    'rewards are the data that the guarantee protects'
     """
 
     guarantee: PrivacyGuarantee

@@ -15,12 +15,12 @@ UNDERCOVERS = Claim(
 WELCH = Claim(
     "inference.arms.facts.alee.AleeFacts.may_not_adapt",
     "Welch intervals are valid and are shorter than intervals that allow for adaptivity",
-    "advice",
+    "phrase",
 )
 STUDENT = Claim(
     "inference.arms.facts.alee.AleeFacts.may_not_adapt",
     "t intervals are valid and are shorter than intervals that allow for adaptivity",
-    "advice",
+    "phrase",
 )
 """What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(

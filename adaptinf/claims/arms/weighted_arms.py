@@ -47,8 +47,7 @@ FOR_CONTEXTS = Claim(
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; weights common to both arms stabilise the variance, and drift common to "
-        "both arms cancels in the difference",
+        "propensities are known; common weights stabilise the variance and cancel drift common to both arms",
         "reason",
     ),
     Claim(

@@ -134,9 +134,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each reward is predicted by the arm's mean over earlier rounds of the group or, before the arm's first "
-    "reward, by the mean of all earlier rewards. The first round has weight 0. Degrees of freedom are the "
-    "smaller of the arms' effective sample sizes minus 1.",
+    "Each reward is predicted by the mean of earlier rewards for the same arm and group or, if there are "
+    "none, by the mean over arms. The first round has weight 0. Degrees of freedom are the smaller of the "
+    "two arms' effective sample sizes minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -227,8 +227,8 @@ GROUPS_WITHOUT_BATCH = Claim(
 
 BONFERRONI = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
-    "The interval for a difference between two effects combines the two effects' intervals at level 1 - "
-    "alpha/2 and is valid for any noise distribution, by the Bonferroni inequality.",
+    "The interval for a difference between two effects combines the two effects' intervals, each at level "
+    "1 - alpha/2. By the Bonferroni inequality, it is valid under any dependence between these intervals.",
     "note",
 )
 SATTERTHWAITE = Claim(

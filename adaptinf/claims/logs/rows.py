@@ -19,9 +19,7 @@ MARKED = Claim(
     "depend on rewards.",
     "assumes",
 )
-SUMS = Claim(
-    "sums.Sums", "Batch sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note"
-)
+SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(
     "log.copies.copied_rows",
     "{n:,} of {rows:,} rows duplicate earlier rows (rows {start} to {last}, counted from 0, recur from "

@@ -26,7 +26,7 @@ SUMS_MISSING = Claim(
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with independent normal noise added for the unused part of each variance budget",
+    "normal, with independent normal noise added to make up the unused part of each variance budget",
     "phrase",
 )
 """The name of a law."""

@@ -29,8 +29,8 @@ APPROXIMATE = Claim(
 
 BITS = Claim(
     "inference.corrections.information.Correction.describe",
-    "the max-information is at most {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
-    "note",
+    "max-information of at most {bits:.1f} bits ({setting}, beta = {beta} at alpha = {alpha:g})",
+    "phrase",
 )
 MOMENTS = Claim(
     "inference.corrections.information.Correction.describe",

@@ -24,8 +24,7 @@ CLIPPED = Claim(
 )
 INVERTED = Claim(
     "inference.released.effects.NoisyEffect.interval",
-    "P-values and intervals come from a test that accounts for both sampling error and the noise "
-    "of the releases.",
+    "P-values and intervals account for both sampling error and the noise added to the releases.",
     "note",
 )
 

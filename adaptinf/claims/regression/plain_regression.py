@@ -32,7 +32,9 @@ ONLY_CLASSICAL = Claim(
     "reason",
 )
 PLAIN_IS_VALID = Claim(
-    "inference.regression.plain._fit_corrected", "adjustment='none', which is valid here", "advice"
+    "inference.regression.plain._fit_corrected",
+    "ordinary least squares without adjustment (adjustment='none')",
+    "advice",
 )
 
 # What its table says

@@ -44,18 +44,21 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums.cells import Cells
 
-ALARM = 3e-3
-"""Chance that right propensities are doubted, of all tests of choices together."""
+ALARM = 1e-3
+"""Chance that right propensities are doubted, of all tests of choices together.
+
+A table of rows and one of the sums of the same log ask it twice.
+"""
 _OVERALL = 0.8
 """Share of it that the plain sums over all rounds have; the other tests have equal parts of the rest.
 
 At level a a normal sum that is off by m standard deviations is seen with probability F(m - c(a)), c(a) the
 quantile of its size. Rows of one arm that are lost by their outcome move that arm's plain sum, and hardly
 more than they bias its mean: a fifth of the failures of an arm with half of 4,000 rounds by 3.2 standard
-deviations, and a contrast by 3.5 standard errors. With all of the .003 c is 2.97, with .8 of it 3.04, which
-costs at most .03 of the probability; equal parts of five tests have 3.43, which costs up to .18.
+deviations, and a contrast by 3.5 standard errors. With all of the .001 c is 3.29, with .8 of it 3.35, which
+costs at most .03 of the probability; equal parts of five tests have 3.72, which costs up to .17.
 Propensities of another arm or round, averages and invented ones move sums by size, time or context by many
-standard deviations before estimates are biased as much; there c is 3.79 with what is left, and not 3.43.
+standard deviations before estimates are biased as much; there c is 4.11 with what is left, and not 3.72.
 """
 DOUBTED = 1e-3
 """P-value, times the number of arms, below which the chosen arms' propensities alone are doubted."""

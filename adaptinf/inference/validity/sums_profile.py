@@ -319,7 +319,7 @@ class SumsProfile(LogProfile):
     @cached_property
     def propensities_found(self) -> Finding | None:
         """What speaks against the propensities; None where nothing could, as arms are sure or few."""
-        if not self.logs_propensities:
+        if not self.logs_propensities or self.one_draw_a_unit:  # rounds of a unit are no draws of their own
             return None
         if self.knows_every_propensity:
             where = miscalibrated_sums(self.cells)

@@ -1,6 +1,6 @@
 """Tests of logged propensities: how often right ones are doubted, and how often lost rows are seen.
 
-All tests of a log together doubt right propensities in at most 3 of 1,000 logs. Counts over five designs are
+All tests of a log together doubt right propensities in at most 1 of 1,000 logs. Counts over five designs are
 held to that together, with a probability below 1e-4 of a count beyond the bound.
 """
 

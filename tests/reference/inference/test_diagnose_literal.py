@@ -311,7 +311,7 @@ def test_drift_that_could_be_missed() -> None:
     rows = table.check("drift that could be missed")
     assert [row.statistic for row in rows] == pytest.approx([*expected, common], rel=1e-9)
     assert says(table.notes, claims.MISSED, least=rows[-1].statistic)
-    assert f"of {common:.2g} standard deviations" in " ".join(table.notes)
+    assert f"of {common:.2g} reward standard deviations" in " ".join(table.notes)
 
 
 def test_drift_by_batch() -> None:

@@ -165,8 +165,8 @@ def _with_more_epochs(program: Any, arms: int) -> Any:
 class EnoughSuccesses(Counting):
     """An epoch is over, too, after the pass in which an arm has its eighth success."""
 
-    def __init__(self, program: Any, arms: int, *how: Any) -> None:
-        super().__init__(_with_more_epochs(program, arms), arms, *how)
+    def __init__(self, program: Any, horizon: int, arms: int, *how: Any) -> None:
+        super().__init__(_with_more_epochs(program, arms), horizon, arms, *how)
 
     def _learn(self, step: Any) -> None:
         tables, wins = self.program.tables, self.held.setdefault("wins", {})

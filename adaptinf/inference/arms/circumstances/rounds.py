@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.claims.propensities import BATCH_BEFORE, ROUND_BEFORE, SAME_ROUND
+from adaptinf.claims.propensities import AVAILABILITY_ALONE, BATCH_BEFORE, ROUND_BEFORE, SAME_ROUND
 from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.inference.scores.inverse import (
     LAGGED,
@@ -21,6 +21,25 @@ from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
+
+MOST_TURNS = 4
+"""Changes of an arm's availability that joining, leaving and coming back explain."""
+
+
+def even_where_common(question: Question) -> bool:
+    """Whether arms that come and go share even weights over the rounds that they have in common.
+
+    Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
+    arm can be chosen at all follows the calendar where it changes seldom.
+    """
+    profile, codes = question.profile, question.codes
+    if profile.sums is not None or question.contrast or not profile.impossible[codes].any():
+        return False
+    every = profile.propensities
+    if every is None or not profile.no_shared_weights:
+        return False
+    turns_of_arms = np.count_nonzero(np.diff(every[:, codes] > 0.0, axis=0), axis=0)
+    return bool(np.all(turns_of_arms <= MOST_TURNS))
 
 
 def pair_weights(question: Question) -> FloatArray:
@@ -42,6 +61,8 @@ def joint_propensities(question: Question) -> FloatArray | None:
     """Propensities that fix joint weights before a round's context, shape (T, k); None for its own ones."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
+    if even_where_common(question):
+        return np.ones((len(every), len(question.codes)))
     fixed = fixed_by(question)
     if fixed == "round":
         return None
@@ -67,6 +88,8 @@ def _one_cell(propensities: FloatArray) -> IntArray:
 
 def fixed_propensities(question: Question) -> str:
     """Which propensities make the weight of a pair, in words."""
+    if even_where_common(question):
+        return AVAILABILITY_ALONE()
     fixed = fixed_by(question)
     if fixed == "round":
         return SAME_ROUND()

@@ -84,13 +84,24 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def no_shared_weights(self) -> str:
-        return self.profile.no_shared_weights if self.weights in (COMMON, JOINT) else ""
+        if self.weights not in (COMMON, JOINT) or self._even_where_common:
+            return ""
+        return self.profile.no_shared_weights
+
+    @cached_property
+    def _even_where_common(self) -> bool:
+        asked = self.is_joint and bool(self.profile.no_shared_weights)
+        return asked and rounds.even_where_common(self.question)
 
     @property
     def mixes_contexts(self) -> bool:
         return self.weights in OWN and self.profile.decides_by_context
 
     # Why it does
+
+    @property
+    def unsettled(self) -> bool:
+        return super().unsettled or (self._even_where_common and self.profile.moves)
 
     @property
     def is_joint(self) -> bool:

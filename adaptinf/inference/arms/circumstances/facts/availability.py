@@ -11,6 +11,7 @@ import numpy as np
 from adaptinf.claims import Finding
 from adaptinf.claims.data.availability import OTHER_ELSEWHERE
 from adaptinf.inference.arms.circumstances.elsewhere import ALARM, differs_elsewhere
+from adaptinf.inference.arms.circumstances.rounds import MOST_TURNS
 from adaptinf.inference.scores.inverse import indicators, possible_rounds
 from adaptinf.inference.scores.missing import observed_counts
 from adaptinf.typing import BoolArray
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums import Sums
-
-_MOST_TURNS = 4
-"""Changes of an arm's availability that joining, leaving and coming back explain."""
 
 
 class AvailabilityFacts:
@@ -161,7 +159,7 @@ class AvailabilityFacts:
         if not self._several or not self.levels or self.profile.fixed_in_time:
             return False
         turned = np.count_nonzero(np.diff(self._possible, axis=0), axis=0)
-        return bool(np.any(turned > _MOST_TURNS))
+        return bool(np.any(turned > MOST_TURNS))
 
     @property
     def gone(self) -> dict[str, str]:
