@@ -66,14 +66,14 @@ FOOTER = (
 """In the order in which a summary has them."""
 
 TOO_LONG = Claim(
-    "inference.results.facts.logs.meaningful",
+    "inference.results.log_facts.meaningful",
     "No interval is given for {terms}, because the estimate depends on too few rounds: any interval "
     "would be more than {longest:,} times as long as {scale}.",
     "note",
 )
-OF_REWARDS = Claim("inference.results.facts.logs.meaningful", "the spread of the rewards", "phrase")
-OF_CONTROL = Claim("inference.results.facts.logs.meaningful", "the mean of the control arm", "phrase")
-OF_ERROR = Claim("inference.results.facts.logs.meaningful", "the standard error of the estimate", "phrase")
+OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
+OF_CONTROL = Claim("inference.results.log_facts.meaningful", "the mean of the control arm", "phrase")
+OF_ERROR = Claim("inference.results.log_facts.meaningful", "the standard error of the estimate", "phrase")
 
 HOLM = Claim(
     "inference.results.multiplicity.adjustment_note",
@@ -122,7 +122,7 @@ NORMAL_FOR = Claim(
 )
 
 LATE_COUNTED = Claim(
-    "inference.results.facts.logs.LogFacts.released",
+    "inference.results.log_facts.LogFacts.released",
     "Outcomes observed only after more than {window:,} further participants had enrolled were recorded "
     "as {late:g}, so results refer to {what} within this window, not to the eventual outcome.",
     "note",

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from adaptinf.cli.commands import SUMS
+from adaptinf.cli.roles import SUMS
 from adaptinf.errors import LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.storage.files import read_file

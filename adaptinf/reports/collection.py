@@ -18,7 +18,7 @@ from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
-    from adaptinf.inference.results.facts import LogFacts
+    from adaptinf.inference.results.log_facts import LogFacts
 
 _CONTEXTS = {
     "groups": "the group",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adaptinf.claims import Finding, contradictions, said
 from adaptinf.claims.logs import statements as claims
-from adaptinf.inference.results.facts.logs import copies_told
+from adaptinf.inference.results.log_facts import copies_told
 from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.recommend import Recommendation, recommend
 from adaptinf.inference.released import BinMeans
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse

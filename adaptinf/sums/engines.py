@@ -18,7 +18,6 @@ from adaptinf.log.validation.columns import read_column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
-from adaptinf.sums.by_unit.totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.checks import check_cell_shares, check_centre
 from adaptinf.sums.engine.faults import column_of_fault, fault_query, faults_of
@@ -36,10 +35,11 @@ from adaptinf.sums.engine.sources import (
     usual_values,
     waiting,
 )
-from adaptinf.sums.further.products import Products, read_sums
+from adaptinf.sums.further_products import Products, read_sums
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.reading import read_arms, read_batches
 from adaptinf.sums.table import Sums
+from adaptinf.sums.unit_totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
 from adaptinf.typing import FloatArray, IntArray
 
 

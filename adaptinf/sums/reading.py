@@ -18,8 +18,8 @@ from adaptinf.log.validation.roles import is_hashable, missing_column
 from adaptinf.log.validation.rows import batch_labels, check_probabilities, read_numbers
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.checks import check_cells, check_rows
-from adaptinf.sums.further.columns import ROLES as FURTHER
-from adaptinf.sums.further.columns import check_further, further_products
+from adaptinf.sums.further_columns import ROLES as FURTHER
+from adaptinf.sums.further_columns import check_further, further_products
 from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata_of
 from adaptinf.typing import FloatArray, IntArray
 

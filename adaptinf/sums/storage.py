@@ -23,10 +23,10 @@ from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
-from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.cells import DEGREES, POWERS, Cells
-from adaptinf.sums.further.products import further_sums, read_sums
+from adaptinf.sums.further_products import further_sums, read_sums
 from adaptinf.sums.groups import Parts
+from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.typing import FloatArray
 
 KEY = b"adaptinf.sums"

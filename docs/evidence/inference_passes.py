@@ -16,11 +16,11 @@ from adaptinf.inference.arms.alee import alee_means
 from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
 from adaptinf.inference.scores.streams import streamed_means
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.processes.sides import CAP, mixture_scale
+from adaptinf.inference.sequences.sides import CAP, mixture_scale
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 

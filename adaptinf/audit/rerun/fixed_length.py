@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from adaptinf.claims import Claim, said
 from adaptinf.claims.logs import stopping as claims
-from adaptinf.inference.results.facts import StoppingFacts
+from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.stopping import FIXED, Stopping
 

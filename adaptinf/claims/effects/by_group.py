@@ -10,27 +10,27 @@ from adaptinf.claims.privacy import releases
 # Why groups have no number, and what was adjusted
 
 NEITHER_ARM = Claim(
-    "inference.effects.facts.groups.gap_notes",
+    "inference.effects.group_facts.gap_notes",
     "The effect cannot be estimated for {terms}: neither arm was observed in the rounds used.",
     "note",
 )
 ONE_ARM_MISSING = Claim(
-    "inference.effects.facts.groups.gap_notes",
+    "inference.effects.group_facts.gap_notes",
     "No effect can be estimated for {terms}, because one of the two arms was never observed.",
     "note",
 )
 SINGLE_REWARD = Claim(
-    "inference.effects.facts.groups.gap_notes",
+    "inference.effects.group_facts.gap_notes",
     "The standard error is undefined for {terms}, because one arm has only one reward.",
     "note",
 )
 NO_VARIATION = Claim(
-    "inference.effects.facts.groups.gap_notes",
+    "inference.effects.group_facts.gap_notes",
     "No standard error can be computed for {terms}: rewards do not vary in either arm.",
     "note",
 )
 SMALL_GROUPS = Claim(
-    "inference.effects.facts.groups.gap_notes",
+    "inference.effects.group_facts.gap_notes",
     "Estimates for small groups are imprecise. Use fewer groups, or CATE.from_formula, which accepts "
     "numeric covariates such as age.",
     "advice",

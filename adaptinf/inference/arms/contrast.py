@@ -31,7 +31,7 @@ from adaptinf.inference.inputs.published import from_releases, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import refuse
 

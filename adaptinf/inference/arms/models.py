@@ -39,7 +39,7 @@ from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.released.in_time import in_time_means
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.joint import JOINT
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import PublicLog

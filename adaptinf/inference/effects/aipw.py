@@ -17,7 +17,7 @@ from adaptinf.claims.effects import by_group as claims
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
-from adaptinf.inference.effects.facts.groups import Rarity, WeightedFacts, WeightedFit
+from adaptinf.inference.effects.group_facts import Rarity, WeightedFacts, WeightedFit
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
 from adaptinf.inference.effects.question import GroupQuestion
 from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit

@@ -27,7 +27,7 @@ from adaptinf.inference.distributions.two_samples import (
     few_events,
     welch,
 )
-from adaptinf.inference.effects.facts.groups import DifferenceFacts, DifferenceFit, Rarity
+from adaptinf.inference.effects.group_facts import DifferenceFacts, DifferenceFit, Rarity
 from adaptinf.inference.effects.groups import ArmMoments, arm_moments, arm_skewness
 from adaptinf.inference.effects.question import GroupQuestion
 from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adaptinf.claims import said, sentence
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.effects.facts.groups import ReleasedFacts
+from adaptinf.inference.effects.group_facts import ReleasedFacts
 from adaptinf.inference.effects.question import GroupQuestion, group_terms
 from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error

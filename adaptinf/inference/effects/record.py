@@ -15,7 +15,7 @@ from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.distributions.base import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.methods import MethodRecord, Question
 from adaptinf.inference.validity.order import Order
 from adaptinf.typing import FloatArray

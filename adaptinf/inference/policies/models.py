@@ -28,7 +28,7 @@ from adaptinf.inference.policies.question import PolicyQuestion
 from adaptinf.inference.policies.scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 

@@ -37,7 +37,7 @@ from adaptinf.inference.regression.plain import NONE
 from adaptinf.inference.regression.rare_coefficients import without_hidden
 from adaptinf.inference.regression.results import RegressionResults
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.least_squares import BY_CLUSTER, least_squares
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.parameters import BOOLEAN, refuse

@@ -22,7 +22,7 @@ from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, Inver
 from adaptinf.inference.released.pair_effects import refuse_repeated_units
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FINITE, Count, OneOf, check
 from adaptinf.typing import FloatArray

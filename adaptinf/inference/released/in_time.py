@@ -20,7 +20,7 @@ from adaptinf.inference.distributions.tails import log_normal_two_laplace_tail
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.log.traits import IN_TIME_NAMES, WINDOW
 from adaptinf.typing import FloatArray, IntArray

@@ -16,8 +16,13 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts, StoppingFacts
-from adaptinf.inference.results.facts.logs import USUAL, may_lack_meaning, without_meaning
+from adaptinf.inference.results.log_facts import (
+    USUAL,
+    LogFacts,
+    StoppingFacts,
+    may_lack_meaning,
+    without_meaning,
+)
 from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.parameters import check_alpha

@@ -13,7 +13,7 @@ from adaptinf.inference.distributions.base import NormalReference, Reference, St
 from adaptinf.inference.inputs.arguments import label_problems
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.parameters import FINITE, Is, OneOf, number_array, problems_of, refuse
 from adaptinf.texts import absent
 from adaptinf.typing import VALIDITY_LABELS, FloatArray, Validity

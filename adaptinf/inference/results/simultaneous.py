@@ -21,7 +21,6 @@ from scipy import special
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.results.facts.logs import meaningful
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -30,6 +29,7 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
+from adaptinf.inference.results.log_facts import meaningful
 from adaptinf.inference.results.multiplicity import family_of, familywise_level
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.texts import unlisted
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.distributions.base import Reference
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.estimand import Estimand
-    from adaptinf.inference.results.facts import LogFacts
+    from adaptinf.inference.results.log_facts import LogFacts
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 _CELLS = 4_000_000

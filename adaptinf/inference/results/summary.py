@@ -18,7 +18,7 @@ from statsmodels.iolib.table import SimpleTable
 
 from adaptinf.claims import said, tables
 from adaptinf.claims.privacy import guarantees
-from adaptinf.inference.results.facts.logs import USUAL, without_meaning
+from adaptinf.inference.results.log_facts import USUAL, without_meaning
 from adaptinf.inference.results.multiplicity import (
     ADJUSTMENTS,
     AT_ONCE,
@@ -45,7 +45,7 @@ from adaptinf.texts import literal, spreadsheet_cell
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.results.base import Results
-    from adaptinf.inference.results.facts import LogFacts
+    from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.typing import FloatArray
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from adaptinf.inference.sequences.processes.sides import Side
+from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
 _HALVINGS, _DOUBLINGS = 200, 40

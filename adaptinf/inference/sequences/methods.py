@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.sequences.processes.mixtures import (
+from adaptinf.inference.sequences.mixtures import (
     BetaBinomialCounts,
     BetaBinomialSide,
     beta_size,
     gamma_side,
 )
-from adaptinf.inference.sequences.processes.sides import (
+from adaptinf.inference.sequences.sides import (
     MixtureSide,
     Side,
     asymptotic_side,

@@ -27,7 +27,7 @@ from adaptinf.inference.arms.choice import arm_codes
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.inverse import indicators, predictions
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.sequences.bounded_scores import (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaln
 
-from adaptinf.inference.sequences.processes.mixtures import beta_size, gamma_boundary
-from adaptinf.inference.sequences.processes.sides import CAP, mixture_scale
+from adaptinf.inference.sequences.mixtures import beta_size, gamma_boundary
+from adaptinf.inference.sequences.sides import CAP, mixture_scale
 from adaptinf.inference.validity.lengths import LOG_ALPHA, some_arms, typical
 from adaptinf.typing import FloatArray
 

@@ -32,7 +32,7 @@ from adaptinf.sums.engine.query_columns import (
     selected,
 )
 from adaptinf.sums.engine.sources import is_long
-from adaptinf.sums.further.products import DENOMINATOR
+from adaptinf.sums.further_products import DENOMINATOR
 
 
 def fine(columns: Columns, reward_range: tuple[float, float] | None) -> nw.Expr:

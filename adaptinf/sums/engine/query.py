@@ -21,7 +21,7 @@ from adaptinf.sums.engine.query_columns import (
     Columns,
     selected,
 )
-from adaptinf.sums.further.products import further_triples
+from adaptinf.sums.further_products import further_triples
 
 COUNT = "n"
 HIGHEST = 3

@@ -15,8 +15,8 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.roles import Roles, missing_column
 from adaptinf.sums.engine.periods import WITHIN
 from adaptinf.sums.engine.sources import as_number, is_long, no_labels, readied
-from adaptinf.sums.further.columns import further_columns
-from adaptinf.sums.further.products import COVARIATE, DENOMINATOR, Further
+from adaptinf.sums.further_columns import further_columns
+from adaptinf.sums.further_products import COVARIATE, DENOMINATOR, Further
 from adaptinf.sums.groups import group_names
 
 BATCH, ARM, GROUP = "batch", "arm", "group_"

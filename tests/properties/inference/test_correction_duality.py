@@ -25,7 +25,7 @@ from adaptinf.inference.distributions.base import (
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 
 TERMS = 40
 MARGIN = 1e-9

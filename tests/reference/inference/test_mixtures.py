@@ -16,15 +16,15 @@ from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.sequences.methods import METHODS
-from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.processes.mixtures import (
+from adaptinf.inference.sequences.mixtures import (
     BetaBinomialSide,
     beta_size,
     gamma_boundary,
     gamma_side,
     gamma_wealth,
 )
-from adaptinf.inference.sequences.processes.sides import MixtureSide
+from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.sides import MixtureSide
 from adaptinf.inference.sequences.verdicts import sequence_verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays

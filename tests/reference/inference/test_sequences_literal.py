@@ -14,7 +14,7 @@ import pytest
 from scipy.integrate import quad
 
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.processes.sides import MixtureSide, mixture_scale
+from adaptinf.inference.sequences.sides import MixtureSide, mixture_scale
 from adaptinf.log import AdaptiveLog, LogArrays
 
 LOW, HIGH = -1.0, 3.0

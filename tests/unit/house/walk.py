@@ -69,8 +69,9 @@ def walk(call: Callable[[], Any]) -> Walk:
             module = path.relative_to(ROOT).with_suffix("").as_posix()
             if frame.f_code is said.__code__:
                 readers.append(frame)
-            if module.startswith("claims/") or path.parent.name == "facts":
-                asked += path.parent.name == "facts"
+            of_facts = path.parent.name == "facts" or path.stem.endswith("_facts")
+            if module.startswith("claims/") or of_facts:
+                asked += of_facts
                 return
             if readers:
                 asked += 1

@@ -35,7 +35,7 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.plots.drawing.style import label_text, look
 from adaptinf.plots.regions import final_bins

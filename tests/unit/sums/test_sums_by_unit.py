@@ -25,8 +25,8 @@ from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
 from adaptinf.claims.units import SELDOM_DRAWN
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
-from adaptinf.sums.by_unit.totals import products
 from adaptinf.sums.rows import totals_of_rows
+from adaptinf.sums.unit_totals import products
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),

@@ -22,7 +22,7 @@ from adaptinf.claims import assumptions, said
 from adaptinf.claims.data import missing_rewards, received_arms
 from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.circumstances.facts.availability import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.circumstances.availability_facts import MissingRewardsFacts, shares_of
 from adaptinf.inference.arms.circumstances.ratios import with_rewards
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.distributions.ratio import AndersonRubinReference

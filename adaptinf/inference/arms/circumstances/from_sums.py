@@ -10,7 +10,7 @@ from adaptinf.claims import first, said
 from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.facts.availability import SumsFacts, SumsWeightsFacts, read_of
+from adaptinf.inference.arms.circumstances.availability_facts import SumsFacts, SumsWeightsFacts, read_of
 from adaptinf.inference.arms.circumstances.rounds import fixed_by
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
@@ -22,7 +22,7 @@ from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, Out
 from adaptinf.inference.scores.score_forms import Forms, Scores, forms_of, scores_of, share_of
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
-from adaptinf.sums.further.products import Products, products_of
+from adaptinf.sums.further_products import Products, products_of
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

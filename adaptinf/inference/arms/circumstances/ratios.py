@@ -35,7 +35,7 @@ from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further.products import POWERS, Products, denominator_problems, transformed
+from adaptinf.sums.further_products import POWERS, Products, denominator_problems, transformed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
-from adaptinf.inference.arms.circumstances.facts.availability import AvailabilityFacts
+from adaptinf.inference.arms.circumstances.availability_facts import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
 from adaptinf.inference.scores.joint import JOINT, too_many

@@ -22,8 +22,8 @@ from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.effects.facts.projections import ProjectionFacts, ProjectionFit
 from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.projection_facts import ProjectionFacts, ProjectionFit
 from adaptinf.inference.effects.projections.weighted_projection import (
     combined_weights,
     contrast_weights,
@@ -46,7 +46,7 @@ from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size

@@ -15,8 +15,8 @@ import numpy as np
 from adaptinf.inference.scores.batch_sums import arm_factors, batch_score_means, correlation_of
 from adaptinf.inference.scores.by_unit.units import UnitErrors, where_events
 from adaptinf.inference.scores.means import ScoreMeans, negligible
-from adaptinf.sums.by_unit.totals import UnitTotals
 from adaptinf.sums.cells import Cells, other_value
+from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.typing import FloatArray, IntArray
 
 _CANCELLED = 1e-14

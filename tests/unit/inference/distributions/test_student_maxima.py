@@ -13,7 +13,7 @@ from adaptinf.inference.distributions.base import StudentReference
 from adaptinf.inference.distributions.student_sums import max_student_tail
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail
 from adaptinf.typing import FloatArray
 

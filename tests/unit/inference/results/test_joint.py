@@ -20,8 +20,8 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
 from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail
 from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays

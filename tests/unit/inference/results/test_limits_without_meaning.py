@@ -12,7 +12,7 @@ import adaptinf as ai
 from adaptinf.claims import tables
 from adaptinf.inference.distributions.base import NormalReference, StudentReference
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts.logs import meaningful
+from adaptinf.inference.results.log_facts import meaningful
 from adaptinf.log import AdaptiveLog
 
 

@@ -17,7 +17,7 @@ from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.base import NormalReference, StudentReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 
 ESTIMATE = np.array([0.4, -0.2, 0.0])
 STD_ERROR = np.array([0.1, 0.2, 0.3])

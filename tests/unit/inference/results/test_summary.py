@@ -23,7 +23,7 @@ from adaptinf.inference.distributions.base import (
 )
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.facts import LogFacts
+from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.summary import escape_latex, footer
 from adaptinf.inference.results.tables import format_pvalue
 

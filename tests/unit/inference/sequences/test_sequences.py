@@ -23,8 +23,8 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.processes.sides import BettingSide, betting_peak
 from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
+from adaptinf.inference.sequences.sides import BettingSide, betting_peak
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -1,4 +1,4 @@
-"""What claims ask of arms that could not be chosen in every round."""
+"""What claims ask of arms that came or went, rewards that are missing or late, releases, and sums."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from adaptinf.claims import units
 from adaptinf.claims.facts import Fitted
-from adaptinf.inference.effects.facts import groups
-from adaptinf.inference.effects.facts.groups import WeightFacts, lagged_by
+from adaptinf.inference.effects import group_facts
+from adaptinf.inference.effects.group_facts import WeightFacts, lagged_by
 from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
@@ -182,8 +182,8 @@ class ProjectionFacts(Fitted[ProjectionFit], WeightFacts):
 
     @property
     def few_effective(self) -> dict[str, Any]:
-        return groups.few_effective(self.question.covariates.names, self.fit.df, self.fit.law.std_error)
+        return group_facts.few_effective(self.question.covariates.names, self.fit.df, self.fit.law.std_error)
 
     @property
     def tiny_propensities(self) -> list[dict[str, Any]]:
-        return groups.tiny_propensities(["the projection"], self.fit.lowest[:1], self.fit.ess[:1])
+        return group_facts.tiny_propensities(["the projection"], self.fit.lowest[:1], self.fit.ess[:1])

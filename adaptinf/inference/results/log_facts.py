@@ -1,4 +1,4 @@
-"""What a result remembers of its log."""
+"""What a result remembers of its log, and limits too far apart to say anything."""
 
 from __future__ import annotations
 

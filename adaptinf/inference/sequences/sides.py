@@ -1,4 +1,4 @@
-"""One-sided confidence sequences: running lower bounds and the evidence against a claimed mean.
+"""One-sided confidence sequences, and the wealth of bettors against a claimed mean.
 
 Each function works for the lower side: scores with one conditional mean in every round, at least a bound that
 is known before the round, and evidence that the mean is larger than claimed. The upper side is the same

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.scores.by_unit.units import UnitErrors
     from adaptinf.inference.scores.inverse import Fixed
 
+
 _SHOWN, _FEW = 8, 3
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import betaln, gammainc, gammaln, xlogy
 
 from adaptinf.compilation import compiled
-from adaptinf.inference.sequences.processes.sides import mixture_scale, predictable_moments, running_largest
+from adaptinf.inference.sequences.sides import mixture_scale, predictable_moments, running_largest
 from adaptinf.typing import FloatArray, IntArray
 
 _SMALL, _LARGE = 1e-100, 1e100

@@ -1,4 +1,4 @@
-"""Products of units' totals, added up over units: errors by unit are polynomials in them.
+"""Totals of units from rows in an engine, and their products: errors by unit are polynomials in them.
 
 With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, I whether the arm
 was chosen and e its propensity. So what a unit adds to the error of an arm's mean is
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from adaptinf.log.validation import Label
     from adaptinf.log.validation.findings import Findings
     from adaptinf.sums.groups import Parts
+
 
 SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""

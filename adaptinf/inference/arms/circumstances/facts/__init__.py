@@ -1,1 +1,0 @@
-"""What the claims on data out of the ordinary ask of a log."""

@@ -1,1 +1,0 @@
-"""What claims ask of effects."""

@@ -1,1 +1,0 @@
-"""Wealth of bettors against a claimed mean, and the bounds that it leaves."""
