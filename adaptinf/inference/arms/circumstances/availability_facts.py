@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.claims import Finding
 from adaptinf.claims.data.availability import OTHER_ELSEWHERE
 from adaptinf.inference.arms.circumstances.elsewhere import ALARM, differs_elsewhere
-from adaptinf.inference.arms.circumstances.rounds import MOST_TURNS
+from adaptinf.inference.arms.circumstances.rounds import changes_often
 from adaptinf.inference.scores.inverse import indicators, possible_rounds
 from adaptinf.inference.scores.missing import observed_counts
 from adaptinf.typing import BoolArray
@@ -158,8 +158,7 @@ class AvailabilityFacts:
     def by_turns(self) -> bool:
         if not self._several or not self.levels or self.profile.fixed_in_time:
             return False
-        turned = np.count_nonzero(np.diff(self._possible, axis=0), axis=0)
-        return bool(np.any(turned > MOST_TURNS))
+        return changes_often(self._possible)
 
     @property
     def gone(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,29 +17,19 @@ from adaptinf.inference.scores.inverse import (
     sqrt_weights,
 )
 from adaptinf.inference.scores.joint import earlier_propensities
-from adaptinf.typing import FloatArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
 
-MOST_TURNS = 4
+_MOST_TURNS = 4
 """Changes of an arm's availability that joining, leaving and coming back explain."""
 
 
-def even_where_common(question: Question) -> bool:
-    """Whether arms that come and go share even weights over the rounds that they have in common.
-
-    Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
-    arm can be chosen at all follows the calendar where it changes seldom.
-    """
-    profile, codes = question.profile, question.codes
-    if profile.sums is not None or question.contrast or not profile.impossible[codes].any():
-        return False
-    every = profile.propensities
-    if every is None or not profile.no_shared_weights:
-        return False
-    turns_of_arms = np.count_nonzero(np.diff(every[:, codes] > 0.0, axis=0), axis=0)
-    return bool(np.all(turns_of_arms <= MOST_TURNS))
+def changes_often(possible: BoolArray) -> bool:
+    """Whether some arm comes and goes more often than a calendar explains; possible (T, k)."""
+    turns_of_arms = np.count_nonzero(np.diff(possible, axis=0), axis=0)
+    return bool(np.any(turns_of_arms > _MOST_TURNS))
 
 
 def pair_weights(question: Question) -> FloatArray:
@@ -61,11 +51,11 @@ def joint_propensities(question: Question) -> FloatArray | None:
     """Propensities that fix joint weights before a round's context, shape (T, k); None for its own ones."""
     arrays, every = question.profile.log.arrays, question.profile.propensities
     assert every is not None
-    if even_where_common(question):
-        return np.ones((len(every), len(question.codes)))
     fixed = fixed_by(question)
     if fixed == "round":
         return None
+    if fixed == "availability":
+        return np.ones((len(every), len(question.codes)))
     place = arrays.batch
     if fixed == "round before" or place is None:
         place = np.arange(len(every))
@@ -88,16 +78,21 @@ def _one_cell(propensities: FloatArray) -> IntArray:
 
 def fixed_propensities(question: Question) -> str:
     """Which propensities make the weight of a pair, in words."""
-    if even_where_common(question):
-        return AVAILABILITY_ALONE()
     fixed = fixed_by(question)
     if fixed == "round":
         return SAME_ROUND()
+    if fixed == "availability":
+        return AVAILABILITY_ALONE()
     return BATCH_BEFORE() if fixed == "batch" else ROUND_BEFORE()
 
 
-def fixed_by(question: Question) -> Fixed:
-    """Whose propensities fix a pair's weight before a round's context, one that the log lacks included."""
+def fixed_by(question: Question) -> Fixed | Literal["availability"]:
+    """Whose propensities fix a pair's weight before a round's context, one that the log lacks included.
+
+    Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
+    arm can be chosen at all follows the calendar where it changes seldom: a table's weights then are even
+    over the rounds that two arms have in common.
+    """
     profile, codes = question.profile, question.codes
     if profile.fixed_in_time:
         return "round"
@@ -105,6 +100,9 @@ def fixed_by(question: Question) -> Fixed:
         return "round" if profile.fixed_before_contexts[codes].all() else "batch"
     if profile.propensities is None:
         return "round"
+    goes = not question.contrast and bool(profile.no_shared_weights) and profile.impossible[codes].any()
+    if goes and not changes_often(profile.propensities[:, codes] > 0.0):
+        return "availability"
     batch = profile.log.arrays.batch
     if batch is None:
         return "round before"

@@ -91,7 +91,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     @cached_property
     def _even_where_common(self) -> bool:
         asked = self.is_joint and bool(self.profile.no_shared_weights)
-        return asked and rounds.even_where_common(self.question)
+        return asked and rounds.fixed_by(self.question) == "availability"
 
     @property
     def mixes_contexts(self) -> bool:
