@@ -64,8 +64,8 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "a log created with context_free=True or with the actual design (design=), if assignment ignored "
-    "contexts",
+    "if assignment did not depend on contexts, a log created with context_free=True or with the design "
+    "that was used (design=)",
     "advice",
 )
 REGRESSION = Claim(

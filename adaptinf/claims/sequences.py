@@ -14,7 +14,8 @@ BOUNDS_NEEDED = Claim(
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "some rewards (number: {outside}) lie outside the reward_range of the log, [{low:g}, {high:g}]",
+    "the log contains rewards outside its reward_range, [{low:g}, {high:g}] (number of such rewards: "
+    "{outside})",
     "needs",
 )
 NO_COUNTS = Claim(
@@ -63,7 +64,7 @@ BOUNDS_NOT_IN_SUMS = Claim(
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
+    "AdaptiveLog with known reward bounds (reward_range=), if rewards are bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
@@ -90,8 +91,8 @@ WIDER = Claim(
 )
 IN_THE_LIMIT = Claim(
     "in_the_limit",
-    "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "
-    "late enough",
+    "intervals are asymptotically valid at all rounds simultaneously, provided that the confidence "
+    "sequence starts late enough",
     "reason",
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
@@ -102,7 +103,7 @@ ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
-    "given the past, each arm's expected reward is constant (no drift)",
+    "conditional on the past, each arm's expected reward is constant (no drift)",
     "assumes",
     check="drift_found",
 )
@@ -176,7 +177,7 @@ APPROXIMATE = Claim(
 )
 OUTSIDE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "The estimate of {term} lies outside its interval, because values excluded at earlier rounds remain "
-    "excluded.",
+    "The estimate of {term} lies outside its confidence interval because values excluded in earlier "
+    "rounds remain excluded.",
     "note",
 )

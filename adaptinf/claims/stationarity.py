@@ -32,7 +32,7 @@ OWN_WEIGHTS = Claim(
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
     "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), so intervals for a "
-    "constant mean may be invalid; if propensities are logged, Contrast allows for drift common to all "
+    "constant mean may be invalid; with logged propensities, Contrast allows for drift common to all "
     "arms",
     "caution",
 )

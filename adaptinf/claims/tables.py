@@ -123,14 +123,14 @@ NORMAL_FOR = Claim(
 
 LATE_COUNTED = Claim(
     "inference.results.log_facts.LogFacts.released",
-    "Outcomes observed only after more than {window:,} further participants had enrolled were recorded "
-    "as {late:g}, so results refer to {what} within this window, not to the eventual outcome.",
+    "Outcomes not observed within {window:,} subsequent enrolments were recorded as {late:g}, so "
+    "results refer to {what} within this window rather than to the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "The user supplied this estimator and declared its validity as {validity!r}; validity for this log "
-    "was not checked.",
+    "This estimator was supplied by the user, who declared its validity as {validity!r}; its validity "
+    "for this log was not checked.",
     "note",
 )
 

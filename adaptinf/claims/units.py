@@ -27,13 +27,13 @@ NOT_BY_UNIT = Claim(
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
     "intervals apply only to the average expected reward in the logged rounds and may be far too narrow "
-    "for the population of units, because rounds from the same unit may be dependent",
+    "for inference about the population of units, because rounds from the same unit may be dependent",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
-    "the model for missing rewards requires independent rounds, but some units have repeated rounds",
+    "the model for missing rewards requires independent rounds, but some units appear in more than one round",
     "needs",
 )
 """Why missing rewards and units with several rounds do not go together."""
@@ -51,8 +51,8 @@ LATE_MEAN = Claim(
 )
 OWN_PAST = Claim(
     "inference.arms.circumstances.by_unit.fit_cautions",
-    "the outcome model uses the unit's own earlier rounds, so clustered standard errors may be slightly "
-    "too small (outcome='running-mean' excludes these rounds)",
+    "the outcome model uses each unit's own earlier rounds, so clustered standard errors may be "
+    "slightly too small (outcome='running-mean' excludes these rounds)",
     "caution",
 )
 
@@ -120,9 +120,8 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "for {terms}, fewer than {enough} units have any reward that differs from the most frequent value "
-    "(number of units in parentheses), so estimates may be too close to that value and standard errors "
-    "too small",
+    "for {terms}, fewer than {enough} units (counts in parentheses) have a reward that differs from the "
+    "most frequent value, so estimates may be too close to that value and standard errors too small",
     "caution",
 )
 SKEWED = Claim(
@@ -133,8 +132,8 @@ SKEWED = Claim(
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
-    "intervals may undercover: each of {units} units was randomised only once, and for some arms the "
-    "number of units expected at the arm's smallest propensity is below {fewest}: {arms}",
+    "intervals may undercover: each of {units} units was randomised only once, and some arms have fewer "
+    "than {fewest} expected units, calculated from the smallest propensity of the arm: {arms}",
     "caution",
 )
 TIED = Claim(

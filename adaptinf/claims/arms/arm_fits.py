@@ -47,8 +47,8 @@ TINY = Claim(
 )
 TINY_WARNING = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "{subject}: {found}; a few rewards largely determine the estimates, so normal intervals may "
-    "undercover substantially",
+    "{subject}: {found}; a few rewards largely determine the estimates, so intervals based on the "
+    "normal approximation may undercover substantially",
     "caution",
 )
 
@@ -63,7 +63,9 @@ INCOMPLETE = Claim(
 BASELINE = Claim(
     "inference.arms.choice.valid_alternatives", "{name} as a naive baseline (invalid {where})", "advice"
 )
-WITH_UNITS = Claim("inference.arms.choice.valid_alternatives", "when units have several rounds", "phrase")
+WITH_UNITS = Claim(
+    "inference.arms.choice.valid_alternatives", "when units appear in several rounds", "phrase"
+)
 CLUSTERED = Claim(
     "inference.arms.choice.valid_alternatives",
     "AdaptiveOLS on arm indicators with covariance='cluster'",

@@ -44,8 +44,8 @@ FEW_OUTCOMES = Claim(
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but is only "
-    "{errors:.1f} standard errors away",
+    "a ratio requires the control {what} to be at least {fewest:g} standard errors from 0 (observed "
+    "distance: {errors:.1f} standard errors)",
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
@@ -57,7 +57,7 @@ NEGATIVE_CONTROL = Claim(
 )
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
-    "relative lifts require at least {fewest} rewards in each arm that differ from the arm's most "
-    "common value",
+    "relative lifts require each arm to have at least {fewest} rewards that differ from the arm's most "
+    "frequent value",
     "caution",
 )

@@ -10,8 +10,8 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 SHORT_RUNS = Claim(
     "stable",
     "intervals may undercover slightly in short runs: in UCB simulations with two identical arms, "
-    "nominal 95% intervals for the difference covered 93.9% (1,000 rounds) and 94.3% (10,000 rounds; "
-    "see audit.stability)",
+    "coverage of nominal 95% intervals for the difference was 93.9% (1,000 rounds) and 94.3% (10,000 "
+    "rounds; see audit.stability)",
     "caution",
 )
 VARIATION = Claim(
@@ -82,7 +82,7 @@ EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
 
 NOTHING_TO_CORRECT = Claim(
-    "not_adaptive", "the correction does not apply, because results are valid without one: {why}", "needs"
+    "not_adaptive", "the correction is unnecessary, because the uncorrected results are valid: {why}", "needs"
 )
 CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
@@ -114,7 +114,7 @@ CORRECTED_REASONS = (
 )
 CORRECTED_ASSUMES = (
     Claim("guaranteed", "the stated privacy guarantee holds", "assumes"),
-    Claim("one_law", "each arm's rewards are independent draws from one distribution", "assumes"),
+    Claim("one_law", "each arm's rewards are independent and identically distributed", "assumes"),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
@@ -131,7 +131,8 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "corrected inference ({label}) is valid only if {no_part}, which the log does not state",
+        "corrected inference ({label}) is valid only if {no_part}; the log does not record whether this "
+        "condition holds",
         "caution",
     ),
 )
@@ -206,7 +207,7 @@ FIT = (
     Claim(
         "moved_without_batches",
         "{moved} (p < {p:g}); to compare arms within periods of constant assignment probabilities, log "
-        "these periods as batch=",
+        "these periods as batches (batch=)",
         "caution",
     ),
     Part("sums_cautions", "caution"),

@@ -30,8 +30,8 @@ WEIGHTS_NEED = (
     Part("sums_refusal", "needs"),
     Claim(
         "ties_units",
-        "joint weights depend on earlier rounds of all units, so units with several rounds would no longer "
-        "contribute independently",
+        "joint weights depend on earlier rounds of all units, so the contributions of different units to "
+        "the estimate would not be independent",
         "needs",
     ),
     Part("no_shared_weights", "needs"),
@@ -41,13 +41,14 @@ WEIGHTS_NEED = (
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "propensities are known, and uniform weights allow them to depend on {contexts}",
+    "propensities are known, and uniform weights remain valid when propensities depend on {contexts}",
     "reason",
 )
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; common weights stabilise the variance and cancel drift common to both arms",
+        "propensities are known; weighting both arms identically stabilises the variance and cancels drift "
+        "common to both arms",
         "reason",
     ),
     Claim(
@@ -71,7 +72,7 @@ REASONS = (
     FOR_CONTEXTS,
     Claim(
         "unaugmented",
-        "no outcome model is needed, but intervals are usually longer than with estimator='aipw'",
+        "no outcome model is needed, but intervals are usually wider than those with estimator='aipw'",
         "reason",
     ),
     units.BY_UNIT,
@@ -100,7 +101,7 @@ ASSUMES = (
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "each mean is an average over the rounds in which its arm was available",
+        "each arm's mean is averaged over the rounds in which that arm was available",
         "target",
     ),
     contexts.UNUSED,
@@ -145,8 +146,9 @@ OWN_WEIGHTS = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so its weighted "
-    "average may differ from its unweighted average over rounds, which weights='uniform' estimates",
+    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so the weighted "
+    "average estimated here may differ from the unweighted average over rounds (estimated when "
+    "weights='uniform')",
     "caution",
 )
 AGAINST_ONE = Claim(

@@ -88,7 +88,7 @@ HARDLY_CHOSEN = Claim(
 
 HIGHEST = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest estimate{beside}; the number of arms compared is {n}.",
+    "Arm {arm!r} has the highest estimate of the {n} arms compared{beside}.",
     "note",
 )
 BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "phrase")
@@ -112,7 +112,7 @@ HYBRID = Claim(
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The conditional method is used: {reason}. Conditional intervals may be very long.",
+    "The conditional method is used: {reason}. Conditional intervals may be very wide.",
     "note",
 )
 PROJECTION = Claim(

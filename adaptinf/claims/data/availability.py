@@ -51,8 +51,9 @@ DIFFERENT_ROUNDS = Claim(
 )
 OTHER_ELSEWHERE = Claim(
     "inference.arms.circumstances.availability_facts.AvailabilityFacts.elsewhere_found",
-    "the difference between {one!r} and {other!r} in rounds that offered all arms is not the same as in "
-    "other rounds (p = {p:.1g}), so differences estimated from common rounds may not hold for the whole log",
+    "the difference between {one!r} and {other!r} appears to depend on whether all arms were available "
+    "(p = {p:.1g}), so estimates from rounds in which both arms were available may not apply to the "
+    "whole log",
     "caution",
 )
 BY_TURNS = Claim(

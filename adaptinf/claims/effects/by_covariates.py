@@ -23,7 +23,7 @@ LACKS_DECAY = Claim(
 )
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "some units have several rounds, but clustering by unit is implemented only for the HC0 covariance",
+    "some units appear in several rounds, but clustering by unit is implemented only for the HC0 covariance",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)

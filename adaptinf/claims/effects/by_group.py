@@ -44,8 +44,8 @@ ADJUSTED = Claim(
 )
 EMPTY_INTERVAL = Claim(
     "empty_interval",
-    "The 95% interval is empty for {terms}, because the estimate, which includes privacy noise, lies "
-    "too far outside the range of possible effects.",
+    "The 95% interval is empty for {terms}: privacy noise has placed the estimate too far outside the "
+    "range of possible effects.",
     "note",
 )
 CHOSEN = Claim(
@@ -90,7 +90,7 @@ DIFFERENCE = (
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
-    "batched data (if assignment ignored contexts, set context_free=True instead)",
+    "batched data (if assignment did not depend on contexts, set context_free=True instead)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -134,9 +134,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each reward is predicted by the mean of earlier rewards for the same arm and group or, if there are "
-    "none, by the mean over arms. The first round has weight 0. Degrees of freedom are the smaller of the "
-    "two arms' effective sample sizes minus 1.",
+    "Rewards are predicted by the group's mean earlier reward for the same arm or, if none, over all "
+    "arms. Round 1 has weight 0. Degrees of freedom: the smaller arm-specific effective sample size "
+    "minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -259,8 +259,8 @@ GROUPS_LEFT_OUT = Claim(
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if no value lies in the intervals of all G groups, "
-    "each at confidence level 1 - alpha/G.",
+    "The hypothesis of equal effects is rejected if no single value lies in all G group-specific "
+    "intervals, each at confidence level 1 - alpha/G, where G is the number of groups.",
     "note",
 )
 HOTELLING = Claim(
@@ -271,8 +271,8 @@ HOTELLING = Claim(
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test of equal effects uses Agresti-Caffo adjusted differences for groups with Agresti-Caffo "
-    "intervals.",
+    "For groups with Agresti-Caffo intervals, the test of equal effects uses the corresponding adjusted "
+    "differences.",
     "note",
 )
 NOT_NORMAL = Claim(
@@ -288,6 +288,7 @@ TOO_FEW_UNITS = Claim(
 )
 TOO_LITTLE_FREEDOM = Claim(
     "inference.effects.comparisons.equal_dependent_effects",
-    "the clustered covariance has {freedom:.1f} degrees of freedom, too few to compare {groups} groups",
+    "the cluster-robust covariance estimator has only {freedom:.1f} degrees of freedom, too few to "
+    "compare {groups} groups",
     "needs",
 )

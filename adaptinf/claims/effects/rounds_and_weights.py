@@ -19,7 +19,8 @@ NEVER_BOTH = Claim(
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "weighting requires the propensities of both arms, but the log has only that of the chosen arm",
+    "weighting requires the propensities of both arms, but the log contains only the propensity of the "
+    "chosen arm",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
@@ -39,7 +40,7 @@ PROPENSITIES_VARY = Claim(
 )
 MARK_THE_ROUNDS = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "rounds= set to an indicator column for the randomised rounds",
+    "an indicator column for the randomised rounds, supplied as rounds=",
     "advice",
 )
 KNOW_PROPENSITIES = Claim(
@@ -74,7 +75,7 @@ CHOSEN_ALONE = Claim(
     "note",
 )
 WEIGHTABLE = Claim(
-    "inference.effects.rounds.weightable_rounds", "The number of rounds used from {where} is {n}.", "note"
+    "inference.effects.rounds.weightable_rounds", "Number of rounds used from {where}: {n}.", "note"
 )
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",

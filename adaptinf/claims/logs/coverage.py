@@ -11,7 +11,8 @@ from adaptinf.claims.claim import Claim
 DECLARED = Claim("always", "the value was declared before the trial", "reason")
 OWN_ACTION = Claim(
     "anticipating",
-    "the guarantee excludes a participant's own action, which can reveal the participant's context",
+    "the privacy guarantee does not cover a participant's own action, which can reveal the "
+    "participant's context",
     "needs",
 )
 
@@ -29,7 +30,8 @@ BY_CONTEXT = Claim(
 )
 COMPUTED = Claim(
     "always",
-    "propensities are computed only from actions, proposals and releases, which the guarantee covers",
+    "propensities are computed only from actions, proposals and releases, all of which are covered by "
+    "the privacy guarantee",
     "reason",
 )
 PROPENSITY = (
@@ -63,7 +65,8 @@ PHASE = (
     PHASE_BY_OUTPUTS,
     Claim(
         "always",
-        "the design does not specify that phases depend only on outputs that the guarantee covers",
+        "the specification of the design does not state that phases depend only on outputs covered by the "
+        "privacy guarantee",
         "needs",
     ),
 )
@@ -105,7 +108,7 @@ COLUMNS = {
     "batch": (
         Claim(
             "always",
-            "batch boundaries may depend on data other than the calendar, actions and releases",
+            "batch boundaries may depend on data other than calendar dates, actions and releases",
             "needs",
         ),
     ),
@@ -116,7 +119,9 @@ COLUMNS = {
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
 RELEASES = Claim(
-    "always", "the guarantee covers all releases, and their noise scales were declared", "reason"
+    "always",
+    "the privacy guarantee covers all releases, and the noise scale of each release was declared",
+    "reason",
 )
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
@@ -128,7 +133,7 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds depends only on when the log was created, a time chosen without regard to outcomes",
+    "the number of rounds was determined only by when the log was created, which did not depend on outcomes",
     "reason",
 )
 FIELDS = {
@@ -179,5 +184,7 @@ FIELDS = {
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(
-    "log.coverage.not_covered", "the guarantee gives no protection, because epsilon is infinite", "needs"
+    "log.coverage.not_covered",
+    "the privacy guarantee provides no protection, because epsilon is infinite",
+    "needs",
 )

@@ -12,8 +12,8 @@ SIMULATED_NOISE = Claim(
 )
 PRICE = Claim(
     "price",
-    "The guarantee is per {unit}. For a person who contributes m times as many rounds as the guarantee "
-    "covers, epsilon is m times as large{delta}.",
+    "The privacy guarantee is per {unit}. For a person who contributes m times as many rounds as the "
+    "guarantee covers, epsilon is m times as large{delta}.",
     "note",
 )
 MORE_DELTA = Claim("price", ", and delta is more than m times as large", "phrase")
@@ -41,7 +41,8 @@ OPENING = (
     ),
     Claim(
         "unknown_noise",
-        "The log does not state whether the privacy noise was simulated or drawn for release.",
+        "The log does not state whether the privacy noise was generated for an actual release or only for "
+        "simulation.",
         "note",
     ),
     PRICE,
@@ -51,7 +52,8 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "The guarantee applies jointly to all outputs except the participant's own action.",
+    "For each participant, the privacy guarantee applies jointly to all outputs except that "
+    "participant's own action.",
     "note",
 )
 RECORD = Claim(

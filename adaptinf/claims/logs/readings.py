@@ -72,9 +72,9 @@ BY_ASSIGNMENT = Claim(
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "Some outcomes (number: {late:,}) became known only after a later round's arm was chosen. It is "
-    "assumed that propensities used only outcomes known at the time of assignment, which cannot be "
-    "checked from a log.",
+    "The number of outcomes observed only after a later assignment is {late:,}. Propensities are "
+    "assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
+    "from a log.",
     "assumes",
 )
 SHOWN_LATE = Claim(
@@ -84,7 +84,7 @@ SHOWN_LATE = Claim(
 )
 SHOWN_RECEIVED = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "received: arm received differs from arm assigned (number of rounds: {count:,})",
+    "received: the arm received differs from the arm assigned in some rounds (number of rounds: {count:,})",
     "note",
 )
 SHOWN_MISSING = Claim(

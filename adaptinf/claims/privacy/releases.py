@@ -48,12 +48,12 @@ SUMS_VARY_MORE = Claim(
 )
 ONE_ROUND_A_UNIT = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "releases in which each unit contributes one round",
+    "releases to which each unit contributes only one round",
     "advice",
 )
 FROM_THE_LOG = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "estimators that use the raw log (not covered by the guarantee)",
+    "estimators that use the raw log, although the privacy guarantee does not cover their results",
     "advice",
 )
 
@@ -67,7 +67,7 @@ NO_GROUP_EFFECTS = Claim(
 )
 UNFINISHED = Claim(
     "inference.released.group_effects.released_effects",
-    "the releases of the last round ({round}) lack contrast_sum or arrivals for at least one group",
+    "the releases of the last round ({round}) do not include contrast_sum or arrivals for at least one group",
     "needs",
 )
 NO_LEAST_COUNT = Claim(
@@ -78,8 +78,8 @@ NO_LEAST_COUNT = Claim(
 )
 SMALL_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate is given for {terms}, because the released count of {count:.1f} does not exceed the "
-    "required minimum, T_min/4 = {least:.1f}.",
+    "No estimate is given for {terms}, because the released count, {count:.1f}, does not exceed the "
+    "required minimum of {least:.1f}.",
     "note",
 )
 NOT_RELEASED = Claim(
@@ -105,8 +105,8 @@ MEANS_ALONE = Claim(
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
-    "With outcomes in [0, 1] and each arm assigned in half of the rounds, the sampling variance of the "
-    "difference is at most (1 - effect^2)/n, where n is the number of rounds (released as length).",
+    "For outcomes in [0, 1] and equal allocation to both arms, the estimated difference has sampling "
+    "variance at most (1 - d^2)/n, where d is the true difference and n is the number of rounds.",
     "note",
 )
 
@@ -130,8 +130,8 @@ NAMED_AFTER = Claim(
 )
 NO_PAIR_EFFECT = Claim(
     "inference.released.pair_effects.pair_effect",
-    "no difference between arms can be computed, because the releases contain neither arm means by "
-    "epoch nor sums and counts for a single group",
+    "no difference between arms can be computed: the releases contain no arm means by epoch, and they "
+    "do not consist of sums and counts for one group only",
     "needs",
 )
 SEVERAL_GROUPS = Claim(
@@ -141,7 +141,7 @@ SEVERAL_GROUPS = Claim(
 )
 NO_COMMON_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the trial ended before any epoch in which the means of both arms were released",
+    "the trial ended before the means of both arms had been released in the same epoch",
     "needs",
 )
 OTHER_SCALES = Claim(
@@ -173,8 +173,8 @@ VARIANCE_OF_EPOCH = Claim(
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",
-    "no counts of successes and failures observed within the time window were released (set in_time= in "
-    "the session or trial)",
+    "the releases contain no counts of successes and failures observed within the time window (set "
+    "in_time= in the session or trial)",
     "needs",
 )
 IN_TIME_OUTCOME = Claim(
@@ -191,9 +191,9 @@ IN_TIME_ALONE = Claim(
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
-    "Manski bounds on the mean outcome: {limits}. They allow any values of outcomes observed after the "
-    "window but ignore sampling error and privacy noise. The lower bound is the proportion of successes "
-    "within the window.",
+    "Manski bounds on the mean outcome: {limits}. The lower bound is the proportion of successes within "
+    "the window. The bounds make no assumption about outcomes observed later, but ignore sampling error "
+    "and privacy noise.",
     "note",
 )
 DROWNED = Claim(

@@ -97,8 +97,8 @@ CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
-    "because {cause}, decorrelated estimates could retain up to {left:.0%} of the sampling error and "
-    "bias of least squares, which their standard errors would not reflect",
+    "because {cause}, W-decorrelation may leave up to {left:.0%} of the sampling error and bias of "
+    "least squares in the estimates, and the standard errors would not account for this",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
@@ -191,7 +191,7 @@ ELLIPSOID = (
 )
 ELLIPSOID_LAW = Claim(
     "inference.regression.ellipsoid.EllipsoidTests.wald_test",
-    "anytime-valid self-normalised ellipsoid",
+    "anytime-valid self-normalised confidence ellipsoid",
     "phrase",
 )
 

@@ -15,8 +15,8 @@ NONE_REASONS = (Part("nothing_adapted", "reason"),)
 CORRECTED_REASONS = (
     Claim(
         "affordable",
-        "the log's privacy guarantee permits a correction, and corrected intervals are {ratio:.2g} times as "
-        "long as uncorrected intervals",
+        "the log's privacy guarantee permits a correction for adaptivity, and corrected intervals are "
+        "{ratio:.2g} times as wide as uncorrected intervals",
         "reason",
     ),
 )
@@ -149,7 +149,8 @@ NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
-    "No standard error is given for {terms} (coefficient determined by a single unit).",
+    "No standard error is given for {terms}, because each of these coefficients is determined by a "
+    "single unit.",
     "note",
 )
 _ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)

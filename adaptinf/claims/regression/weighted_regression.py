@@ -42,7 +42,7 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "weighted adjustment is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
+    "adjustment='weighted' is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
     "and the smallest effective sample size ({size:.1f}) is below {enough:g}",
     "reason",
 )
@@ -51,7 +51,8 @@ PASSED_OVER = (
     Claim("refused", "adjustment='weighted' cannot be used: {reason}", "reason"),
     Claim(
         "chosen_alone_in_batches",
-        "the log lacks the unchosen arms' propensities, which the weighted adjustment would use",
+        "the log contains propensities of the chosen arms only, whereas the weighted adjustment would use "
+        "those of all arms",
         "reason",
     ),
     TOO_SMALL,
@@ -63,9 +64,9 @@ PASSED_OVER = (
 SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, using outcome models fitted "
-    "to earlier rounds. Other coefficients are fitted to the residuals, with round weights divided by "
-    "propensities.",
+    "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, based on outcome models "
+    "fitted to earlier rounds. Other coefficients are fitted to the residuals by least squares "
+    "(weights: round weight divided by propensity).",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
@@ -98,7 +99,7 @@ SHARED = (
     COMPARED_WHERE_POSSIBLE,
     Claim(
         "left_out",
-        "Only rounds in which every arm of the regression had positive propensity are used, because {gaps}.",
+        "Only rounds in which every arm in the regression had positive propensity are used, because {gaps}.",
         "note",
     ),
 )
@@ -116,9 +117,9 @@ OWN = (
     Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
     Claim(
         "own_errors",
-        "The sandwich covariance allows error variances to vary with arm and context but not time. "
-        "Residuals are divided by 1 - leverage. Degrees of freedom are the number of rounds minus the "
-        "number of coefficients.",
+        "The sandwich covariance allows error variances to depend on arm and context but not on time. "
+        "Residuals are divided by 1 - leverage. Degrees of freedom: number of rounds minus number of "
+        "coefficients.",
         "note",
     ),
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.collection.design_told", "the log does not name the design", "note")
+UNNAMED_DESIGN = Claim(
+    "reports.collection.design_told", "the log does not record which design was used", "note"
+)
 DEPENDS = Claim("reports.collection.traits_told", "the choice of arm depends on {contexts}", "note")
 INDEPENDENT = Claim("reports.collection.traits_told", "assignment does not depend on contexts", "assumes")
 POSSIBLY = Claim("reports.collection.traits_told", "assignment may depend on contexts", "note")
@@ -38,9 +40,7 @@ BEYOND_GUARANTEE = Claim(
     "the privacy guarantee ({guarantee}) does not cover this report",
     "caution",
 )
-NO_PRIVACY = Claim(
-    "reports.collection.guarantee_facts", "the design provides no differential privacy", "note"
-)
+NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design is not differentially private", "note")
 SHOWS_RELEASES = Claim(
     "reports.collection.guarantee_facts",
     "the guarantee covers this report, which shows only private releases",

@@ -9,8 +9,10 @@ TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
     "lift": Claim(_AT, "Relative lifts in mean outcomes compared with control", "target"),
-    "ratio": Claim(_AT, "Arm-specific ratios of mean outcomes", "target"),
-    "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
+    "ratio": Claim(_AT, "Ratio of the mean outcome to the mean denominator in each arm", "target"),
+    "ratio-contrast": Claim(
+        _AT, "Differences between arms in the ratio of the mean outcome to the mean denominator", "target"
+    ),
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
@@ -34,8 +36,8 @@ SELECTED = Claim(
 )
 CORRECTED = Claim(
     "corrected",
-    "The corrected results account for adaptive data collection by a max-information correction based "
-    "on the privacy guarantee{cited}: {correction}.",
+    "The corrected results account for adaptive data collection through a max-information correction "
+    "based on the privacy guarantee{cited}: {correction}.",
     "reason",
 )
 KNOWN_PROPENSITIES = Claim(

@@ -15,5 +15,5 @@ UNPULLED = Claim(
     "{name} (in {share:.1%} of runs, at least one arm was never chosen)",
     "caution",
 )
-NO_INTERVALS = Claim("plots.coverage", "no run produced an interval", "caution")
+NO_INTERVALS = Claim("plots.coverage", "no simulated run produced an interval", "caution")
 SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs produced no interval", "caution")
