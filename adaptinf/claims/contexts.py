@@ -43,7 +43,7 @@ PERHAPS_BY_DESIGN = Claim(
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and weights shared across arms are then valid only for "
+    "propensities may depend on contexts, in which case weights shared across arms are valid only for "
     "batched data",
     "needs",
 )

@@ -62,8 +62,8 @@ VARY_IN_BATCHES = Claim(
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "logged propensities appear inconsistent with the observed assignments, so inverse-weighted "
-    "estimates may be biased",
+    "logged propensities appear inconsistent with the observed assignments, so "
+    "inverse-propensity-weighted estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
@@ -73,7 +73,7 @@ HOW_LOGGED = Claim(
 )
 EVERY_ARM_POSSIBLE = Claim(
     "inference.diagnostics.propensities.inverse_checks",
-    "arms whose propensities were not logged could have been chosen",
+    "arms whose propensities were not logged had positive probability of being chosen",
     "assumes",
 )
 COUNTS_OFF = Claim(
@@ -175,7 +175,7 @@ ESTIMATES_CHANGE = Claim(
 USE_VALID_ONES = Claim(
     "inference.diagnostics.arms.mean_differences",
     "use an estimator that is valid under adaptive assignment, such as ArmMeans (audit.simulate_bias "
-    "estimates the bias of sample means that is due to adaptivity alone)",
+    "estimates the bias in sample means caused by adaptivity alone)",
     "advice",
 )
 DRIFT_TOO = Claim(
@@ -258,7 +258,7 @@ BELOW_WHERE_CHOSEN = Claim(
 )
 BATCHES_BELOW = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds in batches with propensity < {limit:g}",
+    "rounds in batches in which the propensity is below {limit:g}",
     "phrase",
 )
 

@@ -10,7 +10,7 @@ from adaptinf.claims.claim import Claim, Part
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
     "the value of policy {policy!r} is not identified, because the policy gives positive probability to "
-    "arms with propensity 0 in the log (affected rounds, of {rounds} in total: {arms})",
+    "arms with propensity 0 in the log ({arms} of {rounds} rounds)",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
@@ -144,15 +144,15 @@ CHOSEN_ON_LOG = Claim(
 )
 FREEDOM = Claim(
     "is_of_values",
-    "Inference on each policy value uses Student's t, with degrees of freedom equal to the effective "
+    "Inference on each policy value uses a t distribution whose degrees of freedom are the effective "
     "sample size for that value minus 1.",
     "note",
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
     "For each difference, effective sample sizes are computed separately for rounds that contribute "
-    "positively and rounds that contribute negatively. The t tests use the smaller effective sample "
-    "size minus 1 as the degrees of freedom.",
+    "positively and for rounds that contribute negatively. The degrees of freedom of each t test equal "
+    "the smaller size minus 1.",
     "note",
 )
 UNSETTLED = Claim(
@@ -186,7 +186,7 @@ COMBINED = Claim(
 )
 BY_OWN = Claim("combined_by", "the current round's propensities, which do not depend on contexts", "phrase")
 BY_DESIGN = Claim(
-    "combined_by", "the round's own logging policy, evaluated at the contexts of earlier rounds", "phrase"
+    "combined_by", "the current round's logging policy, evaluated at the contexts of earlier rounds", "phrase"
 )
 BY_BATCH_BEFORE = Claim(
     "combined_by",
@@ -196,8 +196,8 @@ BY_BATCH_BEFORE = Claim(
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities in the preceding {nearest} rounds, because those of the current round may depend on "
-    "contexts (set context_free=True if they do not)",
+    "propensities in the preceding {nearest} rounds, because propensities in the current round may "
+    "depend on contexts (if they do not, set context_free=True)",
     "phrase",
 )
 """What combined weights are made of."""
@@ -209,8 +209,8 @@ UNSETTLED_TOO = Claim(
 )
 SNAPSHOTS = Claim(
     "by_snapshots",
-    "Weights are computed from snapshots of the logging policy (number: {snapshots}), which agree with "
-    "the logged propensities.",
+    "Weights are computed from recorded snapshots of the logging policy ({snapshots} in total), which "
+    "agree with the logged propensities.",
     "note",
 )
 LAGGED = Claim(
@@ -279,8 +279,8 @@ DIFFERENCE_MOVES = Claim(
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The smallest propensity among arms that the evaluated policies may choose is {least:.2g}, and the "
-    "smallest effective sample size is {size:.1f}; a few rounds may dominate the estimates, and "
+    "Among arms that the evaluated policies may choose, the smallest propensity is {least:.2g} and the "
+    "smallest effective sample size is {size:.1f}, so a few rounds may dominate the estimates and "
     "intervals may undercover severely",
     "caution",
 )

@@ -56,22 +56,22 @@ CHOSEN_NOT_FOLLOWED = Claim(
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
     "all logged propensities are constant over time, although the log states that outcomes affected "
-    "assignment (adaptive=True); the propensities are probably wrong, so inverse-propensity-weighted "
-    "estimates may be biased",
+    "assignment (adaptive=True); if the propensities are wrong, inverse-propensity-weighted estimates "
+    "may be biased",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "the observed assignment proportions used as propensities appear to vary within batches (p {p}), so "
-    "drift may bias estimated differences; supply propensities (propensity=) or use shorter batches "
-    "(every='hour')",
+    "the observed assignment proportions, which replace unknown propensities, appear to vary within "
+    "batches (p {p}), so drift may bias estimated differences; supply propensities (propensity=) or use "
+    "shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "no unit ever changes arm, which has probability 1e{power:.0f} under independent assignment in each "
-    "round; if units were randomised once, log the same propensity in all rounds of a unit, or 1 after "
-    "its first",
+    "no unit ever changes arm (probability 1e{power:.0f} under independent assignment in each round); "
+    "if each unit was randomised only once, log the same propensity in all its rounds, or 1 after its "
+    "first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(

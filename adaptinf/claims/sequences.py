@@ -51,7 +51,7 @@ UNLOGGED_TOO_LATE = Claim(
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "the method requires positive propensities for all arms if the policy changes between rounds",
+    "the method requires positive propensities for all arms if the target policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
@@ -74,7 +74,7 @@ KNOWN_SCALE = Claim(
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "set floor= to a lower bound on the propensities, if the design guaranteed one in advance",
+    "if the design guaranteed a lower bound on the propensities, set floor= to that bound",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
@@ -109,7 +109,7 @@ SAME_AT_EACH_PULL = Claim(
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
-    "given earlier rounds, the expected score does not change over time (no drift)",
+    "conditional on earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
     check="drift_found",
 )
@@ -119,7 +119,7 @@ WITHIN_RANGE = Claim(
     "assumes",
     check="range_found",
 )
-SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale {sigma:g}", "assumes")
+SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale parameter {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
 ASSUMES = (
     Part("propensities_assumed", "assumes"),
@@ -135,8 +135,9 @@ ASSUMES = (
 
 TOGETHER = Claim(
     "tuning",
-    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = {alpha:g}. "
-    "Each interval is intersected with all earlier ones, so excluded values stay excluded.",
+    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = "
+    "{alpha:g}. Each interval is intersected with all earlier ones, so values once excluded remain "
+    "excluded.",
     "note",
 )
 ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is split equally between the two arms.", "note")
@@ -177,7 +178,7 @@ APPROXIMATE = Claim(
 )
 OUTSIDE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "The estimate of {term} lies outside its confidence interval because values excluded in earlier "
-    "rounds remain excluded.",
+    "The estimate of {term} lies outside its confidence interval. This can happen because the "
+    "confidence sequence is a running intersection: values excluded in an earlier round remain excluded.",
     "note",
 )

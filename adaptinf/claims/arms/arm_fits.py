@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and has no estimate.", "note")
+NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen, so no estimate is given for it.", "note")
 UNWEIGHTED = Claim(
     "unweighted",
     "Arm {arm} has no estimate, because all its rounds have weight 0 (round 1 always has weight 0).",
@@ -21,8 +21,8 @@ WEIGHTED_ONCE = Claim(
 )
 EXACT_TEST = Claim(
     "exact_test",
-    "For two arms with 0/1 rewards, {test} tests equality of the success rates exactly, and {interval} "
-    "gives exact intervals for their difference and ratio{given}.",
+    "For two arms with 0/1 rewards, {test} gives an exact test of equal success rates, and {interval} "
+    "gives exact confidence intervals for their difference and ratio{given}.",
     "advice",
 )
 WITH_DESIGN = Claim(
@@ -73,7 +73,7 @@ CLUSTERED = Claim(
 )
 AIPW_BY_UNIT = Claim(
     "inference.arms.choice.valid_alternatives",
-    "aipw with standard errors clustered by unit (requires propensities)",
+    "an AIPW analysis with standard errors clustered by unit (requires propensities)",
     "advice",
 )
 """What is offered in the place of what was refused."""

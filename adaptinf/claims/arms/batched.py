@@ -13,13 +13,13 @@ NO_BATCHES = Claim(
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
     "the method requires constant propensities within each batch, but propensities vary within some "
-    "batches (total: {n}; zero-based batch indices: {which})",
+    "batches ({n} in total; zero-based batch indices: {which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "in some batches ({n} of {batches}: {which}, numbered from 0), one of the arms has no rewards or "
-    "there are fewer than three rewards in total",
+    "one of the arms has no rewards, or there are fewer than three rewards in total, in {n} of "
+    "{batches} batches (numbered from 0: {which})",
     "needs",
 )
 BENT = Claim(

@@ -51,8 +51,8 @@ NEAR_ZERO = Claim(
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
 NEGATIVE_CONTROL = Claim(
     "inference.contrasts.lifts.negative_control",
-    "the {what} of the control {control} is negative ({mean:.3g}), which reverses the sign of relative "
-    "effects: an arm with a positive lift has a lower {what} than the control",
+    "the {what} of the control arm {control} is negative ({mean:.3g}), so the sign of relative effects "
+    "is reversed: an arm with a positive lift has a lower {what} than the control arm",
     "caution",
 )
 SOME_WITHOUT = Claim(

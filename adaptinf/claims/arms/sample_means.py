@@ -10,8 +10,8 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 SHORT_RUNS = Claim(
     "stable",
     "intervals may undercover slightly in short runs: in UCB simulations with two identical arms, "
-    "coverage of nominal 95% intervals for the difference was 93.9% (1,000 rounds) and 94.3% (10,000 "
-    "rounds; see audit.stability)",
+    "nominal 95% intervals for the difference had coverage 93.9% (1,000 rounds) and 94.3% (10,000 "
+    "rounds); see audit.stability",
     "caution",
 )
 VARIATION = Claim(
@@ -28,7 +28,7 @@ NEEDS = (
     Part("profile.unit_refusal", "needs"),
     Claim(
         "counts_vary",
-        "{vary} (above the limit of {most:.0%}), so sample means may not be approximately normal",
+        "{vary} (limit: {most:.0%}), so the sample means may not be approximately normal",
         "needs",
     ),
     BIASED,
@@ -103,7 +103,8 @@ GUARANTEED = Claim(
 )
 VACUOUS = Claim(
     "vacuous",
-    "the privacy guarantee is too weak for a correction based on it to yield informative intervals ({bound})",
+    "the privacy guarantee is too weak: a correction based on it would not yield informative intervals "
+    "({bound})",
     "reason",
 )
 LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact inference is required", "reason")
@@ -153,7 +154,7 @@ LONG_RUNS = Claim(
 )
 STATED = Claim(
     _WORTH,
-    "valid only if assignment did not depend on earlier rewards, as the log states (adaptive=False)",
+    "valid only if assignment did not depend on earlier rewards, as declared for this log (adaptive=False)",
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptive data collection", "note")
@@ -201,7 +202,7 @@ FIT = (
     ),
     Claim(
         "moved_with_batches",
-        "{moved} (p < {p:g}); to compare arms within batches, use Contrast with estimator='batched'",
+        "{moved} (p < {p:g}); use Contrast with estimator='batched' to compare arms within batches",
         "caution",
     ),
     Claim(

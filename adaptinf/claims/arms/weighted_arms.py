@@ -83,9 +83,9 @@ ROW_CAUTIONS = (
     units.TIED,
     Claim(
         "small_propensities",
-        "intervals may undercover because some propensities are small: in the high-signal simulations of "
-        "Hadad et al., coverage of nominal 95% normal intervals was about 90% at 1,000 rounds and 92% at "
-        "10,000",
+        "intervals may undercover, because some propensities are small: in the high-signal simulations of "
+        "Hadad et al., nominal 95% normal intervals had coverage of about 90% at 1,000 rounds and 92% at "
+        "10,000 rounds",
         "caution",
     ),
     propensities.UNSETTLED,
@@ -140,8 +140,8 @@ CHOSEN_ALONE_IN_BATCHES = Claim(
 )
 OWN_WEIGHTS = Claim(
     "own_weights_unstated",
-    "{weights} weights differ between arms, so comparisons require constant arm means; under common "
-    "drift, arms with equal means may appear to differ (set stationary=True if means are constant)",
+    "{weights} weights differ between arms, so comparisons require constant arm means: under common "
+    "drift, arms with equal means may appear to differ; set stationary=True if means are constant",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
@@ -170,14 +170,15 @@ FIT = (
     CHOSEN_ALONE_IN_BATCHES,
     Claim(
         "joint_by",
-        "With joint weights, computed from {by}, differences are estimated from comparisons of {pairs}, and "
-        "drift shared by all arms cancels. Under parallel drift, the target is the average over all rounds.",
+        "With joint weights, computed from {by}, differences are estimated from comparisons of {pairs}, so "
+        "drift shared by all arms cancels. Under parallel drift, the estimand is the average difference "
+        "over all rounds.",
         "note",
     ),
     Claim(
         "combined_by",
-        "Combined weights are the same for both arms, so common drift cancels. A time-varying effect is "
-        "averaged with these weights (weights='uniform' gives the unweighted average). Weights are based on "
+        "Combined weights are the same for both arms, so common drift cancels. If the effect varies over "
+        "time, its weighted average is estimated (unweighted if weights='uniform'). Weights are based on "
         "{by}.",
         "note",
     ),

@@ -56,8 +56,8 @@ OF_COUNTS = Claim(
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval conditions on which arm was selected and lies within the projection interval at "
-    "confidence level 1 - alpha / 10",
+    "the interval is valid conditional on which arm was selected and is contained in the projection "
+    "interval at confidence level 1 - alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
@@ -67,7 +67,7 @@ GIVEN_WINNER = Claim(
 )
 VERY_LONG = Claim(
     "inference.winners.methods.CONDITIONAL",
-    "the interval can be very wide if the estimate for another arm is close to that of the selected arm",
+    "the interval can be very wide if the selected arm's estimate is close to that of another arm",
     "caution",
 )
 SIMULTANEOUS = Claim(

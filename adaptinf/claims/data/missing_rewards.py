@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-SHARES = Claim("shares", "Missing rewards by arm: {shares}.", "note")
+SHARES = Claim("shares", "Rewards missing in each arm: {shares}.", "note")
 AS_STATED = Claim(
     "as_stated",
     "each reward is observed with its logged observation probability, independently of the reward's value",
@@ -28,7 +28,7 @@ WEIGHTED = Claim(
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
-    "Rounds before an arm's first observed reward have weight 0 (at most {n} per arm).",
+    "Rounds before an arm's first observed reward have weight 0 (at most {n} such rounds per arm).",
     "note",
 )
 BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observed have weight 0.", "note")
@@ -59,8 +59,8 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all possible missing values: {ends} (table: {lead} case). Intervals hold for "
-    "any missing values; p-values use the bound nearer the null value, or are 1 if the bounds contain "
-    "that value.",
+    "{missing} Bounds over all possible missing values: {ends} (table: {lead} case). Intervals hold "
+    "whatever the missing values; p-values are computed from the bound nearer the null value, or equal "
+    "1 if the bounds contain it.",
     "note",
 )

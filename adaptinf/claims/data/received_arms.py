@@ -28,7 +28,8 @@ STEADY = Claim(
 )
 ANDERSON_RUBIN = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "The interval inverts the Anderson-Rubin test, which is valid even if compliance is low.",
+    "The interval is obtained by inverting the Anderson-Rubin test, which is valid even if compliance "
+    "is low.",
     "note",
 )
 TWO_RAYS = Claim(

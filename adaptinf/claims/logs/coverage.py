@@ -75,7 +75,9 @@ CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public"
 CONTEXT_IS_PRIVATE = Claim("always", "the context was not declared public", "needs")
 CONTEXT = (
     Claim(
-        "protects_contexts", "contexts are part of the data that the per-{unit} guarantee protects", "needs"
+        "protects_contexts",
+        "contexts are among the data protected by the per-{unit} privacy guarantee",
+        "needs",
     ),
     CONTEXT_IS_PUBLIC,
     CONTEXT_IS_PRIVATE,
@@ -93,7 +95,7 @@ COLUMNS = {
     "received": (
         Claim(
             "always",
-            "the privacy guarantee does not cover the data on which arms participants actually received",
+            "the privacy guarantee does not cover the record of the arms that participants actually received",
             "needs",
         ),
     ),
@@ -133,7 +135,8 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds was determined only by when the log was created, which did not depend on outcomes",
+    "the number of rounds was determined by the time at which the log was extracted, which did not "
+    "depend on outcomes",
     "reason",
 )
 FIELDS = {
@@ -175,7 +178,7 @@ FIELDS = {
     "digests of the log": (
         Claim(
             "always",
-            "releasing a digest of the log would allow guesses about its contents to be confirmed",
+            "releasing a digest of the log would let others confirm guesses about its contents",
             "needs",
         ),
     ),

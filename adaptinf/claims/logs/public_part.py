@@ -16,10 +16,10 @@ PRICE = Claim(
     "guarantee covers, epsilon is m times as large{delta}.",
     "note",
 )
-MORE_DELTA = Claim("price", ", and delta is more than m times as large", "phrase")
+MORE_DELTA = Claim("price", ", and delta increases by a factor of more than m", "phrase")
 FIXED = Claim(
     "always",
-    "The guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
+    "The privacy guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
     "design parameters were fixed before the first round.",
     "assumes",
 )

@@ -11,13 +11,13 @@ READ = Claim(
 SORTED = Claim(
     "log.validation.order.row_order",
     "rows were sorted by the {role} column {name!r}{newest}: {moved:,} of {rows:,} rows changed "
-    "position, and ties kept their original order",
+    "position, and tied rows kept their original order",
     "note",
 )
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
     "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
-    "be in chronological order (reverse the file if the newest rows come first)",
+    "be in chronological order; reverse the file if the newest rows come first",
     "caution",
 )
 DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
@@ -72,19 +72,19 @@ BY_ASSIGNMENT = Claim(
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "The number of outcomes observed only after a later assignment is {late:,}. Propensities are "
-    "assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
+    "In {late:,} of the rounds, the outcome was observed only after a later assignment. Propensities "
+    "are assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
     "from a log.",
     "assumes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "outcomes: {late:,} observed only after the arm of a later round had been chosen",
+    "outcomes: {late:,} were observed only after the arm for a later round had been chosen",
     "note",
 )
 SHOWN_RECEIVED = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "received: the arm received differs from the arm assigned in some rounds (number of rounds: {count:,})",
+    "received: the arm received differs from the arm assigned in {count:,} of the rounds",
     "note",
 )
 SHOWN_MISSING = Claim(

@@ -15,15 +15,15 @@ NO_ROUNDS = Claim(
 )
 MARKED = Claim(
     "inference.inputs.rounds.marked_log",
-    "Results use {kept} of {rounds} rounds, selected by means of the rounds argument; the selection is "
+    "Results use {kept} of {rounds} rounds, specified by the rounds argument; the choice of rounds is "
     "assumed not to depend on rewards.",
     "assumes",
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(
     "log.copies.copied_rows",
-    "{n:,} of {rows:,} rows duplicate earlier rows (zero-based rows {start} to {last} recur from row "
-    "{again}); remove them, because duplicating every row shrinks standard errors by a factor of up to "
-    "1.4",
+    "{n:,} of {rows:,} rows duplicate earlier rows (zero-based rows {start} to {last} are repeated "
+    "starting at row {again}); remove them, because duplicating every row reduces standard errors by a "
+    "factor of up to 1.4",
     "caution",
 )

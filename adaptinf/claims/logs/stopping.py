@@ -26,8 +26,8 @@ NO_RELEASED_METHOD = Claim(
 )
 RERUN = Claim(
     "audit.rerun.fixed_length.rerun_cautions",
-    "the design is re-run with a fixed number of rounds, so results are exact only if the decision to "
-    "stop did not depend on which arms were assigned (dependence on the pooled rewards is allowed)",
+    "the design is re-run with a fixed number of rounds, so results are exact only if the stopping "
+    "decision did not depend on arm assignments (it may depend on the pooled rewards)",
     "note",
 )
 REORDERED = Claim(

@@ -38,9 +38,9 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Because reporting for each arm stops at a data-dependent time, normal noise is added to use up "
-    "each variance budget (seeds: rng={rng} and the releases; added share of the budget: median "
-    "{median:.0%}, maximum {largest:.0%}).",
+    "Because each arm stops reporting at a data-dependent time, normal noise is added to exhaust its "
+    "variance budget (seeds: rng={rng} and the releases). Added share of the budget: median "
+    "{median:.0%}, maximum {largest:.0%}.",
     "note",
 )
 ANYTIME_VALID = Claim(

@@ -22,13 +22,13 @@ COVERS_RELEASES = Claim(
 )
 COVERS_ACTIONS = Claim(
     "inference.results.summary.Footer.privacy",
-    "The guarantee covers actions and private releases.",
+    "The privacy guarantee covers actions and private releases.",
     "note",
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
     "inference.results.summary.Footer.privacy",
-    "For each participant, the privacy guarantee covers private releases and other participants' "
-    "actions, but not the participant's own action.",
+    "For each participant, the privacy guarantee covers the private releases and the actions of all "
+    "other participants, but not the participant's own action.",
     "note",
 )
 NOT_COVERED = Claim(

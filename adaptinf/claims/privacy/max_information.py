@@ -49,8 +49,8 @@ REQUIRED = Claim(
 )
 COVERS_RELEASES = Claim(
     "inference.corrections.information.Correction.coverage",
-    "The correction is valid if the choice of tests depends only on actions, contexts and releases, but "
-    "not on rewards.",
+    "The correction is valid if the choice of tests depends only on actions, contexts and releases, and "
+    "not otherwise on rewards.",
     "note",
 )
 COVERS_ACTIONS = Claim(

@@ -37,7 +37,7 @@ UNITS_AS_DECLARED = Claim(
 )
 UNITS_CAME_BACK = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "some released rounds (number: {n}) are from units that had already contributed a round; {vary}",
+    "{n} of the released rounds came from units that had already contributed a round; {vary}",
     "needs",
 )
 SUMS_VARY_MORE = Claim(
@@ -48,12 +48,12 @@ SUMS_VARY_MORE = Claim(
 )
 ONE_ROUND_A_UNIT = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "releases to which each unit contributes only one round",
+    "releases in which each unit contributes only one round",
     "advice",
 )
 FROM_THE_LOG = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "estimators that use the raw log, although the privacy guarantee does not cover their results",
+    "estimators computed from the raw log (the privacy guarantee does not cover their results)",
     "advice",
 )
 
@@ -130,8 +130,8 @@ NAMED_AFTER = Claim(
 )
 NO_PAIR_EFFECT = Claim(
     "inference.released.pair_effects.pair_effect",
-    "no difference between arms can be computed: the releases contain no arm means by epoch, and they "
-    "do not consist of sums and counts for one group only",
+    "no difference between arms can be computed: the releases contain neither arm means by epoch nor "
+    "sums and counts for only a single group",
     "needs",
 )
 SEVERAL_GROUPS = Claim(
@@ -158,8 +158,8 @@ EPOCH_ALONE = Claim(
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
-    "Which epoch is the last depends on earlier releases, so each epoch is allotted a fraction of alpha "
-    "in advance ({share:.3g} for the epoch analysed); the fractions sum to at most 1.",
+    "The last epoch is determined by earlier releases, so each epoch is allotted a fraction of alpha in "
+    "advance ({share:.3g} for the epoch analysed); the fractions sum to at most 1.",
     "note",
 )
 VARIANCE_OF_EPOCH = Claim(

@@ -16,7 +16,7 @@ CONSTANT = Claim(
 COEFFICIENTS_DRIFT = Claim(
     "inference.regression.facts.common.RegressionFacts.drift_found",
     "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
-    "contradicts the assumption of constant coefficients; intervals may undercover",
+    "suggests that the coefficients are not constant; intervals may undercover",
     "caution",
 )
 NO_TREND = Claim(
@@ -76,8 +76,8 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "there are too few data to test for coefficient drift, and drift would invalidate the intervals "
-    "(set stationary=True if drift can be ruled out)",
+    "there are too few observations to test for coefficient drift, and drift would invalidate the "
+    "intervals; set stationary=True if drift can be ruled out",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
@@ -122,7 +122,7 @@ WEIGHTED_LEFT = Claim(
 )
 NO_SUCH_COVARIANCE = Claim(
     "inference.regression.models._chosen",
-    "the default adjustment for this log, {name!r}, does not support the {covariance} covariance",
+    "the default adjustment for this log, {name!r}, does not support the {covariance} covariance estimator",
     "needs",
 )
 BEFOREHAND = Claim(
@@ -158,7 +158,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "set context_free=True in the log, if arms were assigned without using contexts",
+    "if arms were assigned without using contexts, set context_free=True in the log",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -168,7 +168,7 @@ BY_PROPENSITIES = Claim(
 )
 OWN_CHOICE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an adjustment chosen explicitly with adjustment=",
+    "choosing an adjustment explicitly with the adjustment= argument",
     "advice",
 )
 
@@ -221,6 +221,6 @@ TOO_FEW_TO_TEST = Claim(
 )
 OTHER_COEFFICIENTS = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "a joint test that excludes the coefficients with too few rare outcomes",
+    "a joint test that excludes coefficients estimated from too few observations of the rarer outcome",
     "advice",
 )

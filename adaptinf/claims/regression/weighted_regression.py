@@ -17,7 +17,7 @@ NEEDS = (
 )
 OWN_IMPOSSIBLE = Claim(
     "inference.regression.weighted.own.fit_own",
-    "{gaps}, but sqrt weights require positive propensities in every round",
+    "{gaps}, but weights='sqrt' requires positive propensities in every round",
     "needs",
 )
 NEVER_TOGETHER = Claim(
@@ -51,8 +51,8 @@ PASSED_OVER = (
     Claim("refused", "adjustment='weighted' cannot be used: {reason}", "reason"),
     Claim(
         "chosen_alone_in_batches",
-        "the log contains propensities of the chosen arms only, whereas the weighted adjustment would use "
-        "those of all arms",
+        "the log contains only the propensities of chosen arms, whereas the weighted adjustment uses those "
+        "of all arms",
         "reason",
     ),
     TOO_SMALL,
@@ -92,8 +92,8 @@ SHARED = (
     ),
     Claim(
         "shared_errors",
-        "Standard errors allow error variances to depend on arm, context and round. Tests use Student's t "
-        "with Satterthwaite degrees of freedom.",
+        "Standard errors allow error variances to depend on arm, context and round. Tests use t "
+        "distributions with Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
@@ -125,22 +125,22 @@ OWN = (
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined, because some coefficients are each determined by a single round "
-    "(number of such rounds: {rounds}).",
+    "Standard errors are undefined, because at least one coefficient is determined entirely by a single "
+    "round.",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
     "few_with_weight",
-    "No standard error is given for arms with fewer than two rewards of positive weight.",
+    "No standard error is given for arms with fewer than two positively weighted rewards.",
     "note",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""
 BELOW_FLOOR = Claim(
     "below_floor",
-    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may over-reject; in simulations "
-    "of Thompson sampling without a propensity floor, nominal 5% tests rejected 6.3% of true null "
-    "hypotheses",
+    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may be anti-conservative: in "
+    "simulations of Thompson sampling without a propensity floor, nominal 5% tests had a type I error "
+    "rate of 6.3%",
     "caution",
 )
 

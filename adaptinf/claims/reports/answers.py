@@ -46,9 +46,9 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table reports estimates and Monte Carlo standard errors from {trials:,} simulated "
-    "trials per scenario and sample size (scenarios: {scenarios}; sample sizes: {sizes}); the seed and "
-    "the choice of scenarios are {for_authors}",
+    "the planning table gives estimates and Monte Carlo standard errors ({trials:,} simulated trials "
+    "per scenario and sample size; scenarios: {scenarios}; sample sizes: {sizes}); the seed and the "
+    "choice of scenarios are {for_authors}",
     "note",
 )
 ESTIMATED = Claim(

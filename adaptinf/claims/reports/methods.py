@@ -8,8 +8,8 @@ _AT = "reports.methods.methods_told"
 TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
-    "lift": Claim(_AT, "Relative lifts in mean outcomes compared with control", "target"),
-    "ratio": Claim(_AT, "Ratio of the mean outcome to the mean denominator in each arm", "target"),
+    "lift": Claim(_AT, "Relative lifts in mean outcome over control", "target"),
+    "ratio": Claim(_AT, "Ratios of the mean outcome to the mean denominator in each arm", "target"),
     "ratio-contrast": Claim(
         _AT, "Differences between arms in the ratio of the mean outcome to the mean denominator", "target"
     ),
@@ -18,7 +18,8 @@ TARGETS = {
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(
         _AT,
-        "Coefficients of the best linear projection of the treatment effect on covariates",
+        "Coefficients of the best linear projection of the conditional average treatment effect on the "
+        "covariates",
         "target",
     ),
     "policy-value": Claim(_AT, "Policy values", "target"),
@@ -67,8 +68,8 @@ PARAGRAPH = (
     Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
     Claim(
         "anytime",
-        "Inference holds simultaneously over all rounds and so remains valid regardless of when data "
-        "collection stopped.",
+        "Inference is valid simultaneously over all rounds and therefore remains valid regardless of when "
+        "data collection stopped.",
         "reason",
     ),
     Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),
