@@ -100,8 +100,8 @@ NO_INTERVAL = Claim(
 
 FEW = Claim(
     "few",
-    "clustered intervals may undercover, because the number of units is small ({units}; about {enough} "
-    "or more are recommended)",
+    "cluster-robust intervals may undercover, because the number of units is small ({units}; about "
+    "{enough} or more are recommended)",
     "caution",
 )
 EXACT_TEST = Claim(
@@ -126,8 +126,8 @@ FEW_WITH_EVENTS = Claim(
 )
 SKEWED = Claim(
     "skewed",
-    "clustered intervals for {terms} may undercover, because there are few units and the unit-level "
-    "mean rewards are skewed",
+    "cluster-robust intervals for {terms} may undercover, because there are few units and the "
+    "unit-level mean rewards are skewed",
     "caution",
 )
 SELDOM_DRAWN = Claim(

@@ -24,8 +24,9 @@ NO_COVARIANCE = Claim(
 
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
-    "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
-    "Intervals use a t approximation for log ratios of positive means, and Fieller's method otherwise.",
+    "Lift is an arm's mean divided by the control mean (same rounds and weights), minus 1. Intervals "
+    "use a t approximation on the log-ratio scale if both means are positive; if not, they use "
+    "Fieller's method.",
     "note",
 )
 NO_MEANS = Claim(

@@ -178,7 +178,7 @@ FIELDS = {
     "digests of the log": (
         Claim(
             "always",
-            "releasing a digest of the log would let others confirm guesses about its contents",
+            "releasing a hash of the log would let others confirm guesses about its contents",
             "needs",
         ),
     ),

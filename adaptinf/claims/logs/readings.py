@@ -49,7 +49,9 @@ THROTTLED = Claim(
     "caution",
 )
 NO_CONTEXTS = Claim(
-    "formats.dsjson.read_dsjson", "features shared by all arms but not used as contexts: {names}", "note"
+    "formats.dsjson.read_dsjson",
+    "features shared by all arms but not used as context variables: {names}",
+    "note",
 )
 OUTSIDE_POPULATION = Claim(
     "formats.adam.read_adam",

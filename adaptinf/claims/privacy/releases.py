@@ -94,7 +94,7 @@ SUMS_ALONE = Claim(
 )
 VARIANCE_OF_SUMS = Claim(
     "inference.released.group_effects.released_effects",
-    "The sampling variance is exact for binary rewards and an upper bound otherwise.",
+    "The sampling variance is exact for binary rewards and an upper bound for other rewards.",
     "note",
 )
 MEANS_ALONE = Claim(

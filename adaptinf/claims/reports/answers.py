@@ -46,9 +46,9 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table gives estimates and Monte Carlo standard errors ({trials:,} simulated trials "
-    "per scenario and sample size; scenarios: {scenarios}; sample sizes: {sizes}); the seed and the "
-    "choice of scenarios are {for_authors}",
+    "each operating characteristic in the planning table is estimated, with its Monte Carlo standard "
+    "error, from {trials:,} simulated trials per scenario and sample size (scenarios: {scenarios}; "
+    "sample sizes: {sizes}); the seed and choice of scenarios are {for_authors}",
     "note",
 )
 ESTIMATED = Claim(

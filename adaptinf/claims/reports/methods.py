@@ -48,7 +48,8 @@ KNOWN_PROPENSITIES = Claim(
 )
 DOUBTED_PROPENSITIES = Claim(
     "contradicted_propensities",
-    "Assignment probabilities were logged in every round, but the data contradict them.",
+    "Assignment probabilities were logged in every round, but the observed assignments are inconsistent "
+    "with them.",
     "caution",
 )
 PARAGRAPH = (
