@@ -130,7 +130,7 @@ TIED = Claim(
 PROJECTED = Claim(
     "inference.winners.exact.serves",
     "For at least one arm, fewer than {fewest} rewards differ from the most frequent value, so normal "
-    "approximations are unreliable. The simultaneous (Bonferroni) interval is based on counts; the "
-    "estimate is not adjusted for selection.",
+    "approximations are unreliable. The simultaneous (Bonferroni) interval is computed from the counts "
+    "of each reward value. The estimate is not adjusted for selection.",
     "note",
 )

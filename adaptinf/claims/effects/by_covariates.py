@@ -108,8 +108,8 @@ ALONE_BY_HC = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "Standard errors cannot be computed, because the number of model columns ({columns}) is not smaller "
-    "than the number of rounds ({n}).",
+    "Standard errors cannot be computed, because the number of coefficients ({columns}) is at least as "
+    "large as the number of rounds ({n}).",
     "note",
 )
 NO_SPREAD = Claim(

@@ -19,8 +19,8 @@ PRICE = Claim(
 MORE_DELTA = Claim("price", ", and delta increases by a factor of more than m", "phrase")
 FIXED = Claim(
     "always",
-    "The privacy guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
-    "design parameters were fixed before the first round.",
+    "The number of rounds, the arms, the context groups and the design parameters are assumed to have "
+    "been fixed before the first round; the privacy guarantee depends on this assumption.",
     "assumes",
 )
 OPENING = (

@@ -12,7 +12,7 @@ AS_STATED = Claim(
 )
 COVERS_NOTHING = Claim(
     "inference.results.summary.Footer.privacy",
-    "Because epsilon is infinite, neither actions nor releases are protected.",
+    "Because epsilon is infinite, neither actions nor releases are differentially private.",
     "note",
 )
 COVERS_RELEASES = Claim(

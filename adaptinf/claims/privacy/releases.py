@@ -67,7 +67,8 @@ NO_GROUP_EFFECTS = Claim(
 )
 UNFINISHED = Claim(
     "inference.released.group_effects.released_effects",
-    "the releases of the last round ({round}) do not include contrast_sum or arrivals for at least one group",
+    "contrast_sum or arrivals is missing for at least one group in the releases from the last round "
+    "({round})",
     "needs",
 )
 NO_LEAST_COUNT = Claim(
