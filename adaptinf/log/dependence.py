@@ -2,10 +2,9 @@
 
 With y the reward of a row less the mean of its arm's rewards shortly before, and z that of the next row less
 the mean of its arm's rewards shortly after, y z has mean zero where rewards depend on the past through the
-choice of arms alone, whatever chose them; a level that moves for all arms adds the same to pairs of one arm and
-to pairs of two. The mean of y z over pairs of one arm less that over pairs of two, divided by its standard
-error, is about standard normal. Rows that are recorded twice in a row, or units that keep their arm, make it
-large.
+choice of arms alone, whatever chose them; a level that moves for all arms adds the same to pairs of one arm
+and to pairs of two. The mean of y z over pairs of one arm less that over pairs of two, divided by its
+standard error, is about standard normal. Rows recorded twice in a row, or units that keep their arm, make it large.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from adaptinf.log.validation import LogArrays
 
 ALARM = 2e-4
-"""One-sided level. Products that are large count in the error, too, so that heavy tails give no more alarms."""
+"""One-sided level. Large products count in the error, too, so that heavy tails give no more alarms."""
 _NEAR = 20
 """Rewards of which a mean is that of an arm there: few enough to follow a drift, and 5% more noise."""
 _LEAST_PAIRS = 50
 _WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
-"""Rows up to which all are looked at; of longer logs so many blocks, evenly spaced: what doubles events seldom
-does so in one part of a file alone."""
+"""Rows up to which all are looked at; of longer logs so many blocks, evenly spaced: what doubles events
+seldom does so in one part of a file alone."""
 
 
 def alike_neighbours(arrays: LogArrays) -> dict[str, float]:

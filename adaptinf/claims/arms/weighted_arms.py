@@ -47,8 +47,7 @@ FOR_CONTEXTS = Claim(
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; weighting both arms identically stabilises the variance and cancels drift "
-        "common to both arms",
+        "propensities are known; identical weights for the arms stabilise variance and cancel common drift",
         "reason",
     ),
     Claim(
