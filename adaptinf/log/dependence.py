@@ -4,7 +4,8 @@ With y the reward of a row less the mean of its arm's rewards shortly before, an
 the mean of its arm's rewards shortly after, y z has mean zero where rewards depend on the past through the
 choice of arms alone, whatever chose them; a level that moves for all arms adds the same to pairs of one arm
 and to pairs of two. The mean of y z over pairs of one arm less that over pairs of two, divided by its
-standard error, is about standard normal. Rows recorded twice in a row, or units that keep their arm, make it large.
+standard error, is about standard normal. Rows recorded twice in a row, or units that keep their arm, make it
+large.
 """
 
 from __future__ import annotations
