@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Status
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.design import Design, Needs
+from adaptinf.designs.run_results import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import NonNegative, Share

@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf import __version__
 from adaptinf.designs import Design
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import FileError, ParameterError
 from adaptinf.log import DesignRecord
 from adaptinf.log.storage.stored import encode

@@ -37,8 +37,8 @@ from adaptinf.designs import (
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.noise import ReleaseNoise
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_samples import ReleaseNoise
 from adaptinf.privacy import discrete_laplace
 from adaptinf.privacy.drawn.draws import FALSE_ALARM
 from adaptinf.privacy.noise import Buffer

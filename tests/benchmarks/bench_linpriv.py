@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from bench_private_ucb import best_time
 
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments.linear import LinearArms
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.design import Design, Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import NonNegative
 from adaptinf.simulation.environments import Environment

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Status
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.design import Design, Needs
+from adaptinf.designs.run_results import Status
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Unit
 from adaptinf.privacy.noise import uniform

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base import Design
 from adaptinf.designs.conse.epochs import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
 from adaptinf.designs.conse.private_kernel import corrected_program, window_ends
-from adaptinf.designs.conse.published import PUBLISHED_RELEASES, REASONS, published_program
-from adaptinf.designs.replications import ReleaseName, Status
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.conse.published_conse import PUBLISHED_RELEASES, REASONS, published_program
+from adaptinf.designs.design import Design, Needs
+from adaptinf.designs.run_results import ReleaseName, Status
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.parameters import Calibration, Positive, Share, Unit, Whole

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.designs.linear.kernel import NOISELESS, PROJECTED, PUBLISHED, LinearTables
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.designs.linear.whole import on_grid
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_noise import on_grid
+from adaptinf.designs.linear.ridge_kernel import NOISELESS, PROJECTED, PUBLISHED, LinearTables
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.local.tree import (
+from adaptinf.designs.local.cube_tree import (
     DEPTH,
     LEAF,
     LEAVES,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
 from adaptinf.simulation.environments.linear import LinearArms
 
 THETA = np.array([[0.8, 0.3], [0.3, 0.8], [0.6, 0.6]])

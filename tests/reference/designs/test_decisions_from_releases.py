@@ -19,7 +19,7 @@ from adaptinf.designs import DPBAI, DPOD, DPConSE, LinPriv, PrivateSuccessiveEli
 from adaptinf.designs.arms import ucb_kernel as ucb
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs
 from adaptinf.designs.conse.private_kernel import window_ends
-from adaptinf.designs.linear.kernel import PROJECTED
+from adaptinf.designs.linear.ridge_kernel import PROJECTED
 from adaptinf.log import AdaptiveLog
 from adaptinf.privacy.counters.sums import noise_row
 from adaptinf.privacy.noise import Buffer

@@ -12,8 +12,8 @@ from scipy import optimize, stats
 
 from adaptinf.designs import Uniform
 from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.kernel import _INVERSE, _LOG_DET, _THETA
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.linear.ridge_kernel import _INVERSE, _LOG_DET, _THETA
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog

@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from adaptinf import theory
 from adaptinf.designs import ConSE, DPConSE, PrivateUCB
 from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
 from adaptinf.privacy.counters.norms import laplace_norm_bound
 from adaptinf.privacy.counters.sums import counter_scales, next_noise, noise_nodes
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext

@@ -12,8 +12,8 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel, ucb_kernel
-from adaptinf.designs.best_arm import kernel as best_arm
-from adaptinf.designs.best_arm.estimates import ACTIVE, SUM
+from adaptinf.designs.best_arm import best_arm_kernel as best_arm
+from adaptinf.designs.best_arm.best_arm_kernel import ACTIVE, SUM
 from adaptinf.designs.conse import private_kernel
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import FreshEpochs

@@ -14,8 +14,8 @@ import pytest
 
 from adaptinf.audit.privacy.coupling import plays
 from adaptinf.designs import DPNAS
-from adaptinf.designs.linear import whole
-from adaptinf.designs.stopping import kernel
+from adaptinf.designs.linear import linear_noise as whole
+from adaptinf.designs.stopping import stopping_kernel as kernel
 from adaptinf.errors import ParameterError
 from adaptinf.log.public import PublicLog, Publishable
 from adaptinf.privacy.release import scale_above

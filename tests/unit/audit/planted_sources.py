@@ -13,10 +13,10 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel
-from adaptinf.designs.base import Stepwise
 from adaptinf.designs.conse import private_kernel
-from adaptinf.designs.linear import whole
-from adaptinf.designs.stopping.base import StoppingRule
+from adaptinf.designs.design import Stepwise
+from adaptinf.designs.linear import linear_noise as whole
+from adaptinf.designs.stopping.stopping_rules import StoppingRule
 from adaptinf.privacy.counters.trees import next_total
 from adaptinf.privacy.noise import Buffer
 from adaptinf.privacy.release import GRID_UNITS

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import Uniform
-from adaptinf.designs.linear.kernel import _choose, _update
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.designs.linear.noise import noise_bounds, noise_law
+from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.linear.linear_noise import noise_bounds, noise_law
+from adaptinf.designs.linear.ridge_kernel import _choose, _update
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.counters.sums import noise_nodes
 from adaptinf.privacy.mechanisms.gaussian import analytic_scale

@@ -15,7 +15,7 @@ from scipy import stats
 from adaptinf.audit.privacy.designs.audited_trial import public_replay
 from adaptinf.audit.privacy.designs.linear_audits import linear_trials, unequal_contexts
 from adaptinf.designs import Design, LinPriv, Mixture, Session, prediction_bands
-from adaptinf.designs.linear.whole import (
+from adaptinf.designs.linear.linear_noise import (
     PRODUCT_UNITS,
     ProductSums,
     on_grid,

@@ -20,7 +20,7 @@ from adaptinf.designs import (
     Mixture,
     Uniform,
 )
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Classification

@@ -20,8 +20,8 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, record_unit
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import check_sums
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.linear_kernel import LDPLinearTables, report_constants
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, report_constants
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.privacy.noise import Fixed

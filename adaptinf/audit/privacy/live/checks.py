@@ -28,8 +28,8 @@ from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
-from adaptinf.designs.base import Design
-from adaptinf.designs.linear.whole import on_grid
+from adaptinf.designs.design import Design
+from adaptinf.designs.linear.linear_noise import on_grid
 from adaptinf.errors import JournalError
 from adaptinf.privacy.drawn.draws import Draws, counted
 from adaptinf.privacy.drawn.findings import draw_findings

@@ -9,8 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.design import Design, Needs
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits

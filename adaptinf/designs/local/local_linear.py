@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.local.base import LocallyPrivate
-from adaptinf.designs.local.linear_kernel import LDPLinearTables, ldp_linear_program
-from adaptinf.designs.replications import Status
+from adaptinf.designs.local.cube_designs import LocallyPrivate
+from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, ldp_linear_program
+from adaptinf.designs.run_results import Status
 from adaptinf.log import DesignTraits, Outputs
 from adaptinf.log.validation.columns import label_array
 from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive

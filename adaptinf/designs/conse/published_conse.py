@@ -19,7 +19,7 @@ from adaptinf.designs.conse.epochs import (
     estimation_budget,
     write_propensity,
 )
-from adaptinf.designs.replications import ReleaseName
+from adaptinf.designs.run_results import ReleaseName
 from adaptinf.privacy.mechanisms.integer import truncated_laplace
 from adaptinf.privacy.noise import laplace, uniform
 from adaptinf.simulation.replicate import Program, written_arrays

@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.linear.kernel import (
+from adaptinf.designs.design import Design, Needs
+from adaptinf.designs.linear.linear_noise import LARGEST_SCALE, NoiseLaw, ProductSums, noise_bounds, noise_law
+from adaptinf.designs.linear.ridge_kernel import (
     NOISELESS,
     PROJECTED,
     PUBLISHED,
@@ -18,9 +19,6 @@ from adaptinf.designs.linear.kernel import (
     LinearTables,
     linear_program,
 )
-from adaptinf.designs.linear.noise import NoiseLaw, noise_bounds, noise_law
-from adaptinf.designs.linear.whole import LARGEST_SCALE, ProductSums
-from adaptinf.designs.requirements import Needs
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Outputs
