@@ -12,12 +12,12 @@ from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
 from adaptinf.designs.best_arm.arm_collections import OptimalDesign, max_det, optimal_design
 from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
-from adaptinf.designs.conse.epochs import ConSE
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.contextual.conse import ConSE
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bands import PredictionBands, prediction_bands
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.designs.design import Design, Needs
 from adaptinf.designs.function_design import FunctionDesign
-from adaptinf.designs.linear.bands import PredictionBands, prediction_bands
-from adaptinf.designs.linear.linear_bandits import LinPriv, LinUCB
 from adaptinf.designs.local.bins import LDPBandit, bin_sums
 from adaptinf.designs.local.cube_designs import ABSE
 from adaptinf.designs.local.local_linear import LDPLinear

@@ -15,11 +15,11 @@ from adaptinf.designs.run_results import ReleaseName, Replications, Status, chec
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
-from adaptinf.log.validation.columns import label_array
+from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.markup import Recorded
 from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
 from adaptinf.sessions import Session, open_session
-from adaptinf.sessions.releasing import ExactSums
+from adaptinf.sessions.steppers import ExactSums
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import BLOCK, Program, Run, iterate_runs, replicate_blocks
 from adaptinf.typing import FloatArray, RandomSource

@@ -13,7 +13,7 @@ from adaptinf.designs.run_results import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import NonNegative, Share
-from adaptinf.sessions.releasing import ExactSums
+from adaptinf.sessions.steppers import ExactSums
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray

@@ -12,10 +12,9 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.log.traits import AMENDED, IN_TIME, IN_TIME_NAMES, LATE, PLANNED, REMOVED, UNPROMISED, WINDOW
-from adaptinf.log.validation.columns import label_array
-from adaptinf.log.validation.findings import FAULTS, Findings
-from adaptinf.log.validation.rows import check_sizes
-from adaptinf.sessions.releasing import SENSITIVITY
+from adaptinf.log.validation.column_checks import check_sizes
+from adaptinf.log.validation.frame_columns import FAULTS, Findings, label_array
+from adaptinf.sessions.steppers import SENSITIVITY
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.replicate import Run
 from adaptinf.texts import absent

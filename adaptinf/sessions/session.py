@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
-from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import in_time_units
-from adaptinf.sessions.requests import Decision, identity, plain
-from adaptinf.sessions.rounds import Rounds
-from adaptinf.sessions.steppers import Stepper, certain
-from adaptinf.sessions.telling import Telling
+from adaptinf.sessions.answers import Decision, Rounds, identity
+from adaptinf.sessions.outcomes import Telling
+from adaptinf.sessions.participants import Participants, plain
+from adaptinf.sessions.steppers import Stepper, certain, in_time_units
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray
 

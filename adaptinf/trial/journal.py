@@ -20,7 +20,7 @@ from urllib.parse import quote
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.stored import decode, encode
-from adaptinf.trial.copies import place_of
+from adaptinf.trial.trial_copies import place_of
 
 try:
     import sqlalchemy as sa

@@ -11,36 +11,32 @@ import numpy as np
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.erasing import (
+from adaptinf.sessions.answers import Marks
+from adaptinf.sessions.participants import plain
+from adaptinf.sessions.session_memory import (
+    Kept,
     amend_blank,
     assign_as_written,
     assign_blank,
     erased_steps,
-    recall,
-    record_blank,
-    status_of,
-)
-from adaptinf.sessions.keeping import (
-    Kept,
     go_back,
     has_key,
     kept_of,
     marks_of,
     memory_of,
     part_of,
+    recall,
+    record_blank,
     restore,
+    status_of,
     unit_alike,
 )
-from adaptinf.sessions.requests import plain
-from adaptinf.sessions.rounds import Marks
 from adaptinf.spelling import told_apart
-from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
-from adaptinf.trial.copies import PLACE, TAKEN, Place
-from adaptinf.trial.history import act_problems
 from adaptinf.trial.journal import Entry
-from adaptinf.trial.nodes import NODE
-from adaptinf.trial.sealing import GONE
-from adaptinf.trial.snapshots import Snapshot, pack, unpacked
+from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
+from adaptinf.trial.sealing import GONE, Snapshot, pack, unpacked
+from adaptinf.trial.trial_copies import PLACE, TAKEN, Place
+from adaptinf.trial.trial_noise import NODE
 
 
 class Begun(NamedTuple):

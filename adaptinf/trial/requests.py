@@ -11,16 +11,15 @@ from typing import TypeVar
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.sessions.erasing import erased_steps
-from adaptinf.sessions.releasing import Draw
-from adaptinf.sessions.rounds import Marks
-from adaptinf.trial.acts import FINISHED
-from adaptinf.trial.copies import PLACE
+from adaptinf.sessions.answers import Marks
+from adaptinf.sessions.session_memory import erased_steps
+from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import FAILURES, Entry, Journal
-from adaptinf.trial.opening import design_of
+from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.sealing import MARKS, Sealing
-from adaptinf.trial.snapshots import Snapshots
+from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
+from adaptinf.trial.trial_copies import PLACE
+from adaptinf.trial.trial_setup import design_of
 
 EVERY = 2_000
 """Rows after which a snapshot is written: so many decisions are made again at most when a trial is opened."""

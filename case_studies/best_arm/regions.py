@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize
 
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPBAIGauss
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale
+from adaptinf.privacy.real_mechanisms import analytic_scale
 from adaptinf.simulation.environments import BernoulliArms, Environment, UniformArms
 from adaptinf.theory.best_arm import hardness
 from adaptinf.typing import FloatArray

@@ -14,7 +14,7 @@ from adaptinf.designs.local.local_linear_kernel import GREEDY, WARM_UP, report_r
 from adaptinf.designs.run_results import Status
 from adaptinf.parameters import COUNT, POSITIVE, Count, OrNone
 from adaptinf.privacy.noise import gaussian
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, certain_arm, simulate_block
 

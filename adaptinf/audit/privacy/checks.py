@@ -28,8 +28,8 @@ from adaptinf.parameters import (
     number_array,
     problems_of,
 )
-from adaptinf.privacy.base import BACKENDS, Mechanism
-from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.mechanism import BACKENDS, Mechanism
 from adaptinf.typing import FloatArray
 
 CONFIDENCE = Number(0.5, 1.0 - 1e-9)

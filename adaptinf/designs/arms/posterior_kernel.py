@@ -16,12 +16,14 @@ from adaptinf.simulation.run import (
     ROUND,
     SCALARS,
     Results,
+    Step,
     World,
     certain_arm,
     no_outcome,
+    pass_round,
     simulate_block,
+    single_step,
 )
-from adaptinf.simulation.steps import Step, pass_round, single_step
 from adaptinf.typing import FloatArray, IntArray
 
 _CELLS, _ORDER = 32, 6

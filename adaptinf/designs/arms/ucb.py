@@ -14,8 +14,8 @@ from adaptinf.designs.run_results import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
-from adaptinf.privacy.counters.laplace_sums import counter_quantiles, counter_tail_bounds
-from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
+from adaptinf.privacy.counter_noise import counter_quantiles, counter_tail_bounds
+from adaptinf.privacy.tree_sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 

@@ -17,8 +17,17 @@ from adaptinf.parameters import NonNegative, Unit, Whole
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    no_outcome,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM, _ROWS = 1, 2, 3

@@ -16,10 +16,19 @@ from adaptinf.designs.best_arm.arm_collections_kernel import (
     orthogonal_coordinates,
 )
 from adaptinf.privacy.noise import Fixed, gaussian, named_laplace, uniform
-from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block, send
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    certain_arm,
+    pass_round,
+    simulate_block,
+    single_step,
+)
+from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block, send
 from adaptinf.typing import FloatArray, IntArray
 
 ACTIVE, OUT, SUM = 1, 2, 3

@@ -31,7 +31,7 @@ from adaptinf.designs.design import Needs
 from adaptinf.designs.run_results import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray

@@ -24,8 +24,16 @@ from adaptinf.designs.local.cube_tree import (
     summarise,
 )
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM = 1, 2

@@ -13,10 +13,10 @@ from adaptinf.designs.local.bins_kernel import LDPTables, ldp_program, released_
 from adaptinf.designs.local.cube_designs import LocallyPrivate
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, DesignTraits, Outputs
-from adaptinf.log.validation.columns import label_array
+from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 

@@ -37,8 +37,17 @@ from adaptinf.designs.local.cube_tree import (
 )
 from adaptinf.privacy.noise import Fixed, laplace
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import RELEASED, ROUND, SCALARS, Results, World, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    RELEASED,
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 FULL = 7

@@ -1,4 +1,4 @@
-"""Designs for contexts in the unit cube: what those that are locally private share, and ABSE, which is not."""
+"""Designs for contexts in the unit cube: what locally private ones share, and ABSE, which is not private."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits
 from adaptinf.parameters import Positive
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, Run, written_arrays
-from adaptinf.simulation.vectors import CUBE, ORTHANT, SPHERE
+from adaptinf.simulation.run import CUBE, ORTHANT, SPHERE
 
 
 def cube_problems(env: Environment) -> list[str]:

@@ -12,10 +12,10 @@ from adaptinf.designs.local.cube_designs import LocallyPrivate
 from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, ldp_linear_program
 from adaptinf.designs.run_results import Status
 from adaptinf.log import DesignTraits, Outputs
-from adaptinf.log.validation.columns import label_array
+from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program, written_arrays
 from adaptinf.typing import FloatArray
 

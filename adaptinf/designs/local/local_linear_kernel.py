@@ -12,8 +12,18 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.privacy.noise import generator, laplace, uniform
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, release, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    certain_arm,
+    pass_round,
+    release,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 WARM_UP, GREEDY = range(2)

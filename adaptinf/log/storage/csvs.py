@@ -36,6 +36,9 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import file_digest, publish, real, stage, told
 from adaptinf.log.storage.header import (
+    COLUMNS,
+    HEADER_CHARACTERS,
+    check_size,
     check_table,
     check_version,
     encode_table,
@@ -43,9 +46,7 @@ from adaptinf.log.storage.header import (
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import COLUMNS, HEADER_CHARACTERS, check_size
-from adaptinf.log.storage.restored import RestoredLog
-from adaptinf.log.storage.stored import StoredLog
+from adaptinf.log.storage.stored import RestoredLog, StoredLog
 
 _SHOWN = 5
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.columns import read_column, read_labels
+from adaptinf.log.validation.frame_columns import read_column, read_labels
 from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.environment import Environment, environment_tables, numbers
-from adaptinf.simulation.environments.frames import arm_problems, context_names
-from adaptinf.simulation.run import POOL, TABLEAU
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.environments.context_frames import arm_problems, context_names
+from adaptinf.simulation.run import GIVEN, IN_ORDER, POOL, TABLEAU
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
+from adaptinf.privacy.real_mechanisms import gaussian_delta
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts

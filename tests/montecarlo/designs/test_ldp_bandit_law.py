@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs.local.bins import LDPBandit, bin_sums
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from adaptinf.simulation.transcripts import sample_transcripts
 
 ARMS = SmoothArms(3, 2)

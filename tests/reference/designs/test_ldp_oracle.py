@@ -16,7 +16,7 @@ from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import _choose, _finish, _update
 from adaptinf.designs.local.cube_designs import ABSE
 from adaptinf.privacy.noise import Buffer
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 
 @dataclass(eq=False)

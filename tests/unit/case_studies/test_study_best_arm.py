@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from adaptinf.designs.best_arm.arm_collections import max_det
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
-from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
+from adaptinf.privacy.real_mechanisms import gaussian_delta
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 from case_studies.best_arm import exact, regions, setting
 

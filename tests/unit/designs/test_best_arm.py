@@ -21,7 +21,7 @@ from adaptinf.designs.best_arm.fixed_budget import (
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
 from adaptinf.errors import ParameterError
 from adaptinf.log import read_log
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, classical_scale, gaussian_delta
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Classification,

@@ -23,9 +23,8 @@ from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
-from adaptinf.simulation.environments.scaling import UnitCube
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog, UnitCube
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -20,8 +20,8 @@ from adaptinf.designs.local.local_linear_kernel import _choose, _update, report_
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import LAPLACE, Buffer, Recorder, generator
 from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
-from adaptinf.simulation.environments.scaling import UnitCube
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.cube_contexts import UnitCube
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -47,7 +47,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import exact_problems
+from adaptinf.sessions.steppers import exact_problems
 
 _NOTHING = Output("nothing", "nothing", "")
 _SHOWN, _BEFORE = 120, 40

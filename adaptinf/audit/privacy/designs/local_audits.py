@@ -26,8 +26,8 @@ from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.privacy.noise import Fixed
 from adaptinf.simulation.environments import LinearArms, Tableau
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
