@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.run_results import ReleaseName, Replications, Status, check_run, log_of
+from adaptinf.designs.run_results import ReleaseName, Replications, Status, check_run, log_of, release_columns
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits
-from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.markup import Recorded
 from adaptinf.parameters import COUNT, FLAG, JOBS, SEED, Count, Is, check, check_fields, problems_of, refuse
 from adaptinf.sessions import Session, open_session
@@ -478,15 +477,6 @@ class Design(Recorded, Stepwise, ABC):
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         """Columns of the releases; the group is an arm or a context, 0 where there are no contexts."""
-        codes = released[:, 1].astype(np.int64)
-        groups = label_array(env.arms if self.releases_by_arm else env.features or (0,))
-        names = np.array([entry.name for entry in self.release_names], dtype=object)
-        mechanisms = np.array([entry.mechanism for entry in self.release_names], dtype=object)
-        return {
-            "round": released[:, 0].astype(np.int64),
-            "name": names[codes],
-            "group": groups[released[:, 2].astype(np.int64)],
-            "value": released[:, 3],
-            "mechanism": mechanisms[codes],
-            "scale": released[:, 4],
-        }
+        names = [entry.name for entry in self.release_names]
+        groups = env.arms if self.releases_by_arm else env.features or (0,)
+        return release_columns(released, names, groups, [entry.mechanism for entry in self.release_names])

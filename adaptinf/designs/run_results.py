@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -213,6 +214,22 @@ def _releases(design: Any, run: Run, env: Environment, horizon: int) -> dict[str
     joined = {name: np.concatenate([own[name], added[name]]) for name in added if name != "group"}
     labels = [*np.asarray(own["group"]).tolist(), *added["group"].tolist()]
     return {name: label_array(labels) if name == "group" else joined[name] for name in added}
+
+
+def release_columns(
+    released: FloatArray, names: Sequence[str], groups: Sequence[Any], mechanisms: Sequence[str]
+) -> dict[str, Any]:
+    """Columns of the releases that a kernel wrote; there is one mechanism for all names, or one for each."""
+    codes = released[:, 1].astype(np.int64)
+    by_name = mechanisms if len(mechanisms) > 1 else mechanisms * len(names)
+    return {
+        "round": released[:, 0].astype(np.int64),
+        "name": np.array(names, dtype=object)[codes],
+        "group": label_array(groups)[released[:, 2].astype(np.int64)],
+        "value": released[:, 3],
+        "mechanism": np.array(by_name, dtype=object)[codes],
+        "scale": released[:, 4],
+    }
 
 
 def check_run(run: Run) -> None:

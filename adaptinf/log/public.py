@@ -114,11 +114,9 @@ def column_coverage(
 
 
 def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
-    """Columns of which the public part speaks; contexts are those declared public.
-
-    They follow from what was declared, and never from which columns the log happens to have: whether an
-    outcome was late, or a participant erased, is no output.
-    """
+    """Columns of which the public part speaks; contexts are those declared public."""
+    # They follow from what was declared, and never from which columns the log happens to have: whether an
+    # outcome was late, or a participant erased, is no output.
     declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
     columns = column_coverage(log, ["action", *declared, *_NEVER, *log.outcomes], contexts)
     about = tuple(_part(claims.CONTEXT, _Facts(log, name, contexts)) for name in context_names(log))

@@ -42,10 +42,8 @@ _HALF = np.uint64(32)
 
 
 def copied_rows(arrays: LogArrays, units: NDArray[Any] | None) -> dict[str, int]:
-    """How many rows repeat earlier ones, with the first stretch and its copy; empty where none do.
-
-    Rows are counted from 0, as in errors.
-    """
+    """How many rows repeat earlier ones, with the first stretch and its copy; empty where none do."""
+    # Rows are counted from 0, as in errors.
     size = len(arrays.action)
     if size < 2 * _LEAST_ROWS:
         return {}

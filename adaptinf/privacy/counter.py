@@ -348,10 +348,8 @@ class Counter:
         return wide
 
     def _pass_over(self, items: FloatArray) -> None:
-        """Add the same items, shape (items, coordinates), to every run without any release.
-
-        Later releases have their law where the binary mechanism made one at the start of each fresh node.
-        """
+        """Add the same items, shape (items, coordinates), to every run without any release."""
+        # Later releases have their law where the binary mechanism made one at the start of each fresh node.
         total = self._measured(items.ravel()).reshape(items.shape).sum(axis=0)
         self._sum = self._sum + np.tile(total, self.dimension // items.shape[1])
         self.count += len(items)

@@ -28,12 +28,11 @@ def laplace_sum_log_tail(x: FloatArray, scales: FloatArray, terms: FloatArray) -
     """Log P(S > x) for S a sum of independent centred Laplace variables.
 
     Shapes: x (n,), scales, terms (n, groups); returns (n,).
-
-    Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
-    curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
-    geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no factor
-    1 - b^2 s^2 is smaller than 1, so that the poles further out do no harm.
     """
+    # Lugannani-Rice inversion without the approximation: the moment generating function is integrated along a
+    # curve through the saddle point that bends around the nearest pole, where the trapezoidal rule converges
+    # geometrically. With several scales the curve levels off to a ray steeper than 45 degrees, where no
+    # factor 1 - b^2 s^2 is smaller than 1, so that the poles further out do no harm.
     log_tail: FloatArray = log_tail_and_slope(np.asarray(x, dtype=np.float64), scales, terms)[0]
     return log_tail
 
@@ -163,14 +162,12 @@ def laplace_sum_tail_bound(log_failure: FloatArray, scales: FloatArray, terms: F
     """An x with P(S > x) at most a failure probability, S a sum of independent centred Laplace variables.
 
     Shapes: log_failure (n,), scales, terms (n, groups); returns (n,).
-
-    Chan, Shi and Song bound P(S > x) by exp(-x^2 / (8 v^2)) for v^2 of at least the sum of squared scales and
-    0 < x < 2 sqrt(2) v^2 / max b. With x = v sqrt(8 L) the bound is the failure probability, and the range
-    asks for v > sqrt(L) max b; the smallest such v is approached, and the tail is continuous.
-
-    Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
-    on Information and System Security 14, Lemma 2.8.
     """
+    # Chan, Shi and Song bound P(S > x) by exp(-x^2 / (8 v^2)) for v^2 of at least the sum of squared scales
+    # and 0 < x < 2 sqrt(2) v^2 / max b. With x = v sqrt(8 L) the bound is the failure probability, and the
+    # range asks for v > sqrt(L) max b; the smallest such v is approached, and the tail is continuous.
+    # Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM
+    # Transactions on Information and System Security 14, Lemma 2.8.
     effort = -np.asarray(log_failure, dtype=np.float64)
     present = np.where(terms > 0, scales, 0.0)
     spread = np.sqrt((terms * present**2).sum(axis=1))

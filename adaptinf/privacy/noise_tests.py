@@ -53,11 +53,9 @@ def shape_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def law_bound(low: FloatArray, high: FloatArray) -> float:
-    """Log of 2 exp(-2 n D^2), D at most the distance of uniform numbers in these intervals from their law.
-
-    Massart, P. (1990). The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. Annals of Probability
-    18.
-    """
+    """Log of 2 exp(-2 n D^2), D at most the distance of uniform numbers in these intervals from their law."""
+    # Massart, P. (1990). The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality. Annals of
+    # Probability 18.
     n = low.size
     if n == 0:
         return 0.0
@@ -107,10 +105,8 @@ def _tails(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _holes(found: Intervals) -> Look:
-    """The longest stretch without a draw, of the distribution function and of that of sizes.
-
-    Each of the n + 1 spacings of n uniform numbers exceeds g with probability (1 - g)^n.
-    """
+    """The longest stretch without a draw, of the distribution function and of that of sizes."""
+    # Each of the n + 1 spacings of n uniform numbers exceeds g with probability (1 - g)^n.
     n = found.low.size
     ends = [(found.low, found.high), (-np.expm1(-found.reached), -np.expm1(-found.beyond))]
     bounds, words = [], []
@@ -249,10 +245,8 @@ def repeat_looks(draws: Draws, found: Intervals, pairs: list[Pairs]) -> Iterator
 
 
 def _all_earlier(draws: Draws, sign: int, by_run: int) -> tuple[IntArray, FloatArray]:
-    """An earlier draw of this value, -1 where there is none, and the chance of one; shape (n,) each.
-
-    A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
-    """
+    """An earlier draw of this value, -1 where there is none, and the chance of one; shape (n,) each."""
+    # A chance is given all earlier draws: it is the sum of the probabilities of their values, each once.
     runs = draws.runs * by_run
     order, starts = _keys(runs, draws.units)
     fresh = starts == np.arange(len(draws))
@@ -369,11 +363,9 @@ def lattice_looks(draws: Draws, found: Intervals) -> Iterator[Look]:
 
 
 def _near_chances(found: Intervals, steps: FloatArray) -> FloatArray:
-    """At most the chance of a whole number less than 1/2 from a multiple of a step, shape (n,).
-
-    Such numbers lie at least `steps` - 1 apart: the sum of a law that falls on both sides of 0 over them, but
-    for 0 and the first on each side, is at most the whole over that distance.
-    """
+    """At most the chance of a whole number less than 1/2 from a multiple of a step, shape (n,)."""
+    # Such numbers lie at least `steps` - 1 apart: the sum of a law that falls on both sides of 0 over them,
+    # but for 0 and the first on each side, is at most the whole over that distance.
     return np.asarray(np.minimum(3.0 * found.most + 1.0 / (steps - 1.0), 1.0))
 
 
@@ -399,10 +391,8 @@ def _multiple_bound(draws: Draws, found: Intervals, steps: FloatArray) -> float:
 
 
 def _divisor(draws: Draws) -> Look:
-    """A common divisor d of all draws.
-
-    The sum over d of 1 / (d (d - 1)), if d divides all, over the chance of that has mean 1.
-    """
+    """A common divisor d of all draws."""
+    # The sum over d of 1 / (d (d - 1)), if d divides all, over the chance of that has mean 1.
     divisor = int(np.gcd.reduce(draws.units)) if len(draws) else 1
     bound = 0.0
     if divisor > 1:

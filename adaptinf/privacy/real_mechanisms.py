@@ -175,14 +175,12 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
 
 
 def discrete_scale(scale: float) -> float:
-    """Scale, in grid units, of discrete Gaussian noise that protects like normal noise of a given scale.
-
-    Normal noise of standard deviation s, followed by rounding y to the integer k with probability
-    proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
-    sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
-    3 exp(-2 pi^2 tau^2). For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal
-    noise has.
-    """
+    """Scale, in grid units, of discrete Gaussian noise that protects like normal noise of a given scale."""
+    # Normal noise of standard deviation s, followed by rounding y to the integer k with probability
+    # proportional to exp(-(k - y)^2 / (2 tau^2)), has the law of discrete Gaussian noise of scale
+    # sqrt(s^2 + tau^2) up to a factor between (1 - eta) / (1 + eta) and 1 + eta a coordinate, with eta below
+    # 3 exp(-2 pi^2 tau^2). For tau = 3 that is 1e-76: nothing beside the margin that the scale of the normal
+    # noise has.
     return math.hypot(scale, _SMOOTHING)
 
 
@@ -196,11 +194,9 @@ def _budget_problems(epsilon: float, delta: float, sensitivity: float) -> list[s
 
 
 def _log_delta(epsilon: float, ratio: float) -> float:
-    """Log of delta at ratio = sensitivity / scale.
-
-    With a = epsilon / ratio - ratio / 2, b = a + ratio and Mills' M = (1 - Phi) / phi: delta is
-    phi(a) (M(a) - M(b)), because e^epsilon phi(b) = phi(a).
-    """
+    """Log of delta at ratio = sensitivity / scale."""
+    # With a = epsilon / ratio - ratio / 2, b = a + ratio and Mills' M = (1 - Phi) / phi: delta is
+    # phi(a) (M(a) - M(b)), because e^epsilon phi(b) = phi(a).
     a = epsilon / ratio - 0.5 * ratio
     b = epsilon / ratio + 0.5 * ratio
     log_density = -0.5 * a * a - 0.5 * math.log(2.0 * math.pi)

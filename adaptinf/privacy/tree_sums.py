@@ -97,11 +97,9 @@ def next_noise(
     count: int,
     source: Any,
 ) -> float:
-    """Noise of the running sum at `count`, called once for each count in turn.
-
-    `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
-    slot a level; `column` is the stream (an arm).
-    """
+    """Noise of the running sum at `count`, called once for each count in turn."""
+    # `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
+    # slot a level; `column` is the stream (an arm).
     inside = count - (1 << top_bit(count)) if hybrid else count
     fresh = named_laplace(source, fresh_scale(hybrid, trunk, node, count), column, count)
     earlier = inside & (inside - 1)
@@ -164,11 +162,9 @@ def next_total(
     nodes: list[Noise],
     draw: Callable[[int], Noise],
 ) -> tuple[Noise, Noise]:
-    """Noise of the sum at a count, and of the trunk, called once for each count that has a release.
-
-    `nodes` holds the noise of the blocks that are open, by level, and is brought up to date. `draw` is told
-    how many times the sensitivity over epsilon the Laplace scale of a node is.
-    """
+    """Noise of the sum at a count, and of the trunk, called once for each count that has a release."""
+    # `nodes` holds the noise of the blocks that are open, by level, and is brought up to date. `draw` is told
+    # how many times the sensitivity over epsilon the Laplace scale of a node is.
     level = count.bit_length() - 1
     inside = count if mechanism == "binary" else count - (1 << level)
     if inside == 0:

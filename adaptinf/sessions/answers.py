@@ -31,13 +31,7 @@ class Answers:
         self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
 
     def known(self, subject: str, key: Any) -> int | None:
-        """What answered a request of this kind, if one was made before under the key.
-
-        Raises
-        ------
-        ParameterError
-            If the key stands for a request of another kind.
-        """
+        """What answered a request of this kind, if one was made before under the key."""
         for kind, steps in self.steps.items():
             if key is not None and key in steps:
                 if kind != subject:

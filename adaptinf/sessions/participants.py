@@ -90,13 +90,7 @@ class Participants(Environment):
         return self._blank
 
     def read(self, context: Any) -> FloatArray:
-        """A context as kernels have it, of shape (1,) or (arms * dimension,).
-
-        Raises
-        ------
-        ParameterError
-            If it is not what was declared.
-        """
+        """A context as kernels have it, of shape (1,) or (arms * dimension,)."""
         if self.features:
             return np.array([float(self._code(context))])
         if self.dimension:

@@ -81,11 +81,9 @@ _INSTEAD = "pause or finish, and begin anew without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
-    """Probabilities of the arms given that it is none of those removed; both shapes (arms,).
-
-    An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody is
-    there to be assigned, and the design has no opinion on these arms.
-    """
+    """Probabilities of the arms given that it is none of those removed; both shapes (arms,)."""
+    # An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody
+    # is there to be assigned, and the design has no opinion on these arms.
     left = probabilities.copy()
     left[list(removed)] = 0.0
     total = float(left.sum())

@@ -54,10 +54,8 @@ def part_of(session: Session, since: Marks) -> dict[str, Any]:
 
 
 def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
-    """What the design remembers, beside a session opened alike; None of a user's own functions.
-
-    What these hold is pickled, and a file from elsewhere must not be unpickled.
-    """
+    """What the design remembers, beside a session opened alike; None of a user's own functions."""
+    # What these hold is pickled, and a file from elsewhere must not be unpickled.
     stepper, begun = session._stepper, fresh._stepper
     if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
         return None
@@ -97,13 +95,7 @@ def go_back(session: Session, kept: Kept) -> None:
 
 
 def answered(session: Session, kind: str, key: Any) -> int:
-    """What answered a request of a kind under its key.
-
-    Raises
-    ------
-    ParameterError
-        If the key stands for a request of another kind.
-    """
+    """What answered a request of a kind under its key."""
     found = session._rounds.answers.known(kind, key)
     assert found is not None
     return found
@@ -136,13 +128,7 @@ def keys_of(session: Session, step: int) -> list[Any]:
 
 
 def forget(session: Session, step: int) -> None:
-    """Keep of a round's participant the decision and its outcome; one that is not in counts as lost.
-
-    Raises
-    ------
-    ParameterError
-        If the design cannot go on without the outcome. Nothing has changed then.
-    """
+    """Keep of a round's participant the decision and its outcome; one that is not in counts as lost."""
     rounds = session._rounds
     if not rounds.known[step]:
         session._enter(step, None)

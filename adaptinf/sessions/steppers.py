@@ -328,10 +328,8 @@ class ReleaseStepper(KernelStepper):
         return int(self.program.step(self.program.tables, step, self._nodes, state))
 
     def _learn(self, step: Step) -> None:
-        """Draw the nodes that the kernel asks for, one by one, and let it take them all at once.
-
-        It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
-        """
+        """Draw the nodes that the kernel asks for, one by one, and let it take them all at once."""
+        # It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
         status, known = int(self.program.tables.status[0]), 0
         while True:
             state = self.state.copy()

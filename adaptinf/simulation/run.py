@@ -49,10 +49,8 @@ def _draw_row(environment: Any, step: int, rng: np.random.Generator) -> int:
 
 @kernel
 def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context: FloatArray) -> int:
-    """Write the round's context vectors arm by arm, entry ``arm * dimension + k``, and return their row.
-
-    Where the row of given vectors holds those of the first arms only, the others have the same ones.
-    """
+    """Write the round's context vectors arm by arm, entry ``arm * dimension + k``, and return their row."""
+    # Where the row of given vectors holds those of the first arms only, the others have the same ones.
     n_arms, dimension = environment.theta.shape
     law = environment.vector_law
     if law in (IN_ORDER, RESAMPLED, SHUFFLED):
@@ -332,10 +330,9 @@ def simulate_block(
     """Run a design once for each row of the results, in a row on one stream of random numbers.
 
     Shapes: state (rows, columns).
-
-    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
-    that was pulled.
     """
+    # Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
+    # that was pulled.
     environment = world.environment
     tallies = results.tallies
     record = results.record

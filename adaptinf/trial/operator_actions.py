@@ -230,10 +230,8 @@ class Acts:
         return True
 
     def _taken(self, said: Entry) -> Entry:
-        """The entry by which the file takes the trial's place: where it is, and bytes for all later coins.
-
-        So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
-        """
+        """The entry by which the file takes the trial's place: where it is, and bytes for all later coins."""
+        # So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
         entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
         self._take(entry)
         return entry

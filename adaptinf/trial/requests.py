@@ -53,12 +53,10 @@ class Requests:
                 self._end()
 
     def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
-        """One transaction: read what others wrote, answer, write the row, and only then give the answer.
-
-        With `purge` nothing that was overwritten is left in the files when the answer is given.
-        What was refused has changed nothing. After any other failure it is open what the disk has, so the
-        memory is given up, and the next request reads the journal from its first row.
-        """
+        """One transaction: read what others wrote, answer, write the row, and only then give the answer."""
+        # With `purge` nothing that was overwritten is left in the files when the answer is given.
+        # What was refused has changed nothing. After any other failure it is open what the disk has, so the
+        # memory is given up, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
@@ -140,10 +138,8 @@ class Requests:
             self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
-        """Write a snapshot, where there are many rows since the last one or it could not be used.
-
-        The trial does not depend on it: where it cannot be written, it is left.
-        """
+        """Write a snapshot, where there are many rows since the last one or it could not be used."""
+        # The trial does not depend on it: where it cannot be written, it is left.
         replay, rows = self._replay, self.journal.rows
         if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
             return

@@ -95,13 +95,7 @@ class Sealing:
         return {**kept, "sealed": base64.b64encode(content).decode()}
 
     def opened(self, number: int, entry: Entry) -> Entry:
-        """The entry of a row with its sealed fields; with `GONE` where their secret was destroyed.
-
-        Raises
-        ------
-        JournalError
-            If they do not fit the secret.
-        """
+        """The entry of a row with its sealed fields; with `GONE` where their secret was destroyed."""
         if entry.get("kind") not in SEALED:
             return entry
         kept = {name: value for name, value in entry.items() if name != "sealed"}
@@ -117,26 +111,14 @@ class Sealing:
         raise JournalError(str(self._journal.path), problem)
 
     def sealed_snapshot(self, content: bytes, place: str) -> bytes:
-        """What a snapshot keeps under a name of its own, as the file has it.
-
-        Raises
-        ------
-        FileError
-            If it is longer than what is sealed at once.
-        """
+        """What a snapshot keeps under a name of its own, as the file has it."""
         if len(content) >= _LONGEST:
             raise FileError(str(self._journal.path), "written", "the snapshot is too long")
         secret = self.secret(SNAPSHOTS) or self._add(SNAPSHOTS)
         return _LAYOUT + _closed(secret, content, place.encode())
 
     def opened_snapshot(self, content: bytes, place: str) -> bytes | None:
-        """What `sealed_snapshot` was given; None of a layout before, which was not sealed.
-
-        Raises
-        ------
-        JournalError
-            If it does not fit the secret.
-        """
+        """What `sealed_snapshot` was given; None of a layout before, which was not sealed."""
         if not content.startswith(_LAYOUT):
             return None
         secret = self.secret(SNAPSHOTS)
@@ -269,13 +251,7 @@ class Snapshots:
         self._journal, self._sealing = journal, sealing
 
     def read(self) -> Snapshot | None:
-        """The snapshot, all of it checked; None where there is none, or one of another version of the code.
-
-        Raises
-        ------
-        JournalError
-            If it is damaged.
-        """
+        """The snapshot, all of it checked; None where there is none, or one of another code."""
         found, parts = self._journal.ask("read", self._rows)
         if found is None:
             return None
@@ -320,13 +296,7 @@ class Snapshots:
         return JournalError(str(self._journal.path), "its snapshot does not follow from its rows")
 
     def last(self) -> tuple[int, Marks]:
-        """The row of the snapshot, and how much the session had kept then; 0 and nothing where there is none.
-
-        Raises
-        ------
-        JournalError
-            If it cannot be added to.
-        """
+        """The row of the snapshot, and how much the session had kept then; 0 and nothing without one."""
         found = self._row()
         if found is None:
             return 0, Marks()

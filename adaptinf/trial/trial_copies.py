@@ -43,10 +43,8 @@ _NOTHING = (
 
 
 def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
-    """What is wrong with what is said of the lost file; `behind` gives the kinds of the rows after a head.
-
-    Erasures alone may follow: copies take them, and they draw nothing.
-    """
+    """What is wrong with what is said of the lost file; `behind` gives the kinds of the rows after a head."""
+    # Erasures alone may follow: copies take them, and they draw nothing.
     problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
     if problems or head is None:
         return problems
@@ -65,13 +63,11 @@ def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | 
 
 
 def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog:
-    """The log with what is promised after files took the trial's place.
-
-    An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
-    the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
-    epsilon over all its nodes, so that several runs, each chosen by what the ones before told, spend their
-    sum.
-    """
+    """The log with what is promised after files took the trial's place."""
+    # An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
+    # the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
+    # epsilon over all its nodes, so that several runs, each chosen by what the ones before told, spend their
+    # sum.
     taken = [act for act in acts if act["kind"] in TAKEN]
     if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
         return log.unpromised_by(_NOTHING)
@@ -104,20 +100,16 @@ def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) 
 
 
 def place_of(path: Path) -> Place:
-    """Device, inode and birth time (in nanoseconds, or None where the system does not tell) of a file.
-
-    It is not opened: closing it again would end the locks that SQLite has on it in this process.
-    """
+    """Device, inode and birth time (in nanoseconds, or None where the system does not tell) of a file."""
+    # It is not opened: closing it again would end the locks that SQLite has on it in this process.
     status = os.stat(path)
     return {"device": status.st_dev, "inode": status.st_ino, "born": _born(path, status)}
 
 
 def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two places are of one file.
-
-    Inodes are given again as soon as a file is removed, so that the birth time has to agree too: no copying
-    sets it. Numbers of devices change when a machine starts again, and serve only where it is not known.
-    """
+    """Whether two places are of one file."""
+    # Inodes are given again as soon as a file is removed, so that the birth time has to agree too: no copying
+    # sets it. Numbers of devices change when a machine starts again, and serve only where it is not known.
     if one["inode"] != other["inode"]:
         return False
     if one["born"] is not None and other["born"] is not None:

@@ -78,13 +78,7 @@ class Nodes:
 
 
 def private_terms(design: Design, horizon: int, n_arms: int, window: Any) -> dict[str, Any]:
-    """What the first entry of a trial says of noise and window; nothing where there is no noise to draw.
-
-    Raises
-    ------
-    ParameterError
-        If the design has no exact noise, or the window does not fit.
-    """
+    """What the first entry of a trial says of noise and window; nothing where there is no noise to draw."""
     name, promised = type(design).__name__, design.guarantee(horizon, n_arms)
     if promised is None or promised.epsilon == 0.0:  # nothing depends on rewards: there is no noise to draw
         told = f"outcome_window must be left out: {name} has no noise, and takes outcomes as they come"
@@ -209,10 +203,8 @@ def audited(rows: Sequence[NodeRows], names: Sequence[str]) -> NoiseAudit:
 
 
 def drawn(rows: Sequence[NodeRows], names: Sequence[str]) -> Draws:
-    """The draws of files in the order of their rows; a row that files have in common is that of the first.
-
-    A digest stands for all rows up to its own: files that agree in one have the same beginning.
-    """
+    """The draws of files in the order of their rows; a row that files have in common is that of the first."""
+    # A digest stands for all rows up to its own: files that agree in one have the same beginning.
     known: set[tuple[int, str]] = set()
     fresh: list[tuple[int, Entry]] = []
     for place, own in enumerate(rows):

@@ -78,13 +78,7 @@ def declared_entry(
     outcome_window: int | None = None,
     in_time: float | None = None,
 ) -> Entry:
-    """The first entry of a trial, when all of it has been found right.
-
-    Raises
-    ------
-    ParameterError
-        Listing what does not fit, or why a private design cannot draw exact noise.
-    """
+    """The first entry of a trial, when all of it has been found right."""
     if problems := problems_of(design=(design, _DESIGN)):
         raise ParameterError("Trial.create", problems)
     seed = fresh_seed()
@@ -137,13 +131,7 @@ def _listed(features: Any) -> list[Any] | None:
 
 
 def design_of(path: str, entry: Entry, given: Any) -> Design:
-    """The design of a trial: made from its first entry, or as it is given where it is a user's own.
-
-    Raises
-    ------
-    FileError, ParameterError
-        If the file is of another format, or the design that is given is not that of the trial.
-    """
+    """The design of a trial: made from its first entry, or as it is given where it is a user's own."""
     if entry["format"] not in _FORMATS:
         when = "a later" if entry["format"] > FORMAT else "an earlier"
         problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"

@@ -104,12 +104,11 @@ def best_of_normals(
     """Write into `best` the probability that each variable is the largest; it sums to 1.
 
     Shapes: mean, spread, best, inverse, hazard (at least n_arms,); the last two are space to work in.
-
-    The density of arm a and all others below it is the density of the maximum times a's share of the hazards.
-    Every arm that can still win from the start on has its mean within 8 standard deviations of it, so that
-    nodes whose distance grows in proportion resolve all of them, however different the spreads. On the
-    logarithm of that distance the rule is the trapezoid's, which for such integrands errs like Gauss's.
     """
+    # The density of arm a and all others below it is the density of the maximum times a's share of the
+    # hazards. Every arm that can still win from the start on has its mean within 8 standard deviations of it,
+    # so that nodes whose distance grows in proportion resolve all of them, however different the spreads. On
+    # the logarithm of that distance the rule is the trapezoid's, which for such integrands errs like Gauss's.
     low, high, ahead = -np.inf, -np.inf, 0
     for arm in range(n_arms):
         inverse[arm] = 1.0 / spread[arm]

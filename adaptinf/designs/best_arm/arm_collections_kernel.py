@@ -52,11 +52,9 @@ def orthogonal_coordinates(
     reduced: FloatArray,
     basis: IntArray,
 ) -> int:
-    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; its dimension.
-
-    The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
-    orthogonal twice); `basis` receives the positions of the rows that gave them.
-    """
+    """Coordinates of some rows of `vectors` in an orthonormal basis of their span; its dimension."""
+    # The longest residual gives each direction (Gram and Schmidt, with pivoting, every direction made
+    # orthogonal twice); `basis` receives the positions of the rows that gave them.
     for i in range(n):
         for k in range(dimension):
             residual[i, k] = vectors[int(rows[i]), k]

@@ -244,11 +244,9 @@ def _all_pulled(tables: BestArmTables, n: int, rank: int) -> bool:
 
 @kernel
 def _reduce(tables: BestArmTables, public: FloatArray, phase: int, n: int) -> int:
-    """Write the arms that are left in terms of few of them; the dimension of their span.
-
-    Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
-    only the dimension is needed.
-    """
+    """Write the arms that are left in terms of few of them; the dimension of their span."""
+    # Orthonormal coordinates replace the old ones only where the dimension falls. Where all arms are pulled
+    # only the dimension is needed.
     if phase == 0:
         for k in range(tables.features.shape[1]):
             tables.basis[k] = tables.first_basis[k]

@@ -78,12 +78,10 @@ def max_det_schedule(n_arms: int, dimension: int) -> Schedule:
 
 
 def reserve(schedule: Schedule, dimension: int) -> int:
-    """Rounds that DP-BAI sets aside because it rounds pulls up.
-
-    Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
-    d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
-    ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
-    """
+    """Rounds that DP-BAI sets aside because it rounds pulls up."""
+    # Those in (8), or as many as rounding can cost where (8) has fewer: phase p pulls at most d arms where
+    # d^2 < s_p, at most s_p elsewhere, whatever the dimension of their span is. Pulling n_1, ..., n_M arms
+    # ceil(T' / (M n_p)) times each takes at most T' + n_1 + ... + n_M - 1 rounds.
     pulled = [dimension if dimension**2 < size else size for size in schedule.sizes[:-1].tolist()]
     return max(printed_reserve(schedule, dimension), sum(pulled) - 1)
 

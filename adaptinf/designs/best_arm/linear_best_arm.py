@@ -7,8 +7,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-
 from adaptinf.designs.best_arm.arm_collections import feature_rows, max_det_basis, optimal_design
 from adaptinf.designs.best_arm.best_arm_kernel import (
     EVERY_ARM,
@@ -28,7 +26,7 @@ from adaptinf.designs.best_arm.fixed_budget import (
     reserve,
 )
 from adaptinf.designs.design import Needs
-from adaptinf.designs.run_results import ReleaseName
+from adaptinf.designs.run_results import ReleaseName, release_columns
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
 from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
@@ -406,11 +404,5 @@ class DPOD(_OptimalRounds):
         return parallel(moments, moments, over="epochs")
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
-        return {
-            "round": released[:, 0].astype(np.int64),
-            "name": np.array([f"noisy_moment_{int(code) + 1}" for code in released[:, 1]], dtype=object),
-            "group": released[:, 2].astype(np.int64),
-            "value": released[:, 3],
-            "mechanism": np.full(released.shape[0], "laplace", dtype=object),
-            "scale": released[:, 4],
-        }
+        names = [f"noisy_moment_{k + 1}" for k in range(len(self.features[0]))]
+        return release_columns(released, names, (0,), ["laplace"])

@@ -25,10 +25,10 @@ from adaptinf.designs.contextual.ridge_kernel import (
     linear_program,
 )
 from adaptinf.designs.design import Design, Needs
+from adaptinf.designs.run_results import release_columns
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Outputs
-from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.parameters import DELTA, Calibration, NonNegative, Number, OneOf, Positive, Whole
 from adaptinf.privacy.tree_sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
@@ -369,14 +369,6 @@ class LinPriv(Design):
         return dataclasses.replace(self, dimension=env.dimension)
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
-        names = np.array([f"noisy_xy_{k + 1}" for k in range(env.dimension)], dtype=object)
+        names = [f"noisy_xy_{k + 1}" for k in range(env.dimension)]
         gaussian = self._law(env.dimension, horizon).gaussian
-        mechanism = "gaussian counter" if gaussian else "counter"
-        return {
-            "round": released[:, 0].astype(np.int64),
-            "name": names[released[:, 1].astype(np.int64)],
-            "group": label_array(env.arms)[released[:, 2].astype(np.int64)],
-            "value": released[:, 3],
-            "mechanism": np.full(released.shape[0], mechanism, dtype=object),
-            "scale": released[:, 4],
-        }
+        return release_columns(released, names, env.arms, ["gaussian counter" if gaussian else "counter"])

@@ -44,11 +44,9 @@ class NoiseLaw(NamedTuple):
 def noise_law(
     epsilon: float, delta: float, noise: str, counter: str, dimension: int, horizon: int
 ) -> NoiseLaw:
-    """Noise that makes the running sums of x y private, ||x||_2 at most 1 and y in [0, 1].
-
-    One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
-    nodes that hold it: at most one a level.
-    """
+    """Noise that makes the running sums of x y private, ||x||_2 at most 1 and y in [0, 1]."""
+    # One reward moves x y by a vector of length at most sqrt(dimension) in L1 and 1 in L2, in each of the
+    # nodes that hold it: at most one a level.
     laplace = NoiseLaw(False, counter, *counter_scales(counter, epsilon, horizon, math.sqrt(dimension)))
     if noise == "laplace" or delta == 0.0:
         return laplace
@@ -63,9 +61,8 @@ def noise_bounds(law: NoiseLaw, dimension: int, horizon: int, log_failure: float
     """What the norm of a counter's noise vector stays below at every count up to the horizon.
 
     Returns shape (levels, levels + 1).
-
-    The failure probability is shared equally by the levels, and within a level by its 2^k counts.
     """
+    # The failure probability is shared equally by the levels, and within a level by its 2^k counts.
     slots = counter_slots(horizon)
     if law.gaussian:
         bounds = np.zeros((slots, slots + 1))
@@ -109,11 +106,9 @@ LARGEST_SCALE = 2.0**15
 
 
 def toward_zero(vectors: FloatArray) -> IntArray:
-    """Units of 2^-20 of vectors of length at most 1, cut off towards 0; shape (..., dimension).
-
-    To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
-    length loses a further unit a coordinate, so that the squares add up to 2^40 at most.
-    """
+    """Units of 2^-20 of vectors of length at most 1, cut off towards 0; shape (..., dimension)."""
+    # To the nearest unit a vector could become longer than 1. What a caller's rounding has left above that
+    # length loses a further unit a coordinate, so that the squares add up to 2^40 at most.
     units: IntArray = np.trunc(vectors * GRID_UNITS).astype(np.int64)
     while (longer := (units * units).sum(axis=-1, keepdims=True) > PRODUCT_UNITS).any():
         units = units - np.sign(units) * longer
@@ -126,11 +121,9 @@ def on_grid(vectors: FloatArray) -> FloatArray:
 
 
 def product_sensitivity(dimension: int) -> int:
-    """What one reward can change x y by, in L1 and units of 2^-40: at most sqrt(d) 2^40, in whole units.
-
-    By Cauchy's inequality the coordinates of x have at most sqrt(d) 2^20 units together, a whole number; the
-    reward changes by at most 2^20 units.
-    """
+    """What one reward can change x y by, in L1 and units of 2^-40: at most sqrt(d) 2^40, in whole units."""
+    # By Cauchy's inequality the coordinates of x have at most sqrt(d) 2^20 units together, a whole number;
+    # the reward changes by at most 2^20 units.
     return math.isqrt(dimension * PRODUCT_UNITS) * GRID_UNITS
 
 

@@ -282,13 +282,10 @@ def _randomise(
 
 
 def window_ends(horizon: int, first_window: int | None = None, n_features: int = 1) -> IntArray:
-    """Last rounds of the first half's windows of doubling length.
-
-    A remainder of less than half of the window that it would begin joins the window before it.
-
-    A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
-    regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.
-    """
+    """Last rounds of the first half's windows of doubling length."""
+    # A remainder of less than half of the window that it would begin joins the window before it.
+    # A first window of n / 64 rounds is all randomised, at a regret linear in n. The upper bound keeps the
+    # regret of order M log n; it takes effect from n of about 200,000 for one context and 3 million for ten.
     half = horizon // 2
     length = _first_window(horizon, n_features) if first_window is None else int(first_window)
     ends = [0]
@@ -316,11 +313,9 @@ def corrected_program(
     recording: bool,
     by_rounds: bool,
 ) -> Program:
-    """Tables and entry point: windows end at `ends`, sums and arrivals are released at their budgets.
-
-    Without a budget arrivals are released as they are. The better arm is dropped with probability at most
-    3/4 of beta = 1 / horizon.
-    """
+    """Tables and entry point: windows end at `ends`, sums and arrivals are released at their budgets."""
+    # Without a budget arrivals are released as they are. The better arm is dropped with probability at most
+    # 3/4 of beta = 1 / horizon.
     log_two = math.log(2.0 * n_features * ends.size * horizon)
     capacity = 2 * n_features * (ends.size + 1) if recording else 0
     tables = _Tables(

@@ -11,9 +11,9 @@ import pandas as pd
 
 from adaptinf.designs.local.bins_kernel import LDPTables, ldp_program, released_rows
 from adaptinf.designs.local.cube_designs import LocallyPrivate
+from adaptinf.designs.run_results import release_columns
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, DesignTraits, Outputs
-from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.parameters import Calibration, NonNegative, OneOf, Positive, Whole
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
@@ -187,17 +187,11 @@ class LDPBandit(LocallyPrivate):
         names = [f"{end}_{name}" for end in ("low", "high") for name in env.vector_names[: env.dimension]]
         for parts in (("participants", "count", "sum"), _WEIGHTED):
             names += [f"{part}_{arm}" for arm in env.arms for part in parts]
-        names.append("spent")
         released = released[np.lexsort((released[:, 1], released[:, 0], released[:, 2]))]
+        bins = range(int(released[:, 2].max()) + 1)
+        columns = release_columns(released, [*names, "spent"], bins, ["laplace reports"])
         noisy = released[:, 4] > 0.0
-        return {
-            "round": released[:, 0].astype(np.int64),
-            "name": np.array(names, dtype=object)[released[:, 1].astype(np.int64)],
-            "group": label_array(range(int(released[:, 2].max()) + 1))[released[:, 2].astype(np.int64)],
-            "value": released[:, 3],
-            "mechanism": np.where(noisy, "laplace reports", "public").astype(object),
-            "scale": released[:, 4],
-        }
+        return columns | {"mechanism": np.where(noisy, columns["mechanism"], "public").astype(object)}
 
 
 _PARTS = ("participants", "count", "sum")

@@ -117,10 +117,8 @@ def hold(tables: Any, state: FloatArray, row: int, arm: int, reward: float) -> N
 def add_reports(
     tables: Any, state: FloatArray, row: int, arm: int, origin: int, count_noise: float, total_noise: float
 ) -> None:
-    """Report what was held with its noise, as one number each: the server has no other.
-
-    Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
-    """
+    """Report what was held with its noise, as one number each: the server has no other."""
+    # Added to the count and the sum of the arm, and to the weighted ones if the trial is recorded.
     held = _unsent_block(tables) + arm
     count = state[row, held] + count_noise
     total = state[row, held + tables.n_arms] + total_noise
@@ -138,12 +136,11 @@ def add_reports(
 
 @kernel
 def plan(tables: Any, state: FloatArray, row: int, radius: float, threshold: float) -> None:
-    """Fix the weight of a bin's reports up to the next check, from what the server knows now.
-
-    The squared weights of a bin's life add up to at most 1, its budget. Of a life of L participants the
-    first t spend sqrt(t / L): more at its beginning, for arms that will be dropped. L is predicted: a
-    radius falls like 1 / sqrt(t), and the bin is halved when it gets below the threshold, or the trial ends.
-    """
+    """Fix the weight of a bin's reports up to the next check, from what the server knows now."""
+    # The squared weights of a bin's life add up to at most 1, its budget. Of a life of L participants the
+    # first t spend sqrt(t / L): more at its beginning, for arms that will be dropped. L is predicted: a
+    # radius falls like 1 / sqrt(t), and the bin is halved when it gets below the threshold, or the trial
+    # ends.
     now = state[SCALARS, ROUND]
     rest = tables.horizon - now
     if tables.released.shape[0] == 0 or now < 0.0 or rest == 0.0:

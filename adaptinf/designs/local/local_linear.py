@@ -10,9 +10,8 @@ import numpy as np
 
 from adaptinf.designs.local.cube_designs import LocallyPrivate
 from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, ldp_linear_program
-from adaptinf.designs.run_results import Status
+from adaptinf.designs.run_results import Status, release_columns
 from adaptinf.log import DesignTraits, Outputs
-from adaptinf.log.validation.frame_columns import label_array
 from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
@@ -182,11 +181,4 @@ class LDPLinear(LocallyPrivate):
 
     def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
         names = [f"coefficient_{name}" for name in env.vector_names[: env.dimension]] + ["intercept"]
-        return {
-            "round": released[:, 0].astype(np.int64),
-            "name": np.array(names, dtype=object)[released[:, 1].astype(np.int64)],
-            "group": label_array(env.arms)[released[:, 2].astype(np.int64)],
-            "value": released[:, 3],
-            "mechanism": np.full(released.shape[0], "noisy gradients", dtype=object),
-            "scale": released[:, 4],
-        }
+        return release_columns(released, names, env.arms, ["noisy gradients"])

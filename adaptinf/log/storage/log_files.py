@@ -30,10 +30,8 @@ def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -
 
 
 def read_file(path: Any, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    """Log that adaptinf wrote, the public part of one, or the bare frame of any other file.
-
-    Where the user has named the columns, a log of a version without a digest counts as any other file.
-    """
+    """Log that adaptinf wrote, the public part of one, or the bare frame of any other file."""
+    # Where the user has named the columns, a log of a version without a digest counts as any other file.
     place = as_path("read_log", "path", path)
     _check_suffix(place, (*_PARQUET, *_CSV))
     check_regular(place, "read_log")

@@ -139,10 +139,8 @@ def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    """A log that adaptinf wrote, the public part of one, or the frame of any other file.
-
-    Where the columns are `named`, a log of a version without a digest counts as such.
-    """
+    """A log that adaptinf wrote, the public part of one, or the frame of any other file."""
+    # Where the columns are `named`, a log of a version without a digest counts as such.
     table = read_columns(path)
     metadata = table.schema.metadata or {}
     if KEY in metadata:

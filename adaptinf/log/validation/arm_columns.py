@@ -291,9 +291,9 @@ def check_propensity_rows(
     """Check rows of propensities, and return that of the chosen arm, shape (T,).
 
     Shapes: chosen (T,), table (T, K), action (T,).
-
-    A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of it.
     """
+    # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
+    # it.
     with np.errstate(invalid="ignore"):
         amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
     found.add_rows(
@@ -394,9 +394,8 @@ def filled_from_batches(
     """Every arm's propensity, shape (T, K), from those of the chosen arms; None with a problem.
 
     Shapes: batch, from 0, action, propensity (T,).
-
-    In a batch that leaves no room, an arm without rounds has propensity 0; one alone has what is left.
     """
+    # In a batch that leaves no room, an arm without rounds has propensity 0; one alone has what is left.
     if batch is None or propensity is None:
         found.add("no-batches", f"propensities={FROM_BATCHES!r} needs batch= and propensity=")
         return None

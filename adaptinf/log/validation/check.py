@@ -185,10 +185,8 @@ def check_frame(
     success: object = None,
     as_written: bool = False,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists all that is found wrong with it.
-
-    `as_written` says that no step before can have changed a number, as in a file with a digest.
-    """
+    """Read a frame, or raise one error that lists all that is found wrong with it."""
+    # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found = Findings()
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")

@@ -172,10 +172,8 @@ _AMBIGUOUS = (
 
 
 def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
-    """Smallest and largest possible reward, or None where none was given or it is of no use.
-
-    An environment whose rewards have no end writes infinities, which nobody types in.
-    """
+    """Smallest and largest possible reward, or None where none was given or it is of no use."""
+    # An environment whose rewards have no end writes infinities, which nobody types in.
     if reward_range is None:
         return None
     pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
@@ -275,10 +273,8 @@ def check_rounds(
 def batch_labels(
     column: Column, what: str, date_format: str | None, found: Findings
 ) -> tuple[Labels, NDArray[Any] | None, bool] | None:
-    """Labels of the rows' batches, their values in time where these are known, and whether they are times.
-
-    Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
-    """
+    """Labels of the rows' batches, their values in time where these are known, and whether they are times."""
+    # Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = batch_dates(column, what, date_format, found)
         if dates is None:
@@ -305,10 +301,8 @@ def batch_labels(
 
 
 def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
-    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows.
-
-    Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
-    """
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows."""
+    # Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
     what = f"batch column {name!r}"
     read = batch_labels(column, what, date_format, found)
     if read is None:

@@ -197,10 +197,8 @@ def _read_mixed_labels(values: NDArray[Any], missing: BoolArray) -> Labels:
 
 
 def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
-    """Numbers or booleans as a new float64 array, and the rows whose value it cannot hold exactly.
-
-    Whole numbers beyond 2**53 count as inexact, although some of them are not.
-    """
+    """Numbers or booleans as a new float64 array, and the rows whose value it cannot hold exactly."""
+    # Whole numbers beyond 2**53 count as inexact, although some of them are not.
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float64)
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:

@@ -70,10 +70,8 @@ def column_problems(frame: Any, names: Sequence[Hashable]) -> list[str]:
 
 
 def numeric_columns(frame: Any, names: Sequence[Hashable], problems: list[str]) -> FloatArray:
-    """Columns of numbers or booleans in an array of shape (rows, columns), NaN where one is missing.
-
-    The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
-    """
+    """Columns of numbers or booleans in an array of shape (rows, columns), NaN where one is missing."""
+    # The columns must be there, as `column_problems` finds out; what is not a number joins the problems.
     columns = column_names(frame)
     values, textual, nested = [], [], []
     for name in names:
@@ -139,11 +137,9 @@ def _numbers(column: Column) -> FloatArray | None:
 def label_codes(
     frame: Any, name: Hashable, arms: Sequence[Any] | None, problems: list[str]
 ) -> tuple[IntArray, tuple[Label, ...]]:
-    """Positions of a column's labels among the arms, and the arms; what is wrong joins the problems.
-
-    Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur;
-    floats that hardly repeat are then taken for measurements.
-    """
+    """Positions of a column's labels among the arms, and the arms; what is wrong joins the problems."""
+    # Without `arms` they are the labels that occur, sorted where they can be, otherwise as they first occur;
+    # floats that hardly repeat are then taken for measurements.
     known = len(problems)
     found = read_labels(read_column(frame, column_names(frame).index(name)))
     for rows, told in ((np.flatnonzero(found.missing), "missing values"), (np.flatnonzero(found.bad), _BAD)):

@@ -237,10 +237,8 @@ class Replay(Environment):
 
 
 def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[float, float], bool]:
-    """The declared range of rewards, or theirs, and whether it was learnt from them.
-
-    A refusal says that rewards leave the range, and neither which nor by how much.
-    """
+    """The declared range of rewards, or theirs, and whether it was learnt from them."""
+    # A refusal says that rewards leave the range, and neither which nor by how much.
     least, most = float(rewards.min()), float(rewards.max())
     if declared is None:
         return (least, most), True
