@@ -297,7 +297,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         with_unused,
     )
     from adaptinf.cli.sums import further_options, holds_sums, open_sums
-    from adaptinf.log.storage.files import output_problems
+    from adaptinf.log.storage.log_files import output_problems
 
     options = _column_options(arguments)
     if options and arguments.by:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from adaptinf.cli.roles import SUMS
 from adaptinf.errors import LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.storage.files import read_file
+from adaptinf.log.storage.log_files import read_file
 from adaptinf.parameters import refuse
 from adaptinf.reports.collection import arms_summed
 from adaptinf.sums import Sums

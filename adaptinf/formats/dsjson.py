@@ -22,7 +22,7 @@ from adaptinf.formats.streaming.lines import numbered_lines
 from adaptinf.formats.tables import log_of, names_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.parameters import refuse
 from adaptinf.texts import did_you_mean, several
 from adaptinf.typing import IntArray

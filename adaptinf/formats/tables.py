@@ -12,9 +12,9 @@ import pandas as pd
 from adaptinf.errors import LogValidationError, ParameterError, Problem
 from adaptinf.formats.transport import read_transport
 from adaptinf.log.storage.csvs import read_csv_table
-from adaptinf.log.storage.files import check_regular
+from adaptinf.log.storage.log_files import check_regular
 from adaptinf.log.storage.parquet import read_columns
-from adaptinf.log.validation.columns import Column, Labels, read_column, read_labels
+from adaptinf.log.validation.frame_columns import Column, Labels, read_column, read_labels
 from adaptinf.typing import IntArray
 
 

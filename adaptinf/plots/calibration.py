@@ -13,7 +13,7 @@ from adaptinf.audit.bias.arms import SimulatedBias, conditional_bias
 from adaptinf.audit.planning.calibration import Coverage
 from adaptinf.audit.studies.results import Study
 from adaptinf.claims.reports import pictures as claims
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import OneOf, alpha_problems, number_array, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.designs.local.released_sums import bin_sums
+from adaptinf.designs.local.bins import bin_sums
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import UNIT, refuse

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import OneOf
-from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
-from adaptinf.privacy.counters.sums import counter_scales, noise_nodes
+from adaptinf.privacy.counter_noise import laplace_sum_quantile
+from adaptinf.privacy.tree_sums import counter_scales, noise_nodes
 from adaptinf.theory.arguments import EACH_COUNT, EACH_LEVEL, Numbers, check_arrays, each
 from adaptinf.typing import FloatArray
 

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from adaptinf.errors import AdaptinfError, FileError, JournalError, MissingDependencyError
 from adaptinf.files import OWNER_ONLY, owners_alone, told
 from adaptinf.log.storage.stored import decode, encode
-from adaptinf.trial.copies import place_of
+from adaptinf.trial.trial_copies import place_of
 
 try:
     import sqlalchemy as sa
@@ -127,11 +127,9 @@ class Journal:
         self.append(entry)
 
     def ask(self, done: str, act: Callable[[], _Answer]) -> _Answer:
-        """What the database answers, or one error with the code of what failed.
-
-        It is raised where the database's own error is handled no more: that one quotes statements and rows,
-        and would be shown beside it.
-        """
+        """What the database answers, or one error with the code of what failed."""
+        # It is raised where the database's own error is handled no more: that one quotes statements and rows,
+        # and would be shown beside it.
         try:
             return act()
         except FAILURES as error:
@@ -145,10 +143,8 @@ class Journal:
         self.ask("written" if write else "read", self.connection.begin)
 
     def news(self) -> Iterator[tuple[int, Entry, str]]:
-        """Numbers, entries and digests of the rows that have not been read yet, each checked.
-
-        A row counts as read when the next one is asked for.
-        """
+        """Numbers, entries and digests of the rows that have not been read yet, each checked."""
+        # A row counts as read when the next one is asked for.
         known = {"known": self.rows}
         lots = self.ask(
             "read", lambda: self.connection.execute(_NEWS, known).yield_per(_AT_ONCE).partitions()
@@ -220,10 +216,8 @@ class Journal:
             self.connection.invalidate()
 
     def purge(self) -> None:
-        """Bring all that was committed into the file itself, and cut off its write-ahead log.
-
-        Nothing that was overwritten is left in either then.
-        """
+        """Bring all that was committed into the file itself, and cut off its write-ahead log."""
+        # Nothing that was overwritten is left in either then.
         driver: Any = self.connection.connection.driver_connection
         busy = self.ask("written", lambda: driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         if busy:
@@ -310,15 +304,9 @@ def _begin(connection: sa.Connection) -> None:
 
 
 def make_owners(path: Path) -> None:
-    """Make the file, for its owner alone, before SQLite does; one that is there stays.
-
-    No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask is.
-
-    Raises
-    ------
-    FileError
-        If it cannot be made.
-    """
+    """Make the file, for its owner alone, before SQLite does; one that is there stays."""
+    # No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask
+    # is.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with told(path, "written"):
         try:
@@ -336,10 +324,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 def salted(entry: Entry) -> Entry:
-    """An entry with 128 bits that only who has the file knows, whatever else of it can be guessed.
-
-    They are the system's, and no coins of the trial's seed: a replay reads over them.
-    """
+    """An entry with 128 bits that only who has the file knows, whatever else of it can be guessed."""
+    # They are the system's, and no coins of the trial's seed: a replay reads over them.
     return {**entry, SALT: secrets.token_hex(_SALT_BYTES)}
 
 

@@ -1,4 +1,4 @@
-"""A live trial: participants are assigned and outcomes recorded, and nothing that was answered is lost."""
+"""How a trial stands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,16 +17,79 @@ from adaptinf.files import as_path, atomic_write, owners_alone
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.erasing import erased_steps, logged
-from adaptinf.sessions.releasing import Draw
-from adaptinf.trial.copies import PLACE, as_taken
+from adaptinf.sessions.session_memory import erased_steps, logged
+from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import Entry, Journal, files_of
-from adaptinf.trial.opening import declared_entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.sealing import Sealing
-from adaptinf.trial.status import TrialStatus
+from adaptinf.trial.trial_copies import PLACE, as_taken
+from adaptinf.trial.trial_setup import declared_entry
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStatus:
+    """How a trial stands; it tells no outcomes and no propensities.
+
+    Attributes
+    ----------
+    design : str
+        Name of the design.
+    arms : tuple of labels
+        The arms.
+    state : {"open", "paused", "finished"}
+        Whether it takes requests.
+    reason : str
+        Why it does not.
+    rounds, horizon : int
+        Participants who have been assigned, and the most that there can be.
+    pending : int
+        Outcomes that are not in yet.
+    removed : tuple of labels
+        Arms that are not assigned any more.
+    erased : int
+        Participants whose fields were erased.
+    restored : int
+        How often a copy took the trial's place.
+    copied : bool
+        Whether the file is a copy that has not done so, made by `backup` or in any other way: it can be read,
+        and takes no requests.
+    unrepeatable : int
+        Decisions that stand as they were written, since they rest on a context that was erased: nobody can
+        make them again.
+    rows : int
+        Rows of the journal.
+    head : str
+        Digest of the last row, which stands for all of them: keep it elsewhere, and `Trial.verify` can tell
+        whether rows were lost or changed since.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/trial.db"
+    >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+    ...     decision = trial.assign("participant 1", key="request 1")
+    ...     trial.status().pending
+    1
+    """
+
+    design: str
+    arms: tuple[Any, ...]
+    state: str
+    reason: str
+    rounds: int
+    horizon: int
+    pending: int
+    removed: tuple[Any, ...]
+    erased: int
+    restored: int
+    copied: bool
+    unrepeatable: int
+    rows: int
+    head: str
+
 
 _PREFIX = "sqlite:///"
 

@@ -34,13 +34,13 @@ from adaptinf.audit.privacy.sources import (
     design_source,
 )
 from adaptinf.audit.privacy.trials import Checked, counter_checks, design_checks, stopping_checks
-from adaptinf.designs.base import Design
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.design import Design
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse
-from adaptinf.privacy.base import Mechanism
-from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.mechanism import Mechanism
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import spread

@@ -12,8 +12,8 @@ from adaptinf.audit.privacy.counters import stream_problems
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.mechanisms import pair_problems, worst_inputs
 from adaptinf.audit.privacy.sources import DEFAULT_RUNS
-from adaptinf.designs.base import Design
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.design import Design
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import (
     COUNT,
@@ -28,8 +28,8 @@ from adaptinf.parameters import (
     number_array,
     problems_of,
 )
-from adaptinf.privacy.base import BACKENDS, Mechanism
-from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.mechanism import BACKENDS, Mechanism
 from adaptinf.typing import FloatArray
 
 CONFIDENCE = Number(0.5, 1.0 - 1e-9)

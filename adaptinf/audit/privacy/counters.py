@@ -16,7 +16,7 @@ from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_unif
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
-from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.counter import Counter
 from adaptinf.privacy.noise import generator
 from adaptinf.typing import FloatArray
 

@@ -15,12 +15,12 @@ import numpy as np
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
 from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
-from adaptinf.privacy.base import Mechanism
-from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace
-from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.privacy.integer_mechanisms import DiscreteLaplace, TruncatedLaplace
+from adaptinf.privacy.mechanism import Mechanism
 from adaptinf.privacy.noise import generator
+from adaptinf.privacy.real_mechanisms import Gaussian, Laplace
 from adaptinf.privacy.release import GRID_UNITS
+from adaptinf.privacy.sparse_vector import SparseVector
 from adaptinf.typing import FloatArray
 
 _QUESTIONS = 8

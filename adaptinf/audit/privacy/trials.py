@@ -20,11 +20,11 @@ from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
-from adaptinf.designs.base import Design
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.design import Design
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import MissingDependencyError, ParameterError
-from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.drawn.draws import FALSE_ALARM
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.drawn_noise import FALSE_ALARM
 from adaptinf.privacy.noise import generator
 
 RUNS, STOPPING_RUNS, LIVE_STOPS = 512, 20_000, 4_000

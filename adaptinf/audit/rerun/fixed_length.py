@@ -15,7 +15,7 @@ from adaptinf.claims import Claim, said
 from adaptinf.claims.logs import stopping as claims
 from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.stopping import FIXED, Stopping
+from adaptinf.log.report import FIXED, Stopping
 
 
 def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:

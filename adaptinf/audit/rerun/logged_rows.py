@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.design import Design
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
-from adaptinf.simulation.run import TABLEAU, EnvironmentTables
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.design import Design
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.log import AdaptiveLog
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from adaptinf.audit.simulation.analyses import analysed
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.design import Design
+from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog

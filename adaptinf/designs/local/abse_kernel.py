@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.local.tree import (
+from adaptinf.designs.local.cube_tree import (
     DEPTH,
     LEAF,
     LEAVES,
@@ -24,8 +24,16 @@ from adaptinf.designs.local.tree import (
     summarise,
 )
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM = 1, 2

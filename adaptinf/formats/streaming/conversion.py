@@ -15,7 +15,7 @@ from adaptinf.files import as_path, atomic_write
 from adaptinf.formats.obd import ITEMS
 from adaptinf.formats.streaming import decisions, impressions
 from adaptinf.formats.tables import names_problems
-from adaptinf.log.storage.files import output_problems
+from adaptinf.log.storage.log_files import output_problems
 from adaptinf.parameters import refuse
 
 SUBJECT = "convert"

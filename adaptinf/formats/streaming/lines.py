@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.storage.files import check_regular
+from adaptinf.log.storage.log_files import check_regular
 
 _ENDS = re.compile("\r\n|\n|\r")
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.formats.tables import column_of
-from adaptinf.log.validation.times import read_times
+from adaptinf.log.validation.row_order import read_times
 from adaptinf.typing import BoolArray
 
 

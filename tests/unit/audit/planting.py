@@ -26,7 +26,7 @@ import adaptinf
 import adaptinf.audit
 import adaptinf.log.public
 import adaptinf.trial.trial  # all that binds what is replaced has to be there before
-from adaptinf.sessions.releasing import ReleaseStepper, SumsStepper
+from adaptinf.sessions.steppers import ReleaseStepper, SumsStepper
 
 Plant = Callable[[], AbstractContextManager[None]]
 

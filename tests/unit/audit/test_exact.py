@@ -19,7 +19,7 @@ from adaptinf.audit.binary.states import fisher_pvalue, pooled_score, tail_weigh
 from adaptinf.audit.binary.tested_law import ExactLaw
 from adaptinf.audit.binary.two_arms import exact, exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -28,7 +28,7 @@ from adaptinf.audit.planning.calibration import Coverage
 from adaptinf.audit.privacy.results import EpsilonLowerBound
 from adaptinf.audit.studies.results import Study
 from adaptinf.claims.reports import pictures as claims
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction

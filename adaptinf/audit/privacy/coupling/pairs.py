@@ -42,12 +42,12 @@ from adaptinf.audit.privacy.coupling.plays import (
     released,
 )
 from adaptinf.audit.privacy.coupling.results import CoupledPair
-from adaptinf.designs.base import Design
+from adaptinf.designs.design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import exact_problems
+from adaptinf.sessions.steppers import exact_problems
 
 _NOTHING = Output("nothing", "nothing", "")
 _SHOWN, _BEFORE = 120, 40

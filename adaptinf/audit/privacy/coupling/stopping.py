@@ -28,8 +28,8 @@ from adaptinf.audit.privacy.coupling.pairs import first_difference
 from adaptinf.audit.privacy.coupling.plays import RELEASE, GivenNoise, Output
 from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.designs.stopping.noise import ReleaseNoise
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping.stopping_rules import DPNAS
+from adaptinf.designs.stopping.stopping_samples import ReleaseNoise
 from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import Buffer
 from adaptinf.typing import FloatArray

@@ -17,7 +17,7 @@ from adaptinf.audit.privacy.designs.neighbours import (
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
 from adaptinf.designs.arms.ucb import PrivateUCB
-from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.simulation.environments import BernoulliArms, Tableau
 from adaptinf.typing import FloatArray
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.design import Design
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Environment
-from adaptinf.simulation.replays import Outputs, replay
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import TABLEAU
-from adaptinf.simulation.transcripts import Transcripts, join_transcripts, sample_transcripts
+from adaptinf.simulation.transcripts import Outputs, Transcripts, join_transcripts, replay, sample_transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 FAIR = 0.5

@@ -31,11 +31,9 @@ from adaptinf.audit.privacy.designs.neighbours import (
     one_reward_apart,
     refuse_unit,
 )
-from adaptinf.designs.best_arm.base import FeatureDesign
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.estimates import GAUSSIAN_NOISE
-from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.designs.best_arm.schedule import reserve
+from adaptinf.designs.best_arm.best_arm_kernel import GAUSSIAN_NOISE
+from adaptinf.designs.best_arm.fixed_budget import FeatureDesign, reserve
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
 from adaptinf.simulation.environments import BernoulliArms, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray

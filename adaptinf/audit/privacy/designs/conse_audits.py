@@ -28,9 +28,9 @@ from adaptinf.audit.privacy.designs.published_conse_audits import (
     published_neighbours,
     shared_center_neighbours,
 )
-from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.conse import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
+from adaptinf.designs.contextual.private_conse import DPConSE
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.environments.synthetic import BernoulliArms

@@ -9,7 +9,7 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits, laplace_uniforms
 from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.designs.linear.whole import PRODUCT_UNITS
+from adaptinf.designs.contextual.linear_noise import PRODUCT_UNITS
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts

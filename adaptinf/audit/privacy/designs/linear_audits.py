@@ -12,9 +12,9 @@ import numpy as np
 from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials, outside_rewards
 from adaptinf.audit.privacy.designs.counter_ratios import ARMS, CounterNoise, counter_pair
 from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, refuse_unit
-from adaptinf.designs.linear.models import LinPriv
-from adaptinf.designs.linear.noise import NoiseLaw, noise_law
-from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.designs.contextual.linear_bandits import LinPriv
+from adaptinf.designs.contextual.linear_noise import NoiseLaw, noise_law
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.simulation.environments import LinearArms, Tableau
 from adaptinf.typing import FloatArray
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
-from adaptinf.privacy.mechanisms.integer import TruncatedLaplace
+from adaptinf.privacy.integer_mechanisms import TruncatedLaplace
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray

@@ -28,13 +28,13 @@ from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
-from adaptinf.designs.base import Design
-from adaptinf.designs.linear.whole import on_grid
+from adaptinf.designs.contextual.linear_noise import on_grid
+from adaptinf.designs.design import Design
 from adaptinf.errors import JournalError
-from adaptinf.privacy.drawn.draws import Draws, counted
-from adaptinf.privacy.drawn.findings import draw_findings
+from adaptinf.privacy.drawn_noise import Draws, counted
 from adaptinf.privacy.noise import generator
-from adaptinf.sessions.releasing import exact_problems
+from adaptinf.privacy.noise_tests import draw_findings
+from adaptinf.sessions.steppers import exact_problems
 from adaptinf.typing import IntArray
 
 NODES, ROUNDS = 12_288, 48_000
@@ -162,7 +162,7 @@ def _look_at_trials(
 
 def _look_at_sampler(found: Looked, share: float) -> None:
     """The sampler that trials draw from, at the scale that most noise of their own has."""
-    from adaptinf.trial.nodes import Nodes
+    from adaptinf.trial.trial_noise import Nodes
 
     draws = found.draws[-1][1]
     ((scale, _),) = Counter(draws.scales.tolist()).most_common(1)

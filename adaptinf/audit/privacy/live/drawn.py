@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
-from adaptinf.privacy.drawn.draws import Draws
+from adaptinf.privacy.drawn_noise import Draws
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 

@@ -7,10 +7,10 @@ import numpy as np
 from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise, stopping_outputs
 from adaptinf.audit.privacy.nodes import noise_findings
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.rules import DPNAS
-from adaptinf.privacy.drawn.draws import Draws
-from adaptinf.privacy.drawn.findings import draw_findings
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_rules import DPNAS
+from adaptinf.privacy.drawn_noise import Draws
+from adaptinf.privacy.noise_tests import draw_findings
 from adaptinf.privacy.release import GRID_UNITS, to_grid
 from adaptinf.simulation.transcripts import Transcripts
 

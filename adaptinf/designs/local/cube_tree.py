@@ -1,0 +1,173 @@
+"""A partition of the unit cube that is refined by halving a longest edge: what the kernels share.
+
+Row 0 of the state holds the scalars, row 1 + i the bin number i; bin 0 is the cube. A bin that is halved
+keeps its row, and its halves get the next two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from adaptinf.compilation import kernel
+from adaptinf.privacy.noise import uniform
+from adaptinf.simulation.run import ROUND, SCALARS
+from adaptinf.typing import FloatArray
+
+BINS, LEAVES, VISITED, DROPPED = range(2, 6)
+"""Scalars: bins so far, active bins, row of the bin that holds the round's context, arms dropped."""
+
+AXIS, CHILD, DEPTH, BEGUN, LEAF, LEFT = range(6)
+"""Columns of a bin: 1 + the coordinate that it was halved along (0 while it is active), row of its lower
+half, halvings that made it, round after which it began, row of the active bin in this place of their list,
+and arms that are left."""
+
+EDGES = 6
+"""First of the columns that hold the corners of a bin: d low ends, then d high ends."""
+STOPPED = 0
+"""First block of columns with one entry per arm: participants after which the arm was dropped, or 0."""
+
+
+@kernel
+def edge_column(tables: Any, high: int, axis: int) -> int:
+    """Column of a bin's low (0) or high (1) end along an axis."""
+    return EDGES + high * int(tables.dimension) + axis
+
+
+@kernel
+def arm_block(tables: Any, block: int) -> int:
+    """First column of a block with one entry per arm."""
+    return EDGES + 2 * int(tables.dimension) + block * int(tables.n_arms)
+
+
+def columns(n_arms: int, dimension: int, blocks: int) -> int:
+    """Columns that a bin needs, with so many blocks of one entry per arm."""
+    return EDGES + 2 * dimension + blocks * n_arms
+
+
+@kernel
+def is_active(tables: Any, state: FloatArray, row: int, arm: int) -> bool:
+    """Whether an arm is still in play in a bin."""
+    return bool(state[row, arm_block(tables, STOPPED) + arm] == 0.0)
+
+
+@kernel
+def begin(tables: Any, state: FloatArray) -> None:
+    """Make the cube the only bin, with all arms."""
+    state[SCALARS, BINS] = 1.0
+    state[SCALARS, LEAVES] = 1.0
+    state[1, LEAF] = 1.0
+    state[1, LEFT] = tables.n_arms
+    for axis in range(tables.dimension):
+        state[1, edge_column(tables, 1, axis)] = 1.0
+
+
+@kernel
+def find_bin(tables: Any, state: FloatArray, context: FloatArray) -> int:
+    """Row of the active bin that holds the context; a middle belongs to the upper half."""
+    row = 1
+    while state[row, AXIS] > 0.0:
+        axis = int(state[row, AXIS]) - 1
+        child = int(state[row, CHILD])
+        row = child + 1 if context[axis] >= state[child + 1, edge_column(tables, 0, axis)] else child
+    return row
+
+
+@kernel
+def draw_arm(tables: Any, state: FloatArray, row: int, source: Any) -> int:
+    """One of the arms that are left in a bin, uniformly; writes the propensities."""
+    left = int(state[row, LEFT])
+    skip = min(int(uniform(source) * left), left - 1) if left > 1 else 0
+    chosen = 0
+    for arm in range(tables.n_arms):
+        active = is_active(tables, state, row, arm)
+        if tables.propensity.shape[0] > 0:
+            tables.propensity[arm] = 1.0 / left if active else 0.0
+        if active:
+            if skip == 0:
+                chosen = arm
+            skip -= 1
+    return chosen
+
+
+@kernel
+def drop(tables: Any, state: FloatArray, row: int, arm: int) -> None:
+    """Take an arm out of a bin, after the participants that the bin has had so far."""
+    state[row, arm_block(tables, STOPPED) + arm] = state[SCALARS, ROUND] - state[row, BEGUN]
+    state[row, LEFT] -= 1.0
+    state[SCALARS, DROPPED] += 1.0
+
+
+@kernel
+def _longest_edge(tables: Any, state: FloatArray, row: int, source: Any) -> int:
+    """A longest edge, the first or any; the lengths are powers of 2, and so are compared exactly."""
+    longest = 0.0
+    ties = 0
+    for axis in range(tables.dimension):
+        length = state[row, edge_column(tables, 1, axis)] - state[row, edge_column(tables, 0, axis)]
+        if length > longest:
+            longest = length
+            ties = 0
+        if length == longest:
+            ties += 1
+    skip = 0
+    if ties > 1 and not tables.first_axis:
+        skip = min(int(uniform(source) * ties), ties - 1)
+    chosen = 0
+    for axis in range(tables.dimension):
+        length = state[row, edge_column(tables, 1, axis)] - state[row, edge_column(tables, 0, axis)]
+        if length == longest:
+            if skip == 0:
+                chosen = axis
+            skip -= 1
+    return chosen
+
+
+@kernel
+def halve(tables: Any, state: FloatArray, place: int, source: Any) -> bool:
+    """Halve the active bin in a place of the list; False where there is no room for more bins."""
+    # The halves begin without data, with the arms that are left. The lower one takes the place, the upper one
+    # the end of the list.
+    bins = int(state[SCALARS, BINS])
+    if bins + 3 > state.shape[0]:
+        return False
+    row = int(state[1 + place, LEAF])
+    axis = _longest_edge(tables, state, row, source)
+    middle = 0.5 * (state[row, edge_column(tables, 0, axis)] + state[row, edge_column(tables, 1, axis)])
+    child = 1 + bins
+    stopped = arm_block(tables, STOPPED)
+    for half in range(2):
+        new = child + half
+        state[new, DEPTH] = state[row, DEPTH] + 1.0
+        state[new, BEGUN] = state[SCALARS, ROUND]
+        state[new, LEFT] = state[row, LEFT]
+        for edge in range(2 * tables.dimension):
+            state[new, EDGES + edge] = state[row, EDGES + edge]
+        state[new, edge_column(tables, 1 - half, axis)] = middle
+        for arm in range(tables.n_arms):
+            # An arm that the halves never had: stopped before the first participant.
+            state[new, stopped + arm] = 0.0 if is_active(tables, state, row, arm) else -1.0
+    state[row, AXIS] = axis + 1.0
+    state[row, CHILD] = child
+    state[SCALARS, BINS] = bins + 2.0
+    leaves = int(state[SCALARS, LEAVES])
+    state[1 + place, LEAF] = child
+    state[1 + leaves, LEAF] = child + 1.0
+    state[SCALARS, LEAVES] = leaves + 1.0
+    return True
+
+
+@kernel
+def summarise(state: FloatArray, outcome: FloatArray) -> None:
+    """Write the number of active bins, their greatest depth, arms dropped, and the decided volume."""
+    deepest = 0.0
+    decided = 0.0
+    for place in range(int(state[SCALARS, LEAVES])):
+        row = int(state[1 + place, LEAF])
+        deepest = max(deepest, state[row, DEPTH])
+        if state[row, LEFT] == 1.0:
+            decided += math.pow(2.0, -state[row, DEPTH])
+    outcome[0] = state[SCALARS, LEAVES]
+    outcome[1] = deepest
+    outcome[2] = state[SCALARS, DROPPED]
+    outcome[3] = decided
