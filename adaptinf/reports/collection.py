@@ -9,7 +9,7 @@ import pandas as pd
 
 from adaptinf.claims import sentence
 from adaptinf.claims.logs.promises import ADAPTIVE
-from adaptinf.claims.reports import collection as claims
+from adaptinf.claims.reports import collection as collected
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.coverage import noise_told
 from adaptinf.log.promises import source_note
@@ -79,7 +79,7 @@ def design_told(log: AdaptiveLog | Sums) -> str:
     """Name and parameters of the design; what is not known of it."""
     record = log.design
     if record is None:
-        return claims.UNNAMED_DESIGN()
+        return collected.UNNAMED_DESIGN()
     given = ", ".join(f"{name} = {value}" for name, value in record.parameters.items() if value is not None)
     return f"{record.name} ({given})" if given else record.name
 
@@ -89,18 +89,18 @@ def traits_told(log: AdaptiveLog | Sums) -> str:
     traits = None if log.design is None else log.design.traits
     if traits is None and log.adaptive is not None:
         stated = ADAPTIVE(reacted="adapted" if log.adaptive else "did not adapt")
-        return sentence([stated, claims.CONTEXTS_UNSTATED()])
+        return sentence([stated, collected.CONTEXTS_UNSTATED()])
     if traits is None:
-        return claims.UNSTATED()
-    adapts = claims.ADAPTS if traits.adapts else claims.DOES_NOT_ADAPT
+        return collected.UNSTATED()
+    adapts = collected.ADAPTS if traits.adapts else collected.DOES_NOT_ADAPT
     return sentence([adapts(), _contexts_told(traits.uses_context)])
 
 
 def _contexts_told(use: str) -> str:
     """What a design states of its use of contexts."""
     if use == "no":
-        return claims.INDEPENDENT()
-    return claims.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else claims.POSSIBLY()
+        return collected.INDEPENDENT()
+    return collected.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else collected.POSSIBLY()
 
 
 def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
@@ -108,7 +108,7 @@ def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
     facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
     facts.append(("Number of rounds", f"{log.n_rounds:,}, stopping {Stopping.of(log).told}"))
     if isinstance(log, Sums):
-        return [*facts, ("Data", claims.SUMS(batches=log.n_batches))]
+        return [*facts, ("Data", collected.SUMS(batches=log.n_batches))]
     report = log.report
     facts += [("Data", f"read from {report.source}"), ("Outcome", report.outcome)]
     facts += [(f"Reading, {reading.kind}", reading.text) for reading in report.readings]
@@ -129,8 +129,8 @@ def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, release
     if not private or (released and log is None):
         return ""
     if promised is not None and math.isfinite(promised.epsilon):
-        return claims.NOT_COVERED(promise=claims.BEYOND_GUARANTEE(guarantee=promised))
-    return claims.NOT_COVERED(promise=claims.UNCOVERED())
+        return collected.NOT_COVERED(promise=collected.BEYOND_GUARANTEE(guarantee=promised))
+    return collected.NOT_COVERED(promise=collected.UNCOVERED())
 
 
 def guarantee_facts(
@@ -139,10 +139,10 @@ def guarantee_facts(
     """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
     promised = facts.guarantee
     if promised is None:
-        why = "; ".join(facts.unpromised) or claims.NO_PRIVACY()
+        why = "; ".join(facts.unpromised) or collected.NO_PRIVACY()
         return [("Guarantee", f"none: {why}")]
     pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
-    shows = claims.SHOWS_RELEASES if released and log is None else claims.SHOWS_RAW
+    shows = collected.SHOWS_RELEASES if released and log is None else collected.SHOWS_RAW
     pairs += [("This report", shows())]
     pairs += [("Noise", noise_told(facts.noise).strip("; ,()") or "unknown")]
     if facts.person is not None and facts.person.rounds > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptinf.claims import Finding, contradictions, said
-from adaptinf.claims.logs import statements as claims
+from adaptinf.claims.logs import statements as log_claims
 from adaptinf.inference.results.log_facts import copies_told
 from adaptinf.inference.validity.profile import profile_of
 
@@ -29,11 +29,11 @@ class StatementFacts:
     @property
     def contexts_found(self) -> Finding | None:
         """Whether one of them visibly had."""
-        return self.profile.context_followed(claims.FOLLOWED)
+        return self.profile.context_followed(log_claims.FOLLOWED)
 
 
 def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
     """What speaks against a log and its statements; nothing where nothing does, or nothing could be asked."""
     facts = StatementFacts(profile_of(log))
-    stated = contradictions(said(claims.STATED, facts, "assumes"))
-    return [*copies_told(log), *stated, *said(claims.STATED, facts, "caution")]
+    stated = contradictions(said(log_claims.STATED, facts, "assumes"))
+    return [*copies_told(log), *stated, *said(log_claims.STATED, facts, "caution")]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.audited_trial import NodeNoise
+from adaptinf.audit.privacy.designs import NodeNoise
 from adaptinf.privacy.drawn.draws import FALSE_ALARM, Look
 from adaptinf.privacy.drawn.shape import COIN_RATE, PAIR_RATE, law_bound
 from adaptinf.typing import FloatArray, IntArray

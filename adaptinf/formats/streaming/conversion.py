@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.formats.obd import ITEMS
-from adaptinf.formats.streaming import decisions, impressions
+from adaptinf.formats.streaming.decisions import schema_of, survey, tables as decision_tables
+from adaptinf.formats.streaming.impressions import layout_of, tables as impression_tables
 from adaptinf.formats.tables import names_problems
 from adaptinf.log.storage.files import output_problems
 from adaptinf.parameters import refuse
@@ -99,11 +100,11 @@ def convert(
         problems.append(f"{place} holds neither {ITEMS} nor files that end in {', '.join(_EVENTS)}")
     refuse(SUBJECT, problems)
     if bandit:
-        layout = impressions.layout_of(place, affinities)
-        return _written(target, layout.schema, impressions.tables(layout))
-    facts = decisions.survey(place, files, action_id)
-    schema = decisions.schema_of(place, facts, context)
-    return _written(target, schema, decisions.tables(files, facts, schema, action_id))
+        layout = layout_of(place, affinities)
+        return _written(target, layout.schema, impression_tables(layout))
+    facts = survey(place, files, action_id)
+    schema = schema_of(place, facts, context)
+    return _written(target, schema, decision_tables(files, facts, schema, action_id))
 
 
 def _event_files(place: Path) -> list[Path]:

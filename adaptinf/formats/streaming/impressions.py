@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.formats.dsjson import Faults
-from adaptinf.formats.obd import ITEMS, campaign_file, names_problems
+from adaptinf.formats.obd import ITEMS, campaign_file, header_problems
 from adaptinf.formats.streaming.lines import lines_of
 from adaptinf.formats.streaming.times import Clock
 from adaptinf.parameters import refuse
@@ -50,7 +50,7 @@ def layout_of(folder: Path, affinities: bool) -> Layout:
     """What the files' headers and the list of items say."""
     path = campaign_file(folder, SUBJECT)
     header, listed_header = (next(_rows(each), []) for each in (path, folder / ITEMS))
-    problems = names_problems(path, header) + names_problems(folder / ITEMS, listed_header)
+    problems = header_problems(path, header) + header_problems(folder / ITEMS, listed_header)
     refuse(SUBJECT, [f"{folder}: {problem}" for problem in problems])
     place = listed_header.index("item_id")
     listed = [row[place].strip() for row in islice(_rows(folder / ITEMS), 1, None) if len(row) > place]

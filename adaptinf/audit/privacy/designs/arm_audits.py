@@ -23,7 +23,6 @@ from adaptinf.typing import FloatArray
 
 _LONG, _SHORT = 1_100, 256
 _ARMS, _SHOWN, _LONGEST = 3, 4, 100_000
-_END, _VALUE = 0, 3
 _AFTER = 2
 """Rounds after an epoch of two arms that tell which of them are left."""
 _REACH = 2.0

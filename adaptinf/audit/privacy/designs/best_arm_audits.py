@@ -41,7 +41,6 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
 _BEYOND = 3.0
-_END, _VALUE = 0, 3
 _REACH = 2.0
 _MOST_PULLS, _MOST_ROUNDS = 64, 4_096
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits
+from adaptinf.audit.privacy.designs import NodeNoise
+from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeUnits
 from adaptinf.privacy.drawn.draws import Draws
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
