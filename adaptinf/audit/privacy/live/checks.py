@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import tempfile
-from collections import Counter
+import collections
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,7 @@ def _look_at_sampler(found: Looked, share: float) -> None:
     from adaptinf.trial.nodes import Nodes
 
     draws = found.draws[-1][1]
-    ((scale, _),) = Counter(draws.scales.tolist()).most_common(1)
+    ((scale, _),) = collections.Counter(draws.scales.tolist()).most_common(1)
     nodes, number = Nodes("an audit"), max(_LEAST_SAMPLED, int(share * SAMPLED))
     units = [nodes(f"draw {place + 1}", scale) for place in range(number)]
     zeros = np.zeros(number, dtype=np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_noise, stopping_outputs
 from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.designs.stopping import kernel
