@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.audit.binary.inversion import (
+from adaptinf.audit.binary.count_rules import Rule
+from adaptinf.audit.binary.effect_inversion import (
     LONGEST_INTERVAL,
     SCALES,
     SIDES,
@@ -14,10 +15,9 @@ from adaptinf.audit.binary.inversion import (
     interval_limits,
     interval_problems,
 )
-from adaptinf.audit.binary.results import counts_of, rule_of
-from adaptinf.audit.binary.rules import Rule
+from adaptinf.audit.binary.exact_results import counts_of, rule_of
 from adaptinf.audit.binary.two_arms import exact
-from adaptinf.audit.rerun.fixed_length import length_cautions
+from adaptinf.audit.rerun.logged_rows import length_cautions
 from adaptinf.claims.logs.stopping import COUNTED
 from adaptinf.claims.tables import CAUTION
 from adaptinf.log import AdaptiveLog

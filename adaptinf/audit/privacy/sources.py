@@ -1,4 +1,4 @@
-"""Where the outputs that an audit of privacy looks at come from: callables and designs."""
+"""Where the outputs of an audit come from: designs, and functions that a user gives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from adaptinf.audit.privacy.designs import Neighbours
-from adaptinf.audit.privacy.digits import bit_codes, digits_event
-from adaptinf.audit.privacy.live.runs import session_transcripts
-from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
+from adaptinf.audit.privacy.live_runs import session_transcripts
+from adaptinf.audit.privacy.lower_bound import Found, LearnedScore, bit_codes, digits_event
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
@@ -21,18 +20,18 @@ from adaptinf.simulation.replicate import BLOCK
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 from adaptinf.typing import FloatArray
 
+# Runs on each data set where their number is not given, simulated and live.
 DEFAULT_RUNS, LIVE_RUNS = 1_000_000, 1_000
-"""Runs on each data set where their number is not given, simulated and live."""
+# Fewer where they take more rounds than these, but no fewer than so many.
 _ROUNDS, _FEWEST, _LIVE_ROUNDS, _FEWEST_LIVE = 1 << 28, 100_000, 80_000, 100
-"""Fewer where they take more rounds than these, but no fewer than so many."""
+# Runs in one piece; a piece depends on the root of all randomness and its own number alone.
 CHUNK = 256 * BLOCK
-"""Runs in one piece; a piece depends on the root of all randomness and its own number alone."""
 
 _MOST_SEQUENCES = 2.0**62
 _VALUE = 3
 
+# ``sample(side, runs, rng)``: outputs on data set 0 or 1, of shape (runs,) or (runs, numbers).
 OutputSampler = Callable[[int, int, np.random.Generator], Any]
-"""``sample(side, runs, rng)``: outputs on data set 0 or 1, of shape (runs,) or (runs, numbers)."""
 
 
 class Source(Protocol):

@@ -71,15 +71,15 @@ SEVERAL_PAIRS = Claim(
     "advice",
 )
 
-SHARES = Claim("reports.pictures.pictures", "Cumulative proportion of rounds assigned to each arm.", "note")
+SHARES = Claim("reports.page.pictures", "Cumulative proportion of rounds assigned to each arm.", "note")
 SHARES_TEXT = Claim(
-    "reports.pictures.pictures",
+    "reports.page.pictures",
     "Cumulative assignment proportions of the arms; the final proportions are {shares}",
     "note",
 )
-PROPENSITIES = Claim("reports.pictures.pictures", "Propensity of each arm by round.", "note")
+PROPENSITIES = Claim("reports.page.pictures", "Propensity of each arm by round.", "note")
 PROPENSITIES_TEXT = Claim(
-    "reports.pictures.pictures",
+    "reports.page.pictures",
     "Propensities of the arms over time; the smallest propensity of a chosen arm is {smallest:.3g}",
     "note",
 )

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from adaptinf import environments
-from adaptinf.audit.binary.states import normal_pvalue, unpooled_wald
+from adaptinf.audit.binary.count_states import normal_pvalue, unpooled_wald
 from adaptinf.audit.binary.two_arms import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, Thompson, Uniform
 

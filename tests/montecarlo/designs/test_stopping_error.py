@@ -16,7 +16,7 @@ from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.designs.stopping.results import StoppingReplications
 from adaptinf.designs.stopping.rules import DPNAS, NAS
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

@@ -14,10 +14,14 @@ from scipy import stats
 
 from adaptinf import environments, read_log
 from adaptinf.audit.binary import two_arms
-from adaptinf.audit.binary.bernstein import certified_maximum
-from adaptinf.audit.binary.states import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact, exact_test
+from adaptinf.audit.binary.count_states import (
+    certified_maximum,
+    fisher_pvalue,
+    pooled_score,
+    tail_weights,
+    unpooled_wald,
+)
+from adaptinf.audit.binary.two_arms import ExactLaw, exact, exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
 from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError

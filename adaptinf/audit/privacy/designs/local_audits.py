@@ -12,12 +12,14 @@ from scipy import special
 from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
     AuditTrial,
+    Neighbours,
     NodeNoise,
     Replayed,
     audit_trials,
+    neighbouring_trials,
     outside_rewards,
+    record_unit,
 )
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, record_unit
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import check_sums
 from adaptinf.designs.local.linear import LDPLinear
@@ -33,16 +35,16 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _ARMS, _PARTICIPANTS = 2, 64
+# A width with which so few noisy reports drop arms and halve bins, in many runs and not in all.
 _NARROW = 0.01
-"""A width with which so few noisy reports drop arms and halve bins, in many runs and not in all."""
 _NAME, _GROUP, _VALUE = 1, 2, 3
+# Epsilon of auxiliary participants whose noise is below the rounding of their reports.
 NEARLY_PUBLIC = 1e18
-"""Epsilon of auxiliary participants whose noise is below the rounding of their reports."""
 MOST_ARRIVALS = 100_000
+# Length of a step, and a radius that no step leaves.
 _REACH, _ROOM = 300.0, 1e6
-"""Length of a step, and a radius that no step leaves."""
+# Of contexts of two participants, and how far apart signs of their noise are held against each other.
 _COORDINATES, _APART = 8, (1, 2, 3)
-"""Of contexts of two participants, and how far apart signs of their noise are held against each other."""
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:

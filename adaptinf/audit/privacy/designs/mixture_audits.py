@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
-from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore, first_epoch
-from adaptinf.audit.privacy.designs.neighbours import (
+from adaptinf.audit.privacy.designs.audited_trial import (
     UNIT_RANGE,
+    AuditTrial,
     Neighbours,
+    audit_trials,
     neighbouring_trials,
     one_reward_apart,
 )
+from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray
 
+# Standard deviations of the number of overrides that the trial has rounds for.
 _SPREAD = 6.0
-"""Standard deviations of the number of overrides that the trial has rounds for."""
 _LONGER, _ROUNDS = 16, 4_096
 _SELDOM = 0.05
 

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, refuse_unit
+from adaptinf.audit.privacy.designs.audited_trial import (
+    Neighbours,
+    NodeNoise,
+    laplace_uniforms,
+    neighbouring_trials,
+    refuse_unit,
+)
 from adaptinf.designs.stopping import kernel
 from adaptinf.designs.stopping.base import StoppingRule
 from adaptinf.designs.stopping.rules import DPNAS
@@ -23,8 +28,8 @@ from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
 _HUMP = 5
+# Looks just above the threshold before the last one, with exponential steps; by how many scales of noise.
 _ABOVE = 0.5
-"""Looks just above the threshold before the last one, with exponential steps; by how many scales of noise."""
 _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
 
