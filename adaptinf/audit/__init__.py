@@ -1,9 +1,9 @@
 """Where designs and inference meet: audits of privacy, calibration of plans, exact and simulated tests."""
 
 from adaptinf.audit.binary.count_states import ExactBias
-from adaptinf.audit.binary.exact_results import ExactTest
-from adaptinf.audit.binary.intervals import ExactInterval, exact_interval
-from adaptinf.audit.binary.two_arms import ExactLaw, exact, exact_test
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
+from adaptinf.audit.binary.exact_results import ExactInterval, ExactTest
+from adaptinf.audit.binary.log_tests import exact_interval, exact_test
 from adaptinf.audit.privacy.coupled_pairs import Coupled, CoupledPair
 from adaptinf.audit.privacy.coupled_trials import coupled
 from adaptinf.audit.privacy.designs import (

@@ -106,12 +106,10 @@ class _Variable:
 
 
 def read_transport(path: Path) -> pd.DataFrame:
-    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None.
-
-    Raises ValueError where the file is damaged. A record that is blank from its first byte to its last cannot
-    be told from the blanks that fill the last card: where it could be such a filling it is none, and so a
-    subject without a name is left out.
-    """
+    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None."""
+    # Raises ValueError where the file is damaged. A record that is blank from its first byte to its last
+    # cannot be told from the blanks that fill the last card: where it could be such a filling it is none, and
+    # so a subject without a name is left out.
     data = path.read_bytes()
     variables, start = _variables(data)
     length = sum(variable.length for variable in variables)

@@ -18,7 +18,17 @@ from adaptinf.designs.replications import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Count, OneOf, alpha_problems, number_array, refuse
 from adaptinf.plots.rows import Series, by_name, draw_rows, limits_problem, room, row_axes
-from adaptinf.plots.style import GREY, axes_problem, label_text, legend_of, look, prepared, quantity, small
+from adaptinf.plots.style import (
+    GREY,
+    axes_problem,
+    label_text,
+    legend_of,
+    look,
+    one_for_each,
+    prepared,
+    quantity,
+    small,
+)
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray
 
@@ -242,10 +252,8 @@ def _bounds(
         unknown = [key for key in bound if key not in rows]
         problems += [f"bound: {absent('row', key, rows)}" for key in unknown]
         bound = [bound.get(row, math.nan) for row in rows]
-    values = number_array(bound)
-    if values is not None and values.ndim == 0:
-        values = np.full(len(rows), float(values))
-    if values is None or values.shape != (len(rows),) or (values < 0.0).any():
+    values = one_for_each(bound, len(rows))
+    if values is None or (values < 0.0).any():
         problems.append(f"bound must be at least 0, one number or one for each of {len(rows)} rows")
         return None
     return values

@@ -13,7 +13,7 @@ from adaptinf.designs.local.released_sums import bin_sums
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
-from adaptinf.parameters import COUNT, FLAG, SHARE, UNIT, number_array, refuse
+from adaptinf.parameters import COUNT, FLAG, SHARE, UNIT, refuse
 from adaptinf.plots.style import (
     arm_label,
     axes_problem,
@@ -21,6 +21,8 @@ from adaptinf.plots.style import (
     legend_of,
     log_axis,
     look,
+    marked_line,
+    one_for_each,
     prepared,
     round_axis,
     small,
@@ -253,19 +255,9 @@ def _draw_range(ax: Axes, table: FloatArray, label: str, place: int) -> Any:
 
 
 def _line(ax: Axes, x: Any, y: Any, label: str, place: int) -> Any:
-    shown = look(place)
-    [line] = ax.plot(
-        x,
-        y,
-        color=shown.colour,
-        linewidth=1.3,
-        linestyle=shown.line,
-        marker=shown.marker,
-        markersize=3.5,
-        markevery=(place % 5 * max(1, len(x) // 40), max(1, len(x) // 8)),
-        label=label_text(label),
-    )
-    return line
+    # markers of several lines must not lie on one another
+    every = (place % 5 * max(1, len(x) // 40), max(1, len(x) // 8))
+    return marked_line(ax, x, y, label, place, every)
 
 
 def _with_zeros(arm: Any, zeros: float, log_scale: bool) -> str:
@@ -312,10 +304,8 @@ def _floor(floor: Any, n_rounds: int, problems: list[str]) -> FloatArray | None:
     if floor is None:
         return None
     given = floor(np.arange(1.0, n_rounds + 1.0)) if callable(floor) else floor
-    values = number_array(given)
-    if values is not None and values.ndim == 0:
-        values = np.full(n_rounds, float(values))
-    if values is None or values.shape != (n_rounds,) or not ((values >= 0.0) & (values <= 1.0)).all():
+    values = one_for_each(given, n_rounds)
+    if values is None or not ((values >= 0.0) & (values <= 1.0)).all():
         problems.append(f"floor must be between 0 and 1, one number or one for each of {n_rounds:,} rounds")
         return None
     return values

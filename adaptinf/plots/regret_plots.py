@@ -19,6 +19,7 @@ from adaptinf.plots.style import (
     legend_of,
     log_axis,
     look,
+    marked_line,
     prepared,
     quantity,
     round_axis,
@@ -304,19 +305,8 @@ def _draw_curve(ax: Axes, curve: Curve, name: str, place: int, log_scale: bool) 
     shown = look(place)
     low = np.maximum(curve.low, curve.mean * 1e-3) if log_scale else curve.low
     ax.fill_between(curve.rounds, low, curve.high, color=shown.colour, alpha=0.2, linewidth=0.0)
-    many = max(1, curve.rounds.size // 10)
-    lines: list[Any] = ax.plot(
-        curve.rounds,
-        curve.mean,
-        color=shown.colour,
-        linewidth=1.3,
-        linestyle=shown.line,
-        marker=shown.marker,
-        markersize=3.5,
-        markevery=many,
-        label=label_text(name),
-    )
-    return lines if name else []
+    line = marked_line(ax, curve.rounds, curve.mean, name, place, max(1, curve.rounds.size // 10))
+    return [line] if name else []
 
 
 def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:

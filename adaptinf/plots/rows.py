@@ -13,7 +13,7 @@ import pandas as pd
 
 from adaptinf.inference.results.base import Results
 from adaptinf.parameters import number_array
-from adaptinf.plots.style import GREY, arm_label, label_text, look, prepared, small
+from adaptinf.plots.style import GREY, arm_label, label_text, look, one_for_each, prepared, small
 from adaptinf.texts import absent
 from adaptinf.typing import BoolArray, FloatArray
 
@@ -85,10 +85,8 @@ def true_values(truth: Any, rows: list[str], known: list[str], problems: list[st
         unknown = [key for key in given if key not in known]
         problems += [f"truth: {absent('term', key, known)}" for key in unknown]
         truth = [given.get(row, np.nan) for row in rows]
-    values = number_array(truth)
-    if values is not None and values.ndim == 0:
-        values = np.full(len(rows), float(values))
-    if values is None or values.shape != (len(rows),) or np.isinf(values).any():
+    values = one_for_each(truth, len(rows))
+    if values is None or np.isinf(values).any():
         problems.append(f"truth must be a finite number, one for each of {len(rows)} rows, or a dict by term")
         return None
     return values

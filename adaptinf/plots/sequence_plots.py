@@ -16,9 +16,9 @@ from adaptinf.plots.style import (
     axes_problem,
     date_axis,
     figure,
-    label_text,
     legend_of,
     look,
+    marked_line,
     prepared,
     quantity,
     round_axis,
@@ -210,18 +210,7 @@ def _draw(ax: Axes, part: pd.DataFrame, label: str, place: int, ends: tuple[floa
     ax.fill_between(x, low, high, color=shown.colour, alpha=0.14, linewidth=0.0)
     for limit in (low, high):
         ax.plot(x, limit, color=shown.colour, linewidth=0.7, linestyle=shown.line)
-    [line] = ax.plot(
-        x,
-        part["estimate"],
-        color=shown.colour,
-        linewidth=1.3,
-        linestyle=shown.line,
-        marker=shown.marker,
-        markersize=3.5,
-        markevery=max(1, len(part) // 6),
-        label=label_text(label),
-    )
-    return line
+    return marked_line(ax, x, part["estimate"], label, place, max(1, len(part) // 6))
 
 
 def _draw_truth(ax: Axes, true: FloatArray, places: IntArray) -> list[Any]:

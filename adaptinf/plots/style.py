@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.errors import MissingDependencyError
-from adaptinf.parameters import COUNT, Number, OneOf, OrNone, check
+from adaptinf.parameters import COUNT, Number, OneOf, OrNone, check, number_array
 from adaptinf.texts import literal
+from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,6 +206,31 @@ def log_axis(ax: Axes, name: str) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.10g}"))
     if high < 100.0 * low:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high > 8.0 * low else tuple(range(1, 10))))
+
+
+def marked_line(ax: Axes, x: Any, y: Any, label: str, place: int, every: Any) -> Any:
+    """Draw a line with a marker at every so many points, as the series in some place is drawn."""
+    shown = look(place)
+    [line] = ax.plot(
+        x,
+        y,
+        color=shown.colour,
+        linewidth=1.3,
+        linestyle=shown.line,
+        marker=shown.marker,
+        markersize=3.5,
+        markevery=every,
+        label=label_text(label),
+    )
+    return line
+
+
+def one_for_each(given: Any, count: int) -> FloatArray | None:
+    """Numbers of rows or rounds from one number for all, or one for each; None where it is neither."""
+    values = number_array(given)
+    if values is not None and values.ndim == 0:
+        values = np.full(count, float(values))
+    return values if values is not None and values.shape == (count,) else None
 
 
 def arm_label(arm: Any) -> str:

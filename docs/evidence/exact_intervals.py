@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adaptinf.audit.binary.count_states import TIE, certified_maximum
 from adaptinf.audit.binary.effect_inversion import SCALES, Inversion, Scale
-from adaptinf.audit.binary.two_arms import ExactLaw, exact
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
 from adaptinf.designs import EpsilonGreedy, PlayTheWinner, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast

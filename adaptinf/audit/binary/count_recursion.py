@@ -29,10 +29,9 @@ NEGLIGIBLE = 1e-20
 
 
 class RuleTables(NamedTuple):
-    """A rule: what it is, and what it needs to know.
+    """A rule: what it is, and what it needs to know."""
 
-    Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
-    """
+    # Shapes: floor, share (T,), log_gamma (6, T + 2), corner (T + 1, T + 1), custom (states,) or (0,).
 
     kind: int
     first: float
@@ -49,10 +48,9 @@ class RuleTables(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Space for one block.
+    """Space for one block."""
 
-    Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
-    """
+    # Shapes: up, down (largest block,), gained, kept, last (largest block,), rows (2, T + 2).
 
     up: FloatArray
     down: FloatArray
@@ -263,10 +261,8 @@ def _gather_row(
 
 @compiled
 def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArray, work: Work) -> None:
-    """Weights after round `step` + 1 from those after `step` rounds.
-
-    Shapes: old, new (at least the states of the layer,).
-    """
+    """Weights after round `step` + 1 from those after `step` rounds."""
+    # Shapes: old, new (at least the states of the layer,).
     start = target = 0
     for n1 in range(step + 2):
         n0 = step + 1 - n1  # of the new block
@@ -298,10 +294,8 @@ def advance_round(tables: RuleTables, step: int, old: FloatArray, new: FloatArra
 def sum_by_total(
     weights: FloatArray, chosen: np.ndarray, log_factorial: FloatArray, total: FloatArray, rounds: int
 ) -> None:
-    """Probability of the chosen states given S = s1 + s0 successes in all, equal arms; written to `total`.
-
-    Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
-    """
+    """Probability of the chosen states given S = s1 + s0 successes in all, equal arms; written to `total`."""
+    # Shapes: weights (states,), chosen (states,), log_factorial (T + 1,), total (T + 1,).
     total[:] = 0.0
     table = log_factorial
     i = 0
@@ -397,11 +391,9 @@ def advance_batch(
     laws: FloatArray,
     by_count: FloatArray,
 ) -> None:
-    """Weights after a batch of rounds whose probability is fixed at its start.
-
-    Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws +
-    1, rounds + 1).
-    """
+    """Weights after a batch of rounds whose probability is fixed at its start."""
+    # Shapes: old, new (at least the states of the layer,), laws (largest block, rounds + 1), by_count (draws
+    # + 1, rounds + 1).
     total = step + rounds
     for i in range((total + 1) * (total + 2) * (total + 3) // 6):
         new[i] = 0.0

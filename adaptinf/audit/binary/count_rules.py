@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.audit.binary import count_recursion as codes
-from adaptinf.audit.binary.count_recursion import RuleTables, Work
+from adaptinf.audit.binary.count_recursion import CUSTOM, RuleTables, Work, advance_batch, advance_round
 from adaptinf.audit.binary.count_states import values_of
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.thompson import Thompson
@@ -146,10 +146,8 @@ def _log_gammas(first: float, second: float, horizon: int) -> FloatArray:
 
 
 def _corners(first: float, second: float, horizon: int) -> FloatArray:
-    """P(X > Y), X ~ Beta(first, second + n1), Y ~ Beta(first + n0, second), for n1 + n0 <= T.
-
-    Quadrature where n1 + n0 = T; fewer failures of arm 1 add positive terms.
-    """
+    """P(X > Y), X ~ Beta(first, second + n1), Y ~ Beta(first + n0, second), for n1 + n0 <= T."""
+    # Quadrature where n1 + n0 = T; fewer failures of arm 1 add positive terms.
     n0 = np.arange(horizon + 1)
     corner = np.zeros((horizon + 1, horizon + 1))
     corner[horizon - n0, n0] = _last_corner(first, second, horizon)
@@ -205,3 +203,63 @@ def work_space(horizon: int) -> Work:
     block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
     up, down, gained, kept, last = (np.zeros(block) for _ in range(5))
     return Work(up, down, gained, kept, last, np.zeros((2, horizon + 2)))
+
+
+_MOST_STEPS = 2e13
+
+
+def final_weights(plan: Allocation, horizon: int) -> FloatArray:
+    """Weights of the last layer."""
+    edges = plan.edges
+    longest = max(after - before for before, after in itertools.pairwise(edges))
+    _refuse_cost(plan, horizon, longest)
+    states = _states(horizon)
+    old, new = np.zeros(states), np.zeros(states)
+    block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
+    work = work_space(horizon)
+    laws = np.empty((block if longest > 1 else 0, longest + 1))
+    by_count = np.empty((plan.tables.draws + 1, longest + 1))
+    old[0] = 1.0
+    for step, after in itertools.pairwise(edges):
+        tables = plan.tables
+        if tables.kind == CUSTOM:
+            tables = tables._replace(custom=_layer(plan, step))
+        if after == step + 1:
+            advance_round(tables, step, old, new, work)
+        else:
+            advance_batch(tables, step, after - step, old, new, work, laws, by_count)
+        old, new = new, old
+    return old
+
+
+def _states(horizon: int) -> int:
+    return (horizon + 1) * (horizon + 2) * (horizon + 3) // 6
+
+
+def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
+    """Refuse batches that would take hours."""
+    steps = sum(
+        _states(before) * float(after - before) ** 3 for before, after in itertools.pairwise(plan.edges)
+    )
+    if longest > 1 and steps > _MOST_STEPS:
+        problem = f"batches of {longest} rounds at a horizon of {horizon} take too long"
+        raise ParameterError("exact", [f"{problem}: randomization_test has no such limit"])
+
+
+def _layer(plan: Allocation, step: int) -> FloatArray:
+    """A user's probabilities over the states after `step` rounds, block by block."""
+    assert plan.function is not None
+    found = np.empty(_states(step))
+    start = 0
+    for n1 in range(step + 1):
+        n0 = step - n1
+        size = (n1 + 1) * (n0 + 1)
+        s1, s0 = np.divmod(np.arange(size), n0 + 1)
+        counts = np.full(size, n1), s1, np.full(size, n0), s0
+        array = values_of("exact", plan.function, PROBABILITY_ARGUMENTS, *counts, step + 1)
+        if array.shape not in ((), (size,)) or not np.all((array >= 0.0) & (array <= 1.0)):
+            problem = f"{plan.name} must give probabilities in [0, 1], one for each of {size} states"
+            raise ParameterError("exact", [f"{problem}; at t = {step + 1} and n1 = {n1} it did not"])
+        found[start : start + size] = array
+        start += size
+    return found

@@ -18,14 +18,11 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 def certified_maximum(coefficients: FloatArray, tolerance: float = 1e-9) -> tuple[float, float]:
-    """Maximum over theta of the sum of coefficients[s] Bin(s; T, theta).
-
-    Shapes: coefficients (T + 1,).
-
-    A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the
-    last of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until no
-    range reaches more than the tolerance above a value that was found.
-    """
+    """Maximum over theta of the sum of coefficients[s] Bin(s; T, theta)."""
+    # Shapes: coefficients (T + 1,).
+    # A polynomial lies in the range of its Bernstein coefficients on an interval, and takes the first and the
+    # last of them at its ends. De Casteljau's scheme halves the interval whose range reaches highest, until
+    # no range reaches more than the tolerance above a value that was found.
     whole = np.asarray(coefficients, dtype=np.float64)
     best, place = max((float(whole[0]), 0.0), (float(whole[-1]), 1.0))
     queue = [(-float(whole.max()), 0.0, 1.0, whole.tobytes())]
@@ -69,11 +66,9 @@ def difference(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
 
 
 def unpooled_wald(n1: Any, s1: Any, n0: Any, s0: Any) -> FloatArray:
-    """Difference over its unpooled standard error.
-
-    Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign
-    of the difference, or 0 where the proportions are equal.
-    """
+    """Difference over its unpooled standard error."""
+    # Where an arm has no pulls the statistic is 0. Where the standard error is 0 it is infinite with the sign
+    # of the difference, or 0 where the proportions are equal.
     one, zero = _counts(n1, s1, n0, s0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Successes times failures are whole numbers, so that a standard error of 0 is exactly 0.
@@ -253,10 +248,8 @@ def all_states(horizon: int) -> Iterator[tuple[slice, IntArray, IntArray, IntArr
 
 
 def bias_moments(horizon: int) -> Iterator[tuple[slice, FloatArray]]:
-    """Blocks of moments: whether arm 1, arm 0 and both were pulled, the means and their difference.
-
-    A mean is 0 where its arm was not pulled.
-    """
+    """Blocks of moments: whether arm 1, arm 0 and both were pulled, the means and their difference."""
+    # A mean is 0 where its arm was not pulled.
     for place, n1, s1, n0, s0 in all_states(horizon):
         one, zero = n1 > 0, n0 > 0
         mean1, mean0 = s1 / np.maximum(n1, 1), s0 / np.maximum(n0, 1)
@@ -293,10 +286,8 @@ def outcome_place(subject: str, horizon: int, n1: Any, s1: Any, n0: Any, s0: Any
 def outcomes_given(
     weights: FloatArray, horizon: int, successes: int
 ) -> tuple[IntArray, list[IntArray], FloatArray]:
-    """Law of the outcome of a trial with equal arms, given the total number of successes.
-
-    Shapes: weights (states,); returns places (k,), counts (k,), probabilities (k,).
-    """
+    """Law of the outcome of a trial with equal arms, given the total number of successes."""
+    # Shapes: weights (states,); returns places (k,), counts (k,), probabilities (k,).
     pulls = np.arange(horizon + 1)
     least = np.maximum(0, successes - (horizon - pulls))
     sizes = np.minimum(pulls, successes) - least + 1
@@ -323,10 +314,8 @@ def conditional_pvalues(weights: FloatArray, horizon: int) -> FloatArray:
 def unconditional_region(
     horizon: int, alpha: float, by_total: Callable[[BoolArray], FloatArray]
 ) -> BoolArray:
-    """Largest set of large absolute Wald statistics whose size is at most alpha at every theta.
-
-    Returns shape (states,).
-    """
+    """Largest set of large absolute Wald statistics whose size is at most alpha at every theta."""
+    # Returns shape (states,).
     values = np.empty((horizon + 1) * (horizon + 2) * (horizon + 3) // 6)
     for place, *counts in all_states(horizon):
         statistic = np.abs(STATISTICS["wald"](*counts))

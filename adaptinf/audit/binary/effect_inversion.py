@@ -35,13 +35,12 @@ Rates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class Scale:
-    """A way to compare two rates, theta1 to theta0, by one number: 0 where they are equal.
+    """A way to compare two rates, theta1 to theta0, by one number: 0 where they are equal."""
 
-    `start` gives an estimate of it and a step; `statistic` says how far rates are from an effect, in standard
-    errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1], of which even ones
-    are Chebyshev points of a rate, in `pieces` equal pieces; `shown` gives the effect as it is printed. The
-    effect lies in [-reach, reach], and the statistic falls in it.
-    """
+    # `start` gives an estimate of it and a step; `statistic` says how far rates are from an effect, in
+    # standard errors; `rates` gives theta1 and theta0 at an effect for nuisance positions in [0, 1], of which
+    # even ones are Chebyshev points of a rate, in `pieces` equal pieces; `shown` gives the effect as it is
+    # printed. The effect lies in [-reach, reach], and the statistic falls in it.
 
     name: str
     label: str
@@ -173,11 +172,9 @@ class Inversion:
         return self._worst(terms, inner, alpha) > alpha or self._worst(terms, outer, alpha) > alpha
 
     def _as_far(self, inner: float, outer: float) -> FloatArray:
-        """Weights of the outcomes whose statistic is as large anywhere between two effects, 0 for others.
-
-        The statistic of an outcome falls in the effect, and that of the log grows outwards: it is least
-        at the inner effect, and others are largest at either.
-        """
+        """Weights of the outcomes whose statistic is as large anywhere between two effects, 0 for others."""
+        # The statistic of an outcome falls in the effect, and that of the log grows outwards: it is least at
+        # the inner effect, and others are largest at either.
         seen = float(self._size(inner, *self.own))
         sizes = self._size(inner, *self.every)
         if outer != inner:
@@ -185,11 +182,9 @@ class Inversion:
         return np.where(sizes >= seen - TIE * max(abs(seen), TIE), self.ways, 0.0)
 
     def _worst(self, terms: FloatArray, effect: float, enough: float = math.inf) -> float:
-        """Largest probability of a set of states over the nuisance rate, or one that is more than enough.
-
-        Between the points where it is computed it is read off its expansion in Chebyshev polynomials. On the
-        scales of one piece it is a polynomial of as many degrees as there are rounds.
-        """
+        """Largest probability of a set of states over the nuisance rate, or one that is more than enough."""
+        # Between the points where it is computed it is read off its expansion in Chebyshev polynomials. On
+        # the scales of one piece it is a polynomial of as many degrees as there are rounds.
         steps = _NODES
         while True:
             ends = np.linspace(0.0, 1.0, self.scale.pieces + 1)

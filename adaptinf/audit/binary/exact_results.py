@@ -17,6 +17,7 @@ from adaptinf.audit.binary.count_states import (
     read_statistic,
     statistic_problems,
 )
+from adaptinf.audit.binary.effect_inversion import SCALES
 from adaptinf.audit.rerun.logged_rows import late_problems, length_cautions
 from adaptinf.audit.rerun.path_propensities import contradiction
 from adaptinf.claims.logs.stopping import COUNTED
@@ -45,7 +46,54 @@ _SIDES = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ExactTest:
+class _OfCounts:
+    """What exact results share: the rule, the arms and their counts, arm 1 first, and how they are shown."""
+
+    design: str
+    arms: tuple[Any, Any]
+    pulls: tuple[int, int]
+    successes: tuple[int, int]
+
+    def _tables(self, title: str, blocks: list[tuple[list[str], list[list[str]]]]) -> ResultSummary:
+        """A summary of the counts and of further blocks of a head and rows, all as wide."""
+        # statsmodels takes a while to load
+        from adaptinf.inference.results.summary import ResultSummary
+        from adaptinf.inference.results.tables import cell_widths, format_number, text_table, total_width
+
+        counts = [
+            [str(arm), str(pulls), str(won), format_number(won / pulls) if pulls else "nan"]
+            for arm, pulls, won in zip(self.arms, self.pulls, self.successes, strict=True)
+        ]
+        blocks = [(["", "pulls", "successes", "mean"], counts), *blocks]
+        widths = [cell_widths([head, *rows], minimum=8) for head, rows in blocks]
+        width = max(78, *(total_width(entry, " ") for entry in widths))
+        tables = []
+        for (head, rows), entry in zip(blocks, widths, strict=True):
+            entry[0] += width - total_width(entry, " ")
+            align = "l" + "r" * (len(head) - 1)
+            tables.append(
+                text_table([row[1:] for row in rows], head[1:], [row[0] for row in rows], entry, align)
+            )
+        return ResultSummary(title, tables, self.notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be known to read the result."""
+        raise NotImplementedError
+
+    def summary(self) -> ResultSummary:
+        """Counts, what was found and its assumptions as tables."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self.summary().as_text())
+
+    def _repr_html_(self) -> str:
+        return str(self.summary().as_html())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ExactTest(_OfCounts):
     """Exact test that two arms are equally good.
 
     Attributes
@@ -88,10 +136,6 @@ class ExactTest:
     True
     """
 
-    design: str
-    arms: tuple[Any, Any]
-    pulls: tuple[int, int]
-    successes: tuple[int, int]
     statistic: float
     statistic_name: str
     alternative: str
@@ -141,40 +185,12 @@ class ExactTest:
         ResultSummary
             With as_text, as_latex, as_html, as_markdown and as_csv.
         """
-        from adaptinf.inference.results.summary import ResultSummary
-        from adaptinf.inference.results.tables import (
-            cell_widths,
-            format_number,
-            format_pvalue,
-            text_table,
-            total_width,
-        )
+        from adaptinf.inference.results.tables import format_pvalue
 
-        counts = [
-            [str(arm), str(pulls), str(won), format_number(won / pulls) if pulls else "nan"]
-            for arm, pulls, won in zip(self.arms, self.pulls, self.successes, strict=True)
-        ]
-        counts_head = ["", "pulls", "successes", "mean"]
         tests = [[name, "", _format(p, format_pvalue)] for name, p in self._rows()]
         tests[0][1] = _value(self.statistic)
-        tests_head = ["", self.statistic_name, f"P {self.alternative}"]
-        blocks = [(counts_head, counts), (tests_head, tests)]
-        widths = [cell_widths([head, *rows], minimum=8) for head, rows in blocks]
-        width = max(78, *(total_width(entry, " ") for entry in widths))
-        tables = []
-        for (head, rows), entry in zip(blocks, widths, strict=True):
-            entry[0] += width - total_width(entry, " ")
-            align = "l" + "r" * (len(head) - 1)
-            tables.append(
-                text_table([row[1:] for row in rows], head[1:], [row[0] for row in rows], entry, align)
-            )
-        return ResultSummary(f"Exact test of equal arms, {self.design}", tables, self.notes)
-
-    def __str__(self) -> str:
-        return str(self.summary().as_text())
-
-    def _repr_html_(self) -> str:
-        return str(self.summary().as_html())
+        head = ["", self.statistic_name, f"P {self.alternative}"]
+        return self._tables(f"Exact test of equal arms, {self.design}", [(head, tests)])
 
     def _rows(self) -> list[tuple[str, float]]:
         head = "mid-p" if self.mid_p else "exact"
@@ -183,6 +199,96 @@ class ExactTest:
             rows.append(("mid-p, given all successes", self.mid_pvalue))
         rows.append(("exact, at the worst success rate", self.unconditional_pvalue))
         return [*rows, ("normal, as if not adaptive (two-sided)", self.naive_pvalue)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ExactInterval(_OfCounts):
+    """Exact confidence intervals for the effect of one arm against the other.
+
+    Attributes
+    ----------
+    design : str
+        The rule under which the intervals are exact.
+    arms : tuple of labels
+        Arm 1 and arm 0: the second and the first arm of the log.
+    pulls, successes : tuple of int
+        Of arm 1 and arm 0.
+    limits : dict of (float, float) by scale
+        Lower and upper limits.
+    estimates : dict of float by scale
+        From the sample proportions, not corrected for adaptive collection; NaN where there is none.
+    pvalue : float
+        Of equal arms, by the test that the intervals invert.
+    alternative : str
+        ``"greater"`` leaves the upper limits open, ``"less"`` the lower ones.
+    alpha : float
+        One minus the level.
+    cautions : tuple of str
+        What the log states against an assumption.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.Thompson()
+    >>> log = design.run(ai.environments.BernoulliArms([0.3, 0.6]), horizon=60, rng=0)
+    >>> found = ai.audit.exact_interval(log, scale="difference")
+    >>> bool(found.limits["difference"][0] < 0.3 < found.limits["difference"][1])
+    True
+    """
+
+    limits: dict[str, tuple[float, float]]
+    estimates: dict[str, float]
+    pvalue: float
+    alternative: str
+    alpha: float
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def validity(self) -> str:
+        """What the level is worth: it holds at this number of rounds, fixed in advance."""
+        return "exact"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What speaks against the intervals, what they are, and what they assume."""
+        one, zero = self.arms
+        lines = [
+            *(CAUTION(caution=one) for one in self.cautions),
+            f"Exact at {self.pulls[0] + self.pulls[1]} rounds: the effects of {one} against {zero} that the "
+            "exact unconditional test does not reject.",
+            "Assumes success rates that do not drift over the trial, not even together.",
+            f"Assumes that {self.design} drew every arm, and a number of rounds fixed in advance; it is not "
+            "valid at rounds that the data chose.",
+        ]
+        if 0 in self.pulls:
+            lines.append(f"{self.arms[self.pulls.index(0)]} was never pulled: only the design speaks for it.")
+        return tuple(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Frame with columns scale, estimate, low and high."""
+        import pandas as pd
+
+        rows = [(name, self.estimates[name], *limits) for name, limits in self.limits.items()]
+        return pd.DataFrame(rows, columns=["scale", "estimate", "low", "high"])
+
+    def summary(self) -> ResultSummary:
+        """Counts, intervals and assumptions as tables.
+
+        Returns
+        -------
+        ResultSummary
+            With as_text, as_latex, as_html, as_markdown and as_csv.
+        """
+        from adaptinf.inference.results.tables import format_number
+
+        share = f"{100.0 * (1.0 - self.alpha):g}%"
+        effects = [
+            [SCALES[name].label, *(_shown(value, format_number) for value in (self.estimates[name], *limits))]
+            for name, limits in self.limits.items()
+        ]
+        found = (["", "estimate", f"{share} low", f"{share} high"], effects)
+        equal = (["", f"P {self.alternative}"], [["equal arms", f"{self.pvalue:.4f}"]])
+        return self._tables(f"Exact intervals, {self.design}", [found, equal])
 
 
 def rule_of(log: AdaptiveLog, design: Rule | None, *, method: str = _METHOD, longest: int = LONGEST) -> Any:
@@ -308,3 +414,7 @@ def _format(pvalue: float, form: Any) -> str:
     if math.isnan(pvalue):
         return "-"
     return str(form(math.log(pvalue))) if pvalue > 0.0 else "0"
+
+
+def _shown(value: float, form: Any) -> str:
+    return str(form(value)) if math.isfinite(value) else str(value)

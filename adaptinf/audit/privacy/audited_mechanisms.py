@@ -36,10 +36,8 @@ Pair = tuple[FloatArray, FloatArray]
 
 @singledispatch
 def worst_inputs(mechanism: Mechanism) -> Pair:
-    """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most.
-
-    Returns shape first, second (d,).
-    """
+    """Two arrays of statistics, as far apart as the mechanism allows, whose releases differ most."""
+    # Returns shape first, second (d,).
     raise TypeError(f"no neighbouring inputs are known for {type(mechanism).__name__}")
 
 
@@ -122,10 +120,8 @@ def _sparse_sample(
 
 @singledispatch
 def log_ratio(mechanism: Any, outputs: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Log-likelihood ratio of releases, second statistics against first.
-
-    Shapes: outputs (runs, d), first, second (d,); returns (runs,).
-    """
+    """Log-likelihood ratio of releases, second statistics against first."""
+    # Shapes: outputs (runs, d), first, second (d,); returns (runs,).
     distance = np.abs(outputs - first) - np.abs(outputs - second)
     return np.asarray((distance / mechanism.scale).sum(axis=1))
 
@@ -249,10 +245,8 @@ def node_noise(counter: Counter, rounds: int, runs: int, rng: np.random.Generato
 
 
 def worst_streams(counter: Counter, rounds: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Two streams that differ in one item as much as they may, at the item that reveals most.
-
-    Returns shape first, second (items, dimension).
-    """
+    """Two streams that differ in one item as much as they may, at the item that reveals most."""
+    # Returns shape first, second (items, dimension).
     if counter.mechanism == "binary":
         # the first item alone lies in a node of every level
         longest = max(1, _NUMBERS // counter.dimension) if rounds is None else rounds
@@ -310,10 +304,8 @@ def stream_problems(counter: Counter, first: FloatArray, second: FloatArray) -> 
 
 
 def node_ratio(noise: str, scale: float, excess: FloatArray, shift: FloatArray) -> FloatArray:
-    """Log-likelihood ratio of one noisy node sum.
-
-    Shapes: excess (runs, dimension), shift (dimension,); returns (runs,).
-    """
+    """Log-likelihood ratio of one noisy node sum."""
+    # Shapes: excess (runs, dimension), shift (dimension,); returns (runs,).
     if noise == "gaussian":
         return (excess - 0.5 * shift) @ shift / scale**2
     return np.asarray(((np.abs(excess) - np.abs(excess - shift)) / scale).sum(axis=1))

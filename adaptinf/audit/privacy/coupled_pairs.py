@@ -255,12 +255,10 @@ _SHOWN, _BEFORE = 120, 40
 
 
 def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
-    """What the guarantee that neighbours of a kind are held against covers, in order.
-
-    Answers about the participant who differs are told to nobody else. Where contexts differ that holds for
-    the participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come at
-    other times, so does what a status tells of them.
-    """
+    """What the guarantee that neighbours of a kind are held against covers, in order."""
+    # Answers about the participant who differs are told to nobody else. Where contexts differ that holds for
+    # the participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come
+    # at other times, so does what a status tells of them.
     record = kind == "context"
     counted = kind in ("value", "context")
     return [
@@ -458,10 +456,8 @@ class PairAudit:
         more: int = 0,
         step: int | None = None,
     ) -> list[CoupledPair]:
-        """One pair of each kind, against one base, in which a participant differs whom `step` can name.
-
-        Of values and contexts so many more, as sessions alone.
-        """
+        """One pair of each kind, against one base, in which a participant differs whom `step` can name."""
+        # Of values and contexts so many more, as sessions alone.
         terms, moved = self.terms, _MOVES[number % len(_MOVES)]
         if moved == OUTSIDE:
             terms = replace(terms, reward_range=(-np.inf, np.inf))

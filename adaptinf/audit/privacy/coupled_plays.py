@@ -27,11 +27,11 @@ _STRETCH = 3
 
 @dataclass(eq=False)
 class GivenNoise:
-    """A whole number for each node, of about its scale, that follows from seed and name alone.
+    """A whole number for each node, of about its scale, that follows from seed and name alone."""
 
-    `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one. `asked`
-    has the nodes with their scales, in order; one that is asked for again has a name of its own there.
-    """
+    # `shifts` are added to those of the named nodes; `stretched` are nodes whose noise is another one.
+    # `asked` has the nodes with their scales, in order; one that is asked for again has a name of its own
+    # there.
 
     seed: bytes
     shifts: Mapping[str, int] = field(default_factory=dict)
@@ -375,10 +375,8 @@ def released(stage: Stage, terms: Terms, history: History, noise: GivenNoise, un
 
 
 def played(stage: Stage, terms: Terms, history: History, noise: GivenNoise) -> Shown:
-    """Let a history happen to a stage that draws this noise.
-
-    What is public is looked at half-way and at the end.
-    """
+    """Let a history happen to a stage that draws this noise."""
+    # What is public is looked at half-way and at the end.
     play, half = _Play(stage, terms, history), terms.rounds // 2
     for kind, steps in history.events(terms):
         if kind == ASSIGN and 0 < half <= steps[0]:

@@ -469,10 +469,8 @@ def _design_sources(
     root: np.random.SeedSequence,
     live: bool = False,
 ) -> tuple[list[Source], PrivacyGuarantee | None]:
-    """Both views of a design, or one: on the pairs on which they show most, or on the given one.
-
-    Live runs are few: both views of them would halve what is seen of releases, which show more.
-    """
+    """Both views of a design, or one: on the pairs on which they show most, or on the given one."""
+    # Live runs are few: both views of them would halve what is seen of releases, which show more.
     sources: list[Source] = []
     promise = None
     for one in ("releases", "actions") if view == "all" else (view,):

@@ -29,11 +29,10 @@ ENDS, OUTSIDE, INSIDE = range(3)
 
 @dataclass(frozen=True)
 class Terms:
-    """What a trial is declared to be, and how many participants come; its guarantee is for the horizon.
+    """What a trial is declared to be, and how many participants come; its guarantee is for the horizon."""
 
-    Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
-    is recorded at once.
-    """
+    # Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
+    # is recorded at once.
 
     arms: tuple[Any, ...]
     horizon: int
@@ -74,11 +73,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class History:
-    """Potential outcomes and contexts, and when what is told; by step, counted from 0.
+    """Potential outcomes and contexts, and when what is told; by step, counted from 0."""
 
-    Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
-    blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
-    """
+    # Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
+    # blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
 
     rewards: FloatArray
     contexts: Any
@@ -125,12 +123,11 @@ class NeighbouringHistory:
 
 
 def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
-    """A history in which a participant has an outcome of at least 1, in time, that an audit will change.
-
-    Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must not
-    hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or are
-    corrected, for `moved` of another kind. Where some are clipped the participant alone has another one.
-    """
+    """A history in which a participant has an outcome of at least 1, in time, that an audit will change."""
+    # Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must
+    # not hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or
+    # are corrected, for `moved` of another kind. Where some are clipped the participant alone has another
+    # one.
     shape = terms.rounds, len(terms.arms)
     if moved == OUTSIDE:
         rewards = rng.choice(_OUTSIDE, shape)
@@ -203,10 +200,8 @@ def _amended(base: History, terms: Terms, step: int, moved: int) -> Neighbouring
 
 
 def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
-    """A participant who is erased; in the second case before the outcome is in, in the third with another.
-
-    A design that goes by contexts keeps a context until its window has ended.
-    """
+    """A participant who is erased; in the second case before the outcome is in, in the third with another."""
+    # A design that goes by contexts keeps a context until its window has ended.
     by_context = terms.features is not None or terms.dimension is not None
     if moved == OUTSIDE and not by_context:
         blocks, when = base.delays[step], "before the outcome is in"
@@ -273,10 +268,8 @@ def declared_terms(trial: Any) -> tuple[Design, Terms]:
 
 
 def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
-    """Arms and contexts of the design's own neighbouring trials, and a window where it takes one.
-
-    The design is the one that these run: it may plan for fewer rounds, where some enter nothing.
-    """
+    """Arms and contexts of the design's own neighbouring trials, and a window where it takes one."""
+    # The design is the one that these run: it may plan for fewer rounds, where some enter nothing.
     try:
         pair = neighbouring_trials(design)[0]
     except ParameterError:

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class People:
-    """Potential outcomes, and contexts where there are any.
+    """Potential outcomes, and contexts where there are any."""
 
-    Shapes: rewards (rounds, arms), NaN where an outcome never comes; features (rounds,), codes below
-    `n_features`; vectors (rounds, arms, dimension).
-    """
+    # Shapes: rewards (rounds, arms), NaN where an outcome never comes; features (rounds,), codes below
+    # `n_features`; vectors (rounds, arms, dimension).
 
     rewards: FloatArray
     features: IntArray | None = None
@@ -97,14 +96,12 @@ _BY = "adaptinf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What one run showed, and what is wrong with how it did.
+    """What one run showed, and what is wrong with how it did."""
 
-    Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
-    releases (releases, 5), by the public part of the run's log where it has one.
-
-    `room` is how many releases there can be, `lost` what enters for an outcome that never came, and rounds
-    before `since` are those of another run. `drawn` (nodes,) is the noise that stands in a trial's journal.
-    """
+    # Shapes: actions, statuses, rewards (rounds,), NaN for an outcome that never came; outcome (outcomes,);
+    # releases (releases, 5), by the public part of the run's log where it has one.
+    # `room` is how many releases there can be, `lost` what enters for an outcome that never came, and rounds
+    # before `since` are those of another run. `drawn` (nodes,) is the noise that stands in a trial's journal.
 
     actions: IntArray
     statuses: IntArray

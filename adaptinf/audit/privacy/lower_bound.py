@@ -34,17 +34,13 @@ class Found(NamedTuple):
 
 
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
-    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`.
-
-    An event of probability p on one data set and q on its neighbour refutes every epsilon below
-    log((p - delta) / q).
-
-    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the case
-    of the binomial. Biometrika 26.
-
-    Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
-    privacy. CCS.
-    """
+    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`."""
+    # An event of probability p on one data set and q on its neighbour refutes every epsilon below log((p -
+    # delta) / q).
+    # Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the
+    # case of the binomial. Biometrika 26.
+    # Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
+    # privacy. CCS.
     likelier, rarer = np.asarray(likelier), np.asarray(rarer)
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(likelier > 0, special.betaincinv(likelier, runs - likelier + 1.0, level / 2.0), 0.0)
@@ -68,14 +64,10 @@ def bound_from_scores(
     decimals: int | None = 9,
     n_chosen: int | None = None,
 ) -> Found:
-    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other.
-
-    Shapes: first, second (runs,).
-
-    In each direction the first runs choose the threshold whose own bound is largest, and only the others
-    bound it: the choice costs no confidence. The two directions share the level
-    (Bonferroni).
-    """
+    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other."""
+    # Shapes: first, second (runs,).
+    # In each direction the first runs choose the threshold whose own bound is largest, and only the others
+    # bound it: the choice costs no confidence. The two directions share the level (Bonferroni).
     if decimals is not None:
         first, second = np.round(first, decimals), np.round(second, decimals)
     half = first.size // 2 if n_chosen is None else n_chosen
@@ -188,14 +180,11 @@ _INFINITE = 1e9
 
 
 def lowest_bit(values: Any) -> FloatArray:
-    """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power.
-
-    A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added to
-    1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an onlooker
-    who sees all digits tells the two apart without error.
-
-    Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
-    """
+    """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power."""
+    # A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added
+    # to 1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an
+    # onlooker who sees all digits tells the two apart without error.
+    # Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
     mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     _, place = np.frexp((whole & -whole).astype(np.float64))
@@ -203,10 +192,8 @@ def lowest_bit(values: Any) -> FloatArray:
 
 
 def bit_codes(values: Any) -> FloatArray:
-    """Sign, power of two below, and lowest set bit of each float of a run, as one number.
-
-    Shapes: values (runs, ...); returns (runs, floats).
-    """
+    """Sign, power of two below, and lowest set bit of each float of a run, as one number."""
+    # Shapes: values (runs, ...); returns (runs, floats).
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     known = np.where(np.isfinite(rows), rows, 0.0)
     _, exponent = np.frexp(known)

@@ -67,10 +67,8 @@ def _tests_of(noise: NodeNoise) -> int:
 
 
 def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
-    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards.
-
-    What has not its law is found once: it is left out of the tests of independence.
-    """
+    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards."""
+    # What has not its law is found once: it is left out of the tests of independence.
     uniforms, names = noise.uniforms, noise.names
     law = "has not the law that is promised"
     laws = np.array([_law(column[~np.isnan(column)]) for column in uniforms.T])

@@ -55,12 +55,10 @@ _OFF = 2.0**-6
 def drawn_noise(
     noise: NodeNoise, peak: float, outcomes: FloatArray | None, seen: Transcripts
 ) -> tuple[Draws, list[str]]:
-    """Noise in units, run after run, and what is wrong with these being whole numbers.
-
-    Shapes: outcomes (runs, rounds) by fair coins, NaN where there is none.
-
-    Sums whose largest, `peak`, has more bits than a float are known to fewer places: their units are larger.
-    """
+    """Noise in units, run after run, and what is wrong with these being whole numbers."""
+    # Shapes: outcomes (runs, rounds) by fair coins, NaN where there is none.
+    # Sums whose largest, `peak`, has more bits than a float are known to fewer places: their units are
+    # larger.
     assert noise.units is not None
     grid, problems = noise.units.grid, []
     while peak * grid >= _EXACT:
@@ -368,11 +366,9 @@ class Checked(NamedTuple):
 def design_checks(
     design: Design, root: np.random.SeedSequence, share: float, simulated: bool = True, needed: bool = False
 ) -> Checked:
-    """Replay trials of a design and test their noise: of simulated ones, and of a share of the live path.
-
-    Where the live path is `needed`, what keeps it from being looked at is an error. All tests of noise
-    together raise a false alarm with probability `FALSE_ALARM` at most: each kind of run has half of it.
-    """
+    """Replay trials of a design and test their noise: of simulated ones, and of a share of the live path."""
+    # Where the live path is `needed`, what keeps it from being looked at is an error. All tests of noise
+    # together raise a false alarm with probability `FALSE_ALARM` at most: each kind of run has half of it.
     parts = [_simulated_checks(design, root)] if simulated else []
     if share > 0.0:
         parts.append(_live_checks(design, root, share, needed))

@@ -30,6 +30,18 @@ def assumptions(plan: Plan) -> tuple[str, ...]:
     return shared
 
 
+def _rests_on(
+    result: RandomizationTest | RandomizationInterval | WeightedRandomizationTest, notes: tuple[str, ...] = ()
+) -> list[str]:
+    """The last lines of every printed result: notes, cautions, and what it is exact under."""
+    return [
+        *(f"  note: {line}" for line in notes),
+        *(CAUTION(caution=one) for one in result.cautions),
+        "Exact under:",
+        *(f"  - {line}" for line in result.assumptions),
+    ]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizationTest:
     """Outcome of a randomisation test.
@@ -112,9 +124,7 @@ class RandomizationTest:
                     f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
                     f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
                     f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte-Carlo error)",
-                    *(CAUTION(caution=one) for one in self.cautions),
-                    "Exact under:",
-                    *(f"  - {line}" for line in self.assumptions),
+                    *_rests_on(self),
                 ]
             )
         stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
@@ -126,9 +136,7 @@ class RandomizationTest:
                 f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
                 f"  p-value      {self.pvalue:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
                 f"every tie counted: {self.pvalue_conservative:.4g})",
-                *(CAUTION(caution=one) for one in self.cautions),
-                "Exact under:",
-                *(f"  - {line}" for line in self.assumptions),
+                *_rests_on(self),
             ]
         )
 
@@ -201,10 +209,7 @@ class RandomizationInterval:
                 f"  difference in means  {self.estimate:.6g}",
                 f"  {1.0 - self.alpha:.6g} interval  [{self.low:.6g}, {self.high:.6g}]",
                 f"  effects tested       {self.effects.size}",
-                *(f"  note: {line}" for line in self.notes),
-                *(CAUTION(caution=one) for one in self.cautions),
-                "Exact under:",
-                *(f"  - {line}" for line in self.assumptions),
+                *_rests_on(self, self.notes),
             ]
         )
 
@@ -285,9 +290,6 @@ class WeightedRandomizationTest:
                 f"  p-value      {self.pvalue:.4g} (ties and the log in full: "
                 f"{self.pvalue_conservative:.4g})",
                 f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
-                *(f"  note: {line}" for line in self.notes),
-                *(CAUTION(caution=one) for one in self.cautions),
-                "Exact under:",
-                *(f"  - {line}" for line in self.assumptions),
+                *_rests_on(self, self.notes),
             ]
         )

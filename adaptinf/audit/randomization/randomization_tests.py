@@ -39,11 +39,9 @@ _WHOLE = 1e-9
 
 
 def every_path(plan: Plan) -> tuple[FloatArray, FloatArray] | None:
-    """Statistic and probability of every path on the logged rows, both of shape (paths,).
-
-    None where rows are permuted, where there are too many paths, or where the probability of a path is not
-    a function of it alone (hidden posterior draws, overriding coins, private noise).
-    """
+    """Statistic and probability of every path on the logged rows, both of shape (paths,)."""
+    # None where rows are permuted, where there are too many paths, or where the probability of a path is not
+    # a function of it alone (hidden posterior draws, overriding coins, private noise).
     n_arms, n_rounds = plan.log.n_arms, plan.log.n_rounds
     if plan.by_order or n_rounds * np.log(n_arms) > np.log(MOST_PATHS) + _WHOLE:
         return None
@@ -213,9 +211,7 @@ def randomization_test(
     return RandomizationTest(
         pvalue=ranking.pvalue,
         pvalue_conservative=ranking.conservative,
-        statistic=plan.observed(),
-        statistic_name=plan.statistic.name,
-        alternative="large values" if isinstance(plan.statistic, PathStatistic) else alternative,
+        **_common(plan, alternative),
         draws=ranking.draws,
         exceedances=ranking.exceedances,
         ties=ranking.ties,
@@ -223,9 +219,6 @@ def randomization_test(
         requested=int(replications),
         resample="order" if plan.by_order else "assignment",
         stopped_early=ranking.replications < replications,
-        design=plan.name,
-        assumptions=assumptions(plan),
-        cautions=rerun_cautions(plan.log, plan.by_order),
     )
 
 
@@ -238,9 +231,7 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
     return RandomizationTest(
         pvalue=pvalue,
         pvalue_conservative=pvalue,
-        statistic=observed,
-        statistic_name=plan.statistic.name,
-        alternative="large values" if isinstance(plan.statistic, PathStatistic) else alternative,
+        **_common(plan, alternative),
         draws=values,
         exceedances=int(beyond.sum()),
         ties=int(tied.sum()),
@@ -248,11 +239,21 @@ def _enumerated(plan: Plan, alternative: str, values: FloatArray, chances: Float
         requested=values.size,
         resample="assignment",
         stopped_early=False,
-        design=plan.name,
-        assumptions=assumptions(plan),
         path_probabilities=chances,
-        cautions=rerun_cautions(plan.log, plan.by_order),
     )
+
+
+def _common(plan: Plan, alternative: str) -> dict[str, Any]:
+    """What every test says of its plan: the statistic, the design, and what it rests on."""
+    return {
+        "statistic": plan.observed(),
+        "statistic_name": plan.statistic.name,
+        # a user's function has no direction but its own
+        "alternative": "large values" if isinstance(plan.statistic, PathStatistic) else alternative,
+        "design": plan.name,
+        "assumptions": assumptions(plan),
+        "cautions": rerun_cautions(plan.log, plan.by_order),
+    }
 
 
 def replication_problems(replications: Any, n_jobs: Any) -> list[str]:
@@ -316,6 +317,7 @@ _METHOD = "weighted_randomization_test"
 _PATHS, _PILOT = 4, 5
 _UNIFORM_SHARE = 0.1
 _COLLAPSED = 0.05
+_OWN = "the logged propensities are the design's own"
 
 
 def weighted_randomization_test(
@@ -421,23 +423,17 @@ def weighted_randomization_test(
     shares = np.exp(every - np.max(every))
     shares /= shares.sum()
     size = float(1.0 / (shares**2).sum())
-    directed = not isinstance(plan.statistic, PathStatistic)
     return WeightedRandomizationTest(
         pvalue=pvalue,
         pvalue_conservative=whole,
-        statistic=observed,
-        statistic_name=plan.statistic.name,
-        alternative=alternative if directed else "large values",
+        **_common(plan, alternative) | {"assumptions": (*assumptions(plan), _OWN)},
         draws=values,
         log_weights=weights,
         log_weight=own,
         effective_sample_size=size,
         largest_share=float(shares.max()),
         reference=name,
-        design=plan.name,
-        assumptions=(*assumptions(plan), "the logged propensities are the design's own"),
         notes=_notes(size, float(shares[-1]), int(replications)),
-        cautions=rerun_cautions(log, plan.by_order),
     )
 
 

@@ -28,10 +28,8 @@ _ROUNDING = 1e-9
 
 
 def studentised(tallies: FloatArray, treatment: int, control: int) -> FloatArray:
-    """Difference of two means over its standard error with the pooled variance of the two arms.
-
-    Shapes: tallies (runs, arms, 3); returns (runs,).
-    """
+    """Difference of two means over its standard error with the pooled variance of the two arms."""
+    # Shapes: tallies (runs, arms, 3); returns (runs,).
     count, total, square = np.moveaxis(tallies[:, [treatment, control]], -1, 0)
     inside = np.maximum(square - _over(total * total, count), 0.0).sum(axis=1)
     freedom = count.sum(axis=1) - 2.0

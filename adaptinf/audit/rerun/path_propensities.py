@@ -53,10 +53,8 @@ class PathFollower:
 
 
 def fixed_propensities(design: Design, log: AdaptiveLog, rows: LoggedRows) -> FloatArray | None:
-    """Propensities of the logged arms that a design has on the logged path, shape (rounds,).
-
-    Returns shape (rounds,).
-    """
+    """Propensities of the logged arms that a design has on the logged path, shape (rounds,)."""
+    # Returns shape (rounds,).
     follower = PathFollower(design, log, rows)
     if follower.mixes or not follower.has_propensities:
         return None

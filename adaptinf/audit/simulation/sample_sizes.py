@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.exact_law import exact
 from adaptinf.audit.simulation.engine import Fit, LogCell, gathered, total_sums, written
 from adaptinf.audit.simulation.measures import binomial_error
 from adaptinf.audit.simulation.simulated_power import (

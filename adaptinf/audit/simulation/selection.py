@@ -98,10 +98,8 @@ def chooses_by_vectors(design: Design) -> bool:
 
 
 def arm_scores(result: Results, env: Environment) -> FloatArray | None:
-    """Estimates that rank all arms, over all rounds or in every context.
-
-    Returns shape (1, arms) or (features, arms).
-    """
+    """Estimates that rank all arms, over all rounds or in every context."""
+    # Returns shape (1, arms) or (features, arms).
     kinds = {estimand.kind for estimand in result.estimands}
     arms = env.arms
     if kinds == {"arm-mean"} and {estimand.arm for estimand in result.estimands} >= set(arms):
@@ -206,11 +204,10 @@ _SAME = 1e-12
 
 @dataclass(slots=True)
 class Trials(Chunk):
-    """Consecutive trials, with what the analysis gave in `blocks`.
+    """Consecutive trials, with what the analysis gave in `blocks`."""
 
-    Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
-    arms).
-    """
+    # Shapes: rounds (trials, features, arms), reward (trials,), regret (trials,), selected (trials, places,
+    # arms).
 
     rounds: FloatArray = field(default_factory=lambda: np.zeros((0, 1, 1)))
     reward: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -280,10 +277,8 @@ def best_arms(means: FloatArray) -> BoolArray:
 
 
 def wrong_way_trials(rounds: FloatArray, best: BoolArray, margin: float) -> FloatArray:
-    """Which trials put too many rounds on an inferior arm.
-
-    Shapes: rounds (trials, arms), best (arms,); returns (trials,).
-    """
+    """Which trials put too many rounds on an inferior arm."""
+    # Shapes: rounds (trials, arms), best (arms,); returns (trials,).
     excess = rounds[:, ~best].max(axis=1) - rounds[:, best].max(axis=1)
     return np.asarray(excess > margin * rounds.sum(axis=1) * (1.0 + _SAME), dtype=np.float64)
 

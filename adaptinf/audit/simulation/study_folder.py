@@ -293,12 +293,10 @@ _PINNED = frozenset({"adaptinf", "builtins", "numba", "numpy", "pandas", "scipy"
 
 
 def fingerprint(value: Any) -> str:
-    """Hash of what a value is made of: numbers, arrays, attributes, and the code of functions.
-
-    A function counts with its byte code, its defaults, what it closes over and the globals that it names,
-    and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
-    attribute of a module) is not seen.
-    """
+    """Hash of what a value is made of: numbers, arrays, attributes, and the code of functions."""
+    # A function counts with its byte code, its defaults, what it closes over and the globals that it names,
+    # and so do the functions of your own that it calls by name. What it looks up in other ways (a file, an
+    # attribute of a module) is not seen.
     digest = hashlib.sha256()
     for token in _tokens(value, {}):
         digest.update(len(token).to_bytes(8) + token)

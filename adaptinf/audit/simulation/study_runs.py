@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from adaptinf.audit.simulation.engine import (
     Fit,
     LogCell,
     Truth,
+    cell_problems,
     each,
-    grid_problems,
+    horizon_problems,
     spans,
     total_seconds,
     total_sums,
@@ -27,7 +29,7 @@ from adaptinf.audit.simulation.study_folder import Folder, described, root_of, s
 from adaptinf.audit.simulation.study_tables import Study, cell_table, open_folder
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
-from adaptinf.parameters import refuse
+from adaptinf.parameters import BOOLEAN, COUNT, SEED, OneOf, alpha_problems, refuse
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import BLOCK, seed_sequence
 from adaptinf.typing import RandomSource
@@ -243,3 +245,56 @@ def _on_disk(
 
 def _bar(total: int, initial: int, progress: bool) -> Any:
     return tqdm(total=total, initial=initial, desc="study", unit=" runs", disable=not progress)
+
+
+_NAMED = (
+    ("designs", Design, "a design"),
+    ("environments", Environment, "an environment"),
+    ("analyses", None, "a function of a log"),
+    ("truth", None, "a function of an environment and a result"),
+)
+
+
+def grid_problems(given: Mapping[str, Any]) -> list[str]:
+    """Say what is wrong with the arguments of `study`, by name."""
+    problems = [problem for name, *what in _NAMED for problem in _named_problems(name, given[name], *what)]
+    problems += list(horizon_problems(given["horizons"]))
+    problems += COUNT("replications", given["replications"]) + SEED("rng", given["rng"])
+    problems += _settings_problems(given)
+    return problems or list(cell_problems(given))
+
+
+def _named_problems(name: str, values: Any, kind: type | None, what: str) -> Iterator[str]:
+    if not isinstance(values, Mapping) or (not values and name != "truth"):
+        yield f"{name} must be a dict of {what} by name, with at least one entry, got {values!r:.60}"
+        return
+    for label, value in values.items():
+        if not isinstance(label, str) or not label.strip():
+            yield f"{name} must have names that are not empty strings, got {label!r:.60}"
+        elif name == "analyses" and (": " in label or label.endswith(", corrected")):
+            yield f"analyses[{label!r}]: a name with ': ', or ending in ', corrected', is kept for table rows"
+        if not (callable(value) if kind is None else isinstance(value, kind)):
+            yield f"{name}[{label!r}] must be {what}, got {value!r:.60}"
+
+
+def _settings_problems(given: Mapping[str, Any]) -> list[str]:
+    problems = alpha_problems(given["alpha"])
+    path, n_jobs, keep = given["path"], given["n_jobs"], given["keep"]
+    if not (path is None or isinstance(path, (str, Path))):
+        problems.append(f"path must be the name of a folder, or None, got {path!r:.60}")
+    elif path is not None and Path(path).exists() and not Path(path).is_dir():
+        problems.append(f"path must be a folder, {path} is a file")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+        problems.append(
+            f"n_jobs must be a whole number of processes, or -1 for all cores, got {n_jobs!r:.60}"
+        )
+    if keep not in (None, "estimates"):
+        problems.append(f"keep must be 'estimates' or None, got {keep!r:.60}")
+    elif keep is not None and path is None:
+        problems.append("keep='estimates' needs path=, a folder to keep them in")
+    problems += OneOf("raise", "count")("on_error", given["on_error"])
+    problems += BOOLEAN("progress", given["progress"]) + BOOLEAN("same_sources", given["same_sources"])
+    if isinstance(given["truth"], Mapping) and isinstance(given["analyses"], Mapping):
+        strangers = [name for name in given["truth"] if name not in given["analyses"]]
+        problems += [f"truth[{name!r}] belongs to no analysis" for name in strangers]
+    return problems

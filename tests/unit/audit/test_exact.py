@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from adaptinf import environments, read_log
-from adaptinf.audit.binary import two_arms
+from adaptinf.audit.binary import exact_law
 from adaptinf.audit.binary.count_states import (
     certified_maximum,
     fisher_pvalue,
@@ -21,7 +21,8 @@ from adaptinf.audit.binary.count_states import (
     tail_weights,
     unpooled_wald,
 )
-from adaptinf.audit.binary.two_arms import ExactLaw, exact, exact_test
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
+from adaptinf.audit.binary.log_tests import exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
 from adaptinf.designs.rebuild import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
@@ -398,8 +399,8 @@ def test_the_law_of_a_design_is_kept() -> None:
 
 
 def test_laws_that_were_not_asked_for_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_arms, "_KEPT", OrderedDict())
-    monkeypatch.setattr(two_arms, "_MOST_KEPT", 1000)
+    monkeypatch.setattr(exact_law, "_KEPT", OrderedDict())
+    monkeypatch.setattr(exact_law, "_MOST_KEPT", 1000)
     first, second = exact(Uniform(), 12), exact(Uniform(), 11)
     assert exact(Uniform(), 12) is first
     exact(Uniform(), 10)

@@ -142,6 +142,21 @@ def one_reward_apart(rewards: FloatArray, row: int) -> tuple[FloatArray, FloatAr
     return first, second
 
 
+def reward_neighbours(
+    first: FloatArray, second: FloatArray, row: int, score: Any, hidden: tuple[int, ...] = (), **tables: Any
+) -> Neighbours:
+    """Trials on two tables of rewards (rounds, arms) that differ in a round; `tables`: of `Tableau`."""
+    return Neighbours(
+        Tableau(first, reward_range=UNIT_RANGE, **tables),
+        Tableau(second, reward_range=UNIT_RANGE, **tables),
+        len(first),
+        "reward",
+        f"the rewards of round {row + 1} are 0 and 1",
+        score,
+        hidden=hidden,
+    )
+
+
 @singledispatch
 def neighbouring_trials(design: Any, unit: str | None = None) -> tuple[Neighbours, ...]:
     """Pairs of trials that differ in one unit, on which a design's outputs differ most.
@@ -389,6 +404,12 @@ def laplace_uniforms(noise: FloatArray, scale: Any) -> FloatArray:
     return np.asarray(np.where(noise < 0.0, half, 1.0 - half))
 
 
+def fair_rewards(seen: Transcripts, fair: bool) -> dict[str, Any]:
+    """Rewards that were drawn by fair coins, as `NodeNoise` takes them; none where they were not."""
+    names = [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])]
+    return {"fair": seen.rewards - FAIR if fair else np.zeros((0, 0)), "fair_names": names}
+
+
 def outside_rewards(rounds: int, n_arms: int) -> FloatArray:
     """Rewards in and beyond [0, 1], in another order for every arm; shape (rounds, arms)."""
     steps = np.arange(rounds)[:, None] + 2 * np.arange(n_arms)
@@ -401,12 +422,11 @@ _COINS = 0.0, 1.0 - 2.0**-53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicReplay:
-    """Decisions of every round, from the actions and releases before it; contexts (rounds, entries).
+    """Decisions of every round, from the actions and releases before it; contexts (rounds, entries)."""
 
-    Coins are not outputs. Rounds are therefore held against what follows from the lowest and from the highest
-    coin: a kind of round that neither gives is wrong, and so is, in a kind of round that no coin decides,
-    another arm than the one that it has there.
-    """
+    # Coins are not outputs. Rounds are therefore held against what follows from the lowest and from the
+    # highest coin: a kind of round that neither gives is wrong, and so is, in a kind of round that no coin
+    # decides, another arm than the one that it has there.
 
     program: Program
     contexts: FloatArray
@@ -439,10 +459,8 @@ class PublicReplay:
 def public_replay(
     design: Design, environment: Environment, horizon: int, contexts: FloatArray | None = None
 ) -> PublicReplay | None:
-    """The replay of trials there; None where releases do not settle decisions, or there are none.
-
-    Contexts (rounds, entries) are by default those of the environment.
-    """
+    """The replay of trials there; None where releases do not settle decisions, or there are none."""
+    # Contexts (rounds, entries) are by default those of the environment.
     program = design.program(environment, horizon, recording=True)
     if program.replay is None or environment.n_arms == 1:
         return None

@@ -18,6 +18,7 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     NodeUnits,
     Replayed,
     audit_trials,
+    fair_rewards,
     laplace_uniforms,
     neighbouring_trials,
     record_unit,
@@ -57,10 +58,9 @@ class EstimateCame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActionRatio:
-    """Log-likelihood ratio of other participants' actions in the second half, nothing else being seen.
+    """Log-likelihood ratio of other participants' actions in the second half, nothing else being seen."""
 
-    Shapes: log_ratios (others + 1,).
-    """
+    # Shapes: log_ratios (others + 1,).
 
     rounds: tuple[tuple[int, ...], tuple[int, ...]]
     log_ratios: tuple[FloatArray, FloatArray]
@@ -78,10 +78,9 @@ class ActionRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthRatio:
-    """Log-likelihood ratio of all released lengths, whose common centre is one of two numbers.
+    """Log-likelihood ratio of all released lengths, whose common centre is one of two numbers."""
 
-    Shapes: log_ratios (lengths,).
-    """
+    # Shapes: log_ratios (lengths,).
 
     log_ratios: FloatArray
 
@@ -95,11 +94,9 @@ class LengthRatio:
 
 
 def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
-    """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other.
-
-    No batch of the first half closes within 100 rounds, so that the first half is all fair coins. In the
-    first two pairs the outputs of one trial are impossible in the other.
-    """
+    """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other."""
+    # No batch of the first half closes within 100 rounds, so that the first half is all fair coins. In the
+    # first two pairs the outputs of one trial are impossible in the other.
     half = _HORIZON // 2
     some = [1] * (half // 4) + [0] * (half - half // 4)
     turns = [0, 1] * (half // 2)
@@ -117,11 +114,9 @@ def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]
 
 
 def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
-    """A participant of the first half moves the centre that all contexts' lengths share.
-
-    One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
-    centre is that of the rarest one.
-    """
+    """A participant of the first half moves the centre that all contexts' lengths share."""
+    # One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
+    # centre is that of the rarest one.
     for arrivals in range(1, _MOST_ARRIVALS):
         half = n_features * (arrivals + 1)
         lower, upper = (_center(count, alpha, 2 * half) for count in (arrivals, arrivals + 1))
@@ -181,11 +176,9 @@ def _action_ratio(contexts: list[int], participant: int, epsilon: float, center:
 
 
 def _log_chances(others: int, place: int | None, epsilon: float, center: int) -> FloatArray:
-    """Log-probability of a sequence of arms, by its last arrival without the better one, shape (others + 1,).
-
-    Of the others the first T have fair coins, and one fewer where the participant is arrival number `place`
-    and T reaches it; the rest have the better arm.
-    """
+    """Log-probability of a sequence of arms, by its last arrival without the better one; (others + 1,)."""
+    # Of the others the first T have fair coins, and one fewer where the participant is arrival number `place`
+    # and T reaches it; the rest have the better arm.
     law = TruncatedLaplace(epsilon=epsilon, calibration="published")
     lengths = np.arange(others + 1)
     coins = np.zeros(others + 1)
@@ -281,8 +274,7 @@ class SumsNoise:
                 names,
                 np.array(groups),
                 ["all contrasts", "all arrivals"],
-                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
-                [f"the reward of round {step + 1}" for step in range(horizon)],
+                **fair_rewards(seen, self.fair),
                 units=units,
             ),
         )
@@ -295,10 +287,8 @@ def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards.
-
-    With exact counts, which are for a single context, the first has none either.
-    """
+    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards."""
+    # With exact counts, which are for a single context, the first has none either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
     scales = 1.0 / contrast_budget, 0.0 if exact else 2.0 / (design.epsilon - contrast_budget)
@@ -326,15 +316,13 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 @neighbouring_trials.register
 def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials, corrected or published.
-
-    Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
-    with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
-    participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
-    differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
-    is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
-    who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
-    """
+    """Neighbouring trials, corrected or published."""
+    # Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
+    # with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
+    # participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
+    # differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
+    # is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
+    # who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     if unit == "reward" and design.calibration == "published":
@@ -363,13 +351,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowRatio:
-    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round.
+    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round."""
 
-    Outputs before that round have the same law on both sides, and given all up to it so have the later
-    ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
-    participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
-    whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
-    """
+    # Outputs before that round have the same law on both sides, and given all up to it so have the later
+    # ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
+    # participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
+    # whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
 
     sides: tuple[Side, Side]
     start: int
@@ -439,12 +426,11 @@ class WindowRatio:
 def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
-    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone.
-
-    The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever the
-    coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
-    the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
-    """
+    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone."""
+    # The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever
+    # the coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the
+    # context the counts move by 2. Without a budget for counts there is one context, and records differ in
+    # rewards.
     if arrival_budget == 0.0:
         exact = 1.0 / contrast_budget, 0.0
         pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
@@ -517,10 +503,8 @@ def _in_company(unit: str, scales: tuple[float, float], first_window: int | None
 def _later_actions(
     unit: str, arrival_budget: float, scales: tuple[float, float], first_window: int | None
 ) -> Neighbours:
-    """A long second half, in which most participants get the arm that the sums of the first half speak for.
-
-    The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
-    """
+    """A long second half, in which most participants have the arm that the sums of the first half favour."""
+    # The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
     horizon = 64
     while horizon < _LONGEST and horizon / 2 - _RARE < 16.0 * math.log(horizon) / arrival_budget:
         horizon += 16

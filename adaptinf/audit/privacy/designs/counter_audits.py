@@ -12,7 +12,6 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
-    UNIT_RANGE,
     AuditTrial,
     Neighbours,
     NodeNoise,
@@ -23,6 +22,7 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     one_reward_apart,
     outside_rewards,
     refuse_unit,
+    reward_neighbours,
 )
 from adaptinf.designs.arms.ucb import PrivateUCB
 from adaptinf.designs.linear.models import LinPriv
@@ -55,14 +55,12 @@ def earlier_counts(hybrid: bool, counts: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterScore:
-    """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape.
+    """Log-likelihood ratio of actions and noisy sums, one counter an arm, on a second and a first tape."""
 
-    Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
-
-    Given the actions, each counter has received known rewards, and each of its releases brings one noisy
-    sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
-    that choose the arms are the same on both tapes and cancel. Scales are read off the releases.
-    """
+    # Shapes: first, second (rounds, arms), vectors (rounds, arms, dimension).
+    # Given the actions, each counter has received known rewards, and each of its releases brings one noisy
+    # sum of consecutive items that is independent of the others: the ratio is a product over nodes. The rules
+    # that choose the arms are the same on both tapes and cancel. Scales are read off the releases.
 
     first: FloatArray
     second: FloatArray
@@ -108,12 +106,11 @@ class CounterScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CounterNoise:
-    """What each release of a counter adds to the noise of the node that ends with it.
+    """What each release of a counter adds to the noise of the node that ends with it."""
 
-    One counter an arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
-    dimension). A node's noise is that of the noisy sum less that of the sum where the node begins. Scales are
-    the promised ones, not those that the releases state.
-    """
+    # One counter an arm, of rewards clipped to [0, 1], or of these times vectors of shape (rounds, arms,
+    # dimension). A node's noise is that of the noisy sum less that of the sum where the node begins. Scales
+    # are the promised ones, not those that the releases state.
 
     n_arms: int
     hybrid: bool
@@ -216,14 +213,8 @@ def counter_pair(
 ) -> Neighbours:
     """The pair whose round `row` differs; vectors (horizon, arms, dimension)."""
     first, second = one_reward_apart(np.full((horizon, ARMS), 0.5), row)
-    return Neighbours(
-        first=Tableau(first, vectors=vectors, reward_range=UNIT_RANGE),
-        second=Tableau(second, vectors=vectors, reward_range=UNIT_RANGE),
-        horizon=horizon,
-        unit="reward",
-        differs=f"the rewards of round {row + 1} are 0 and 1",
-        score=CounterScore(first, second, hybrid, gaussian, vectors),
-    )
+    score = CounterScore(first, second, hybrid, gaussian, vectors)
+    return reward_neighbours(first, second, row, score, vectors=vectors)
 
 
 # Rounds; where there are many coordinates, fewer, so that a run has so many numbers.
@@ -236,10 +227,9 @@ _DIMENSION = 2
 
 
 def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
-    """Vectors of length at most 1, another one for every round; shape (rounds, arms, dimension).
-
-    In turn one arm alone has a vector, so that all are pulled; then all have the same, and the noise decides.
-    """
+    """Vectors of length at most 1, another one for every round; shape (rounds, arms, dimension)."""
+    # In turn one arm alone has a vector, so that all are pulled; then all have the same, and the noise
+    # decides.
     drawn = np.random.default_rng(0).normal(size=(rounds, 1, dimension))
     drawn *= np.linspace(0.2, 1.0, rounds)[:, None, None] / np.linalg.norm(drawn, axis=2, keepdims=True)
     turn = np.arange(rounds)[:, None] % (2 * n_arms)
@@ -249,11 +239,9 @@ def unequal_contexts(rounds: int, n_arms: int, dimension: int) -> FloatArray:
 
 @neighbouring_trials.register
 def linear_neighbours(design: LinPriv, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1.
-
-    Such contexts are the longest in L1. In the first pair the second arm has null contexts, so that it is
-    hardly ever pulled; in the second pair both arms have the same.
-    """
+    """Two arms, at most 8 rounds and contexts (1, ..., 1) / sqrt(d), one round's rewards being 0 and 1."""
+    # Such contexts are the longest in L1. In the first pair the second arm has null contexts, so that it is
+    # hardly ever pulled; in the second pair both arms have the same.
     refuse_unit(unit)
     dimension = _dimension(design)
     return vector_neighbours(lambda horizon: design._law(dimension, horizon), dimension)
@@ -318,11 +306,9 @@ def _promised_law(design: LinPriv, dimension: int, horizon: int) -> NoiseLaw:
 
 @neighbouring_trials.register
 def ucb_neighbours(design: PrivateUCB, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2.
-
-    First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later (binary) in the
-    trial. The scores are exact for any sequence of arms.
-    """
+    """Two arms and at most 16 rounds, one round's rewards being 0 and 1 and all others 1/2."""
+    # First where the reward enters as many noisy sums as it can; then earlier (hybrid) or later (binary) in
+    # the trial. The scores are exact for any sequence of arms.
     refuse_unit(unit)
     return sum_neighbours(design.counter)
 

@@ -13,17 +13,18 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
-    UNIT_RANGE,
     AuditTrial,
     Neighbours,
     NodeNoise,
     NodeUnits,
     Noise,
     audit_trials,
+    fair_rewards,
     laplace_uniforms,
     neighbouring_trials,
     one_reward_apart,
     refuse_unit,
+    reward_neighbours,
 )
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
@@ -49,14 +50,12 @@ def first_epoch(design: Design, n_arms: int, horizon: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class EpochMeanScore:
-    """Log-likelihood ratio of all actions and releases, where these are noisy means of fresh epochs.
+    """Log-likelihood ratio of all actions and releases, where these are noisy means of fresh epochs."""
 
-    Shapes: first, second (rounds, arms).
-
-    Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the last
-    releases of any arm, plus noise. One release at most has the round's reward in it; the densities of all
-    others cancel. The ratio does not depend on what the design made of the releases.
-    """
+    # Shapes: first, second (rounds, arms).
+    # Given the releases the actions are fixed, and every release is the mean of an arm's rewards since the
+    # last releases of any arm, plus noise. One release at most has the round's reward in it; the densities of
+    # all others cancel. The ratio does not depend on what the design made of the releases.
 
     first: FloatArray
     second: FloatArray
@@ -109,14 +108,12 @@ class EpochMeanScore:
 
 @dataclass(frozen=True, eq=False)
 class MomentScore:
-    """Log-likelihood ratio of all actions and releases, where these are noisy sums of features times rewards.
+    """Log-likelihood ratio of actions and releases, where these are noisy sums of features times rewards."""
 
-    Shapes: first, second (rounds, arms), features (arms, dimension).
-
-    Only the first releases have the round's reward in them; they are one number for each coordinate. The
-    densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
-    first releases may come before the round, and what it adds to later ones is left out.
-    """
+    # Shapes: first, second (rounds, arms), features (arms, dimension).
+    # Only the first releases have the round's reward in them; they are one number for each coordinate. The
+    # densities of all later ones cancel. A run that released nothing has a ratio of 0. With overrides the
+    # first releases may come before the round, and what it adds to later ones is left out.
 
     first: FloatArray
     second: FloatArray
@@ -151,10 +148,9 @@ def _counted(seen: Transcripts, override: int) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochMeanNoise:
-    """Noise of noisy means: of an arm's clipped rewards since the last releases, `scale` over their number.
+    """Noise of means: of an arm's clipped rewards since the last releases, `scale` over their number."""
 
-    Rounds whose status is `override` do not count.
-    """
+    # Rounds whose status is `override` do not count.
 
     scale: float
     normal: bool = False
@@ -179,8 +175,7 @@ class EpochMeanNoise:
                 [f"release {place + 1}, a noisy mean," for place in places],
                 np.zeros(places.size, dtype=np.int64),
                 ["all noisy means"],
-                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
-                [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])],
+                **fair_rewards(seen, self.fair),
                 units=units,
             ),
         )
@@ -234,17 +229,14 @@ class MomentNoise:
                 [f"noisy moment {k + 1}" for k in range(dimension)],
                 np.zeros(dimension, dtype=np.int64),
                 ["all noisy moments"],
-                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
-                [f"the reward of round {step + 1}" for step in range(seen.rewards.shape[1])],
+                **fair_rewards(seen, self.fair),
             ),
         )
 
 
 def best_arm_trials(design: Any, horizon: int, noise: Noise, fair: Noise) -> tuple[AuditTrial, ...]:
-    """A budget with rewards beyond [0, 1] that are alike for all arms, and one with 0/1 rewards.
-
-    Where the arms are alike, noise alone decides who is left.
-    """
+    """A budget with rewards beyond [0, 1] that are alike for all arms, and one with 0/1 rewards."""
+    # Where the arms are alike, noise alone decides who is left.
     n_arms = len(design.features)
     alike = Tableau(np.full((horizon, n_arms), _BEYOND))
     coins = BernoulliArms(np.full(n_arms, FAIR))
@@ -273,10 +265,8 @@ def best_arm_neighbours(
     weight: FloatArray,
     score: Callable[[FloatArray, FloatArray, int], Score],
 ) -> Neighbours:
-    """Trials that differ in a reward of the first phase, of the arm that moves the releases most.
-
-    Shapes: weight (arms,).
-    """
+    """Trials that differ in a reward of the first phase, of the arm that moves the releases most."""
+    # Shapes: weight (arms,).
     n_arms = len(design.features)
     opening = first_epoch(design, n_arms, horizon)
     row = int(np.argmax(weight[opening]))
@@ -288,25 +278,15 @@ def best_arm_neighbours(
     # if it survives the first phase it is named
     rewards[opening.size :, moved] = 1.0
     first, second = one_reward_apart(rewards, row)
-    return Neighbours(
-        Tableau(first, reward_range=UNIT_RANGE),
-        Tableau(second, reward_range=UNIT_RANGE),
-        horizon,
-        "reward",
-        f"the rewards of round {row + 1} are 0 and 1",
-        score(first, second, row),
-        hidden=tuple(range(horizon - 1)),
-    )
+    return reward_neighbours(first, second, row, score(first, second, row), tuple(range(horizon - 1)))
 
 
 @neighbouring_trials.register(DPBAI)
 @neighbouring_trials.register(DPBAIGauss)
 def mean_neighbours(design: DPBAI | DPBAIGauss, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of the first round, 0 and 1, which moves the first mean.
-
-    One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can move any.
-    The last round pulls the arm that is named, and its action is the only one shown.
-    """
+    """The reward of the first round, 0 and 1, which moves the first mean."""
+    # One pair. The score of its releases is exact: one noisy mean moves by as much as a reward can move any.
+    # The last round pulls the arm that is named, and its action is the only one shown.
     refuse_unit(unit)
     weight = np.ones(len(design.features))
     score = partial(EpochMeanScore, normal=design.law == GAUSSIAN_NOISE)
@@ -337,13 +317,11 @@ def _horizon(design: DPBAI | DPBAIGauss) -> int:
 
 @neighbouring_trials.register
 def moment_neighbours(design: DPOD, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most.
-
-    One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates moves
-    the moments by all that the noise allows for; where the first phase does not pull such an arm the pair
-    spends less than epsilon. The last round pulls the arm that is named, and its action is the only one
-    shown.
-    """
+    """The reward of a round of the first phase, 0 and 1: of the pulled arm that moves the moments most."""
+    # One pair. The score of its releases is exact. An arm with the largest sum of absolute coordinates moves
+    # the moments by all that the noise allows for; where the first phase does not pull such an arm the pair
+    # spends less than epsilon. The last round pulls the arm that is named, and its action is the only one
+    # shown.
     refuse_unit(unit)
     sums = np.abs(design.rows).sum(axis=1)
     noise = design._noise() * float(sums.max())
@@ -378,28 +356,17 @@ _AFTER = 2
 def elimination_neighbours(
     design: PrivateSuccessiveElimination, unit: str | None = None
 ) -> tuple[Neighbours, ...]:
-    """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1.
-
-    One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of its
-    scales whatever the length of the epoch; the first arm's mean lies so far below the second's that naming
-    the arms that are left tells nearly as much.
-    """
+    """Two arms, one epoch and two rounds more, with the reward of the first round 0 and 1."""
+    # One pair. The score of its releases is exact, a single Laplace variable that moves by epsilon of its
+    # scales whatever the length of the epoch; the first arm's mean lies so far below the second's that naming
+    # the arms that are left tells nearly as much.
     refuse_unit(unit)
     horizon, passes, threshold = _shortest_trial(design)
     rewards = np.zeros((horizon, 2))
     rewards[:, 1] = max(0.0, threshold - _REACH / (design.epsilon * passes))
     first, second = one_reward_apart(rewards, row=0)
-    return (
-        Neighbours(
-            Tableau(first, reward_range=UNIT_RANGE),
-            Tableau(second, reward_range=UNIT_RANGE),
-            horizon,
-            "reward",
-            "the rewards of round 1 are 0 and 1",
-            EpochMeanScore(first, second, row=0),
-            hidden=tuple(range(2 * passes)),
-        ),
-    )
+    score = EpochMeanScore(first, second, row=0)
+    return (reward_neighbours(first, second, 0, score, hidden=tuple(range(2 * passes))),)
 
 
 def _shortest_trial(design: PrivateSuccessiveElimination) -> tuple[int, int, float]:

@@ -34,15 +34,13 @@ _SELDOM = 0.05
 
 @neighbouring_trials.register
 def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The neighbouring trials of the design that is mixed.
-
-    With the design's own scores, which stay exact where the design learns from the arm that was pulled,
-    PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
-    that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
-    score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
-    of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if nearly
-    all rounds are overridden.
-    """
+    """The neighbouring trials of the design that is mixed."""
+    # With the design's own scores, which stay exact where the design learns from the arm that was pulled,
+    # PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
+    # that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
+    # score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
+    # of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if
+    # nearly all rounds are overridden.
     return tuple(_with_overrides(mixture, pair) for pair in neighbouring_trials(mixture.design, unit))
 
 
@@ -133,11 +131,10 @@ def _stretched_neighbours(
     rewards[place] = rewards[place + 1 if place + 1 < opening.size else max(place - 1, 0)]
     clock = np.maximum.accumulate(np.clip(np.floor(certain[:horizon]), 0, pair.horizon - 1))
     first, second = one_reward_apart(rewards[clock.astype(np.int64)], row)
-    if isinstance(score, EpochMeanScore):
-        score = dataclasses.replace(score, first=first, second=second, row=row, override=override)
-    else:
-        score = dataclasses.replace(score, first=first, second=second, override=override)
+    place_of = {"row": row} if isinstance(score, EpochMeanScore) else {}
+    score = dataclasses.replace(score, first=first, second=second, override=override, **place_of)
     shown = pair.horizon - len(pair.hidden)
+    # what else the pair says, its unit and the name of its score, stays
     return dataclasses.replace(
         pair,
         first=Tableau(first, reward_range=UNIT_RANGE),

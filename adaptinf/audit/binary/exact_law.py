@@ -8,7 +8,6 @@ trials: a general and computationally tractable approach. arXiv:2407.01055.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,14 +22,16 @@ from adaptinf.audit.binary.count_law import (
     rejection_region,
     unconditional_pvalue,
 )
-from adaptinf.audit.binary.count_recursion import CUSTOM, advance_batch, advance_round
-from adaptinf.audit.binary.count_rules import PROBABILITY_ARGUMENTS, Allocation, Rule, allocation, work_space
+from adaptinf.audit.binary.count_rules import (
+    Rule,
+    allocation,
+    final_weights,
+)
 from adaptinf.audit.binary.count_states import (
     binomial_law,
     certified_maximum,
     checked_thetas,
     outcome_place,
-    values_of,
 )
 from adaptinf.audit.binary.effect_inversion import (
     LONGEST_INTERVAL,
@@ -38,7 +39,11 @@ from adaptinf.audit.binary.effect_inversion import (
     interval_limits,
     interval_problems,
 )
-from adaptinf.audit.binary.exact_results import LONGEST, ExactTest, exact_result, option_problems, rule_of
+from adaptinf.audit.binary.exact_results import (
+    LONGEST,
+    ExactTest,
+    exact_result,
+)
 from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
@@ -358,7 +363,6 @@ class ExactLaw(CountLaw):
         return exact_result(self, log, statistic, alternative, mid_p)
 
 
-_MOST_STEPS = 2e13
 # States that are kept over all laws, 134 MB.
 _MOST_KEPT = 2**24
 _KEPT: OrderedDict[tuple[Design, int], ExactLaw] = OrderedDict()
@@ -427,60 +431,9 @@ def exact(design: Rule, horizon: int) -> ExactLaw:
     if kept is not None:
         return kept
     plan = allocation(design, int(horizon))
-    weights = _final_weights(plan, int(horizon))
+    weights = final_weights(plan, int(horizon))
     weights.flags.writeable = False
     return _keep(ExactLaw(plan.name, design, int(horizon), weights))
-
-
-def exact_test(
-    log: AdaptiveLog,
-    design: Rule | None = None,
-    *,
-    statistic: Any = "wald",
-    alternative: str = "two-sided",
-    mid_p: bool = False,
-) -> ExactTest:
-    """Exact test of equal arms from the log of a two-arm trial with rewards 0 and 1.
-
-    Parameters
-    ----------
-    log : AdaptiveLog
-        Two arms, rewards 0 and 1, no contexts.
-    design : Design or callable, optional
-        See `exact`; by default the design that the log names, with its parameters.
-    statistic : {"wald", "score", "difference"} or callable
-        What orders the outcomes; see `ExactLaw.conditional_pvalue`.
-    alternative : {"two-sided", "central", "greater", "less"}
-        Which outcomes count.
-    mid_p : bool
-        Count ties by half; the size may then exceed alpha.
-
-    Returns
-    -------
-    ExactTest
-
-    Raises
-    ------
-    InvalidForLog
-        With the reason, and what is possible instead.
-    ParameterError
-        If what is given is no log, or an option is out of range.
-
-    Notes
-    -----
-    Assumes success rates that do not drift, a number of rounds fixed in advance, and that the log was
-    gathered by the very design given.
-
-    Examples
-    --------
-    >>> import adaptinf as ai
-    >>> log = ai.designs.Thompson().run(ai.environments.BernoulliArms([0.3, 0.8]), horizon=60, rng=0)
-    >>> round(ai.audit.exact_test(log).pvalue, 4)
-    0.0005
-    """
-    refuse("exact_test", option_problems(log, statistic, alternative, mid_p))
-    law = exact(rule_of(log, design), log.n_rounds)
-    return exact_result(law, log, statistic, alternative, mid_p, subject="exact_test")
 
 
 def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
@@ -514,60 +467,3 @@ def _keep(law: ExactLaw) -> ExactLaw:
         while sum(one.weights.size for one in _KEPT.values()) > _MOST_KEPT:
             _KEPT.popitem(last=False)
     return law
-
-
-def _final_weights(plan: Allocation, horizon: int) -> FloatArray:
-    """Weights of the last layer."""
-    edges = plan.edges
-    longest = max(after - before for before, after in itertools.pairwise(edges))
-    _refuse_cost(plan, horizon, longest)
-    states = _states(horizon)
-    old, new = np.zeros(states), np.zeros(states)
-    block = (horizon // 2 + 1) * (horizon - horizon // 2 + 1)
-    work = work_space(horizon)
-    laws = np.empty((block if longest > 1 else 0, longest + 1))
-    by_count = np.empty((plan.tables.draws + 1, longest + 1))
-    old[0] = 1.0
-    for step, after in itertools.pairwise(edges):
-        tables = plan.tables
-        if tables.kind == CUSTOM:
-            tables = tables._replace(custom=_layer(plan, step))
-        if after == step + 1:
-            advance_round(tables, step, old, new, work)
-        else:
-            advance_batch(tables, step, after - step, old, new, work, laws, by_count)
-        old, new = new, old
-    return old
-
-
-def _states(horizon: int) -> int:
-    return (horizon + 1) * (horizon + 2) * (horizon + 3) // 6
-
-
-def _refuse_cost(plan: Allocation, horizon: int, longest: int) -> None:
-    """Refuse batches that would take hours."""
-    steps = sum(
-        _states(before) * float(after - before) ** 3 for before, after in itertools.pairwise(plan.edges)
-    )
-    if longest > 1 and steps > _MOST_STEPS:
-        problem = f"batches of {longest} rounds at a horizon of {horizon} take too long"
-        raise ParameterError("exact", [f"{problem}: randomization_test has no such limit"])
-
-
-def _layer(plan: Allocation, step: int) -> FloatArray:
-    """A user's probabilities over the states after `step` rounds, block by block."""
-    assert plan.function is not None
-    found = np.empty(_states(step))
-    start = 0
-    for n1 in range(step + 1):
-        n0 = step - n1
-        size = (n1 + 1) * (n0 + 1)
-        s1, s0 = np.divmod(np.arange(size), n0 + 1)
-        counts = np.full(size, n1), s1, np.full(size, n0), s0
-        array = values_of("exact", plan.function, PROBABILITY_ARGUMENTS, *counts, step + 1)
-        if array.shape not in ((), (size,)) or not np.all((array >= 0.0) & (array <= 1.0)):
-            problem = f"{plan.name} must give probabilities in [0, 1], one for each of {size} states"
-            raise ParameterError("exact", [f"{problem}; at t = {step + 1} and n1 = {n1} it did not"])
-        found[start : start + size] = array
-        start += size
-    return found
