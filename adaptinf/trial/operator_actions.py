@@ -28,9 +28,8 @@ from adaptinf.sessions.session_memory import (
 )
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal import ELSEWHERE, MARKED, PLACE, TAKEN, Entry, Place, same_place, word_problems
 from adaptinf.trial.sealing import pack
-from adaptinf.trial.trial_copies import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 

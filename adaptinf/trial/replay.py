@@ -32,10 +32,9 @@ from adaptinf.sessions.session_memory import (
     unit_alike,
 )
 from adaptinf.spelling import told_apart
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal import PLACE, TAKEN, Entry, Place
 from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
 from adaptinf.trial.sealing import GONE, Snapshot, pack, unpacked
-from adaptinf.trial.trial_copies import PLACE, TAKEN, Place
 from adaptinf.trial.trial_noise import NODE
 
 
