@@ -13,7 +13,6 @@ from adaptinf.designs import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome, Session
-from adaptinf.sessions.answers import identity
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
     answered,
@@ -26,6 +25,7 @@ from adaptinf.sessions.session_memory import (
     memory_of,
     remove_again,
 )
+from adaptinf.sessions.session_rounds import identity
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
 from adaptinf.trial.journal import ELSEWHERE, MARKED, PLACE, TAKEN, Entry, Place, same_place, word_problems

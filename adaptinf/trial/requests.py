@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.sessions.answers import Marks
 from adaptinf.sessions.session_memory import erased_steps
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import FAILURES, PLACE, Entry, Journal
 from adaptinf.trial.operator_actions import FINISHED

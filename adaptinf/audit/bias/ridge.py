@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SEED, UNIT, Count, Is, OrNone, check

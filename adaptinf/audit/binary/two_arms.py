@@ -27,7 +27,7 @@ from adaptinf.audit.binary.rules import (
 )
 from adaptinf.audit.binary.states import values_of
 from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, check, refuse

@@ -14,7 +14,7 @@ from adaptinf.audit.simulation.analyses import Fit
 from adaptinf.audit.simulation.engine import Chunk, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, table_rows
 from adaptinf.audit.simulation.tables import hypertext
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment

@@ -26,7 +26,7 @@ from adaptinf.audit.simulation.trials import (
     wrong_way_reason,
     wrong_way_trials,
 )
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import UNIT, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import Environment

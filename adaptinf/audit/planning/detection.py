@@ -20,7 +20,7 @@ from adaptinf.audit.simulation.measures import (
     table_rows,
 )
 from adaptinf.audit.simulation.tables import check_columns
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Is, refuse
 from adaptinf.simulation.environments import Environment

@@ -12,7 +12,7 @@ import pandas as pd
 
 from adaptinf.audit.simulation.engine import cell_problems, horizon_problems
 from adaptinf.audit.simulation.tables import hypertext, markdown
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.function_design import FunctionDesign
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of

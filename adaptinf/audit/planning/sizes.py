@@ -17,7 +17,7 @@ from adaptinf.audit.planning.plans import PlanTable, design_of_rule, null_proble
 from adaptinf.audit.simulation.analyses import Fit
 from adaptinf.audit.simulation.engine import LogCell, gathered, total_sums, written
 from adaptinf.audit.simulation.measures import binomial_error
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SHARE, Is, OneOf, OrNone, refuse

@@ -34,7 +34,7 @@ from adaptinf.audit.privacy.sources import (
     design_source,
 )
 from adaptinf.audit.privacy.trials import Checked, counter_checks, design_checks, stopping_checks
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

@@ -12,7 +12,7 @@ from adaptinf.audit.privacy.counters import stream_problems
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.mechanisms import pair_problems, worst_inputs
 from adaptinf.audit.privacy.sources import DEFAULT_RUNS
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import (

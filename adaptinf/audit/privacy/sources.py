@@ -13,7 +13,7 @@ from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.digits import bit_codes, digits_event
 from adaptinf.audit.privacy.live.runs import session_transcripts
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import generator

@@ -20,7 +20,7 @@ from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.privacy.counter import Counter

@@ -13,7 +13,7 @@ from adaptinf.audit.randomization.results import RandomizationInterval, assumpti
 from adaptinf.audit.randomization.retest import rank, replication_problems
 from adaptinf.audit.randomization.runs import Draws, Plan, Runner, make_plan
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Each, Is, Number, OneOf

@@ -22,7 +22,7 @@ from adaptinf.audit.randomization.runs import Draws, Plan, blocks, make_plan
 from adaptinf.audit.randomization.statistics import PathStatistic
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower, fixed_propensities
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, JOBS

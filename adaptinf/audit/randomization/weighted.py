@@ -15,7 +15,7 @@ from adaptinf.audit.randomization.runs import Plan, make_plan
 from adaptinf.audit.randomization.statistics import PathStatistic
 from adaptinf.audit.rerun.fixed_length import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import number_array

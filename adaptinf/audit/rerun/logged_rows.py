@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables

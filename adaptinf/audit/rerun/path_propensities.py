@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.rerun.logged_rows import LoggedRows, logged_rows
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.run import Results, empty_record
 from adaptinf.typing import FloatArray, IntArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.log import AdaptiveLog
 

@@ -29,7 +29,7 @@ from adaptinf.audit.simulation.analyses import (
     why_missing,
 )
 from adaptinf.audit.simulation.measures import FAILED, INVALID, MISSING, BlockSums, Gap, Key, add_runs
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog

@@ -18,7 +18,7 @@ from adaptinf.audit.simulation.selection import (
     highest_means,
     named_by_design,
 )
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import BoolArray, FloatArray
 

@@ -26,7 +26,7 @@ from adaptinf.audit.simulation.measures import BlockSums, table_rows
 from adaptinf.audit.studies.folder import Folder
 from adaptinf.audit.studies.manifest import described, root_of, seed_of, settle, versions
 from adaptinf.audit.studies.results import Study, cell_table, open_folder
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.simulation.environments import Environment

@@ -13,7 +13,7 @@ from adaptinf.audit.privacy.coupling.pairs import MORE, SUBJECT, PairAudit, nois
 from adaptinf.audit.privacy.coupling.results import Coupled
 from adaptinf.audit.privacy.coupling.stopping import coupled_stopping
 from adaptinf.audit.privacy.coupling.terms import declared_terms, design_terms
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.parameters import COUNT, SEED, OrNone, problems_of, refuse
 from adaptinf.simulation.replicate import seed_sequence

@@ -42,7 +42,7 @@ from adaptinf.audit.privacy.coupling.plays import (
     released,
 )
 from adaptinf.audit.privacy.coupling.results import CoupledPair
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse

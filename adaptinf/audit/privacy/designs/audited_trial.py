@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR, NodeNoise, NodeUnits, laplace_uniforms
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.transcripts import Transcripts

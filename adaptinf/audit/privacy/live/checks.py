@@ -28,8 +28,8 @@ from adaptinf.audit.privacy.nodes import noise_findings
 from adaptinf.audit.privacy.replays import difference
 from adaptinf.audit.privacy.results import Finding
 from adaptinf.audit.privacy.sources import child
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.contextual.linear_noise import on_grid
-from adaptinf.designs.design import Design
 from adaptinf.errors import JournalError
 from adaptinf.privacy.drawn_noise import Draws, counted
 from adaptinf.privacy.noise import generator
