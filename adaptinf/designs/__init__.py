@@ -9,6 +9,7 @@ from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import ExplorationSampling, Thompson, TopTwoThompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
+from adaptinf.designs.base_design import Design, Needs
 from adaptinf.designs.best_arm.arm_collections import OptimalDesign, max_det, optimal_design
 from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
@@ -16,7 +17,6 @@ from adaptinf.designs.contextual.conse import ConSE
 from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
 from adaptinf.designs.contextual.linear_bands import PredictionBands, prediction_bands
 from adaptinf.designs.contextual.private_conse import DPConSE
-from adaptinf.designs.design import Design, Needs
 from adaptinf.designs.function_design import FunctionDesign
 from adaptinf.designs.local.bins import LDPBandit, bin_sums
 from adaptinf.designs.local.cube_designs import ABSE

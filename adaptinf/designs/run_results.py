@@ -221,7 +221,7 @@ def release_columns(
 ) -> dict[str, Any]:
     """Columns of the releases that a kernel wrote; there is one mechanism for all names, or one for each."""
     codes = released[:, 1].astype(np.int64)
-    by_name = mechanisms if len(mechanisms) > 1 else mechanisms * len(names)
+    by_name = mechanisms if len(mechanisms) > 1 else [*mechanisms] * len(names)
     return {
         "round": released[:, 0].astype(np.int64),
         "name": np.array(names, dtype=object)[codes],

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.log.validation import LogArrays
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log.validation import LogArrays
-
 
 ALARM = 1e-3
 """Chance, at most, of an alarm in a log without copies."""

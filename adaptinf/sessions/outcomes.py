@@ -8,8 +8,8 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, refuse
-from adaptinf.sessions.answers import Outcome, Rounds, identity, reward_problems, same_reward
 from adaptinf.sessions.participants import Participants, plain
+from adaptinf.sessions.session_rounds import Outcome, Rounds, identity, reward_problems, same_reward
 
 
 class Telling:

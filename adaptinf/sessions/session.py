@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
-from adaptinf.sessions.answers import Decision, Rounds, identity
 from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.participants import Participants, plain
+from adaptinf.sessions.session_rounds import Decision, Rounds, identity
 from adaptinf.sessions.steppers import Stepper, certain, in_time_units
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray

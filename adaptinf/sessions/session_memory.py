@@ -19,9 +19,9 @@ from adaptinf.log.traits import BLANKED, LEFT_OUT
 from adaptinf.log.validation import LogArrays
 from adaptinf.log.validation.check import arrays_of
 from adaptinf.parameters import OneOf, OrNone, check, refuse
-from adaptinf.sessions.answers import Decision, Marks
 from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.session import Session
+from adaptinf.sessions.session_rounds import Decision, Marks
 from adaptinf.sessions.steppers import KernelStepper
 
 _IN_TIME = "in time"

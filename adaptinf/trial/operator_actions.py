@@ -13,7 +13,6 @@ from adaptinf.designs import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome, Session
-from adaptinf.sessions.answers import identity
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
     answered,
@@ -26,11 +25,11 @@ from adaptinf.sessions.session_memory import (
     memory_of,
     remove_again,
 )
+from adaptinf.sessions.session_rounds import identity
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal import ELSEWHERE, MARKED, PLACE, TAKEN, Entry, Place, same_place, word_problems
 from adaptinf.trial.sealing import pack
-from adaptinf.trial.trial_copies import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_noise import Nodes
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 

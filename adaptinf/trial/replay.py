@@ -11,7 +11,6 @@ import numpy as np
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.answers import Marks
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.session_memory import (
     Kept,
@@ -31,11 +30,11 @@ from adaptinf.sessions.session_memory import (
     status_of,
     unit_alike,
 )
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal import PLACE, TAKEN, Entry, Place
 from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
 from adaptinf.trial.sealing import GONE, Snapshot, pack, unpacked
-from adaptinf.trial.trial_copies import PLACE, TAKEN, Place
 from adaptinf.trial.trial_noise import NODE
 
 

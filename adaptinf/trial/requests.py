@@ -11,14 +11,13 @@ from typing import TypeVar
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.sessions.answers import Marks
 from adaptinf.sessions.session_memory import erased_steps
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import FAILURES, Entry, Journal
+from adaptinf.trial.journal import FAILURES, PLACE, Entry, Journal
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
-from adaptinf.trial.trial_copies import PLACE
 from adaptinf.trial.trial_setup import design_of
 
 EVERY = 2_000

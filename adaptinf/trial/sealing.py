@@ -31,7 +31,7 @@ import sqlalchemy as sa
 from adaptinf.compilation import package_hash
 from adaptinf.errors import FileError, JournalError, MissingDependencyError
 from adaptinf.log.storage.stored import decode, encode
-from adaptinf.sessions.answers import Marks
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial.journal import Entry, Journal, as_text
 
 try:

@@ -17,7 +17,7 @@ import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins

@@ -22,8 +22,8 @@ from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.contextual.private_conse import DPConSE
-from adaptinf.designs.design import Design
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 

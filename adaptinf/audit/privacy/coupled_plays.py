@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from adaptinf.audit.privacy.histories import AMEND, ASSIGN, ERASE, LOSE, History, Terms
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfError
 from adaptinf.log import AdaptiveLog
 from adaptinf.sessions import Decision, open_session
@@ -184,7 +184,7 @@ class TrialStage:
     """A trial in a file of its own."""
 
     def __init__(self, design: Design, terms: Terms, seed: bytes, noise: GivenNoise, folder: Path) -> None:
-        from adaptinf.trial.trial import Trial
+        from adaptinf.trial.live_trial import Trial
         from adaptinf.trial.trial_setup import declared_entry
 
         declared = terms.features, terms.dimension, terms.per_arm, terms.reward_range, terms.window

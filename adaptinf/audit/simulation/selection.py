@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from adaptinf.audit.simulation.engine import Chunk, LogCell, analysed
-from adaptinf.designs.design import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.results.base import Results

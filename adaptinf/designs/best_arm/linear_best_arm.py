@@ -7,6 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from adaptinf.designs.base_design import Needs
 from adaptinf.designs.best_arm.arm_collections import feature_rows, max_det_basis, optimal_design
 from adaptinf.designs.best_arm.best_arm_kernel import (
     EVERY_ARM,
@@ -25,7 +26,6 @@ from adaptinf.designs.best_arm.fixed_budget import (
     optimal_sizes,
     reserve,
 )
-from adaptinf.designs.design import Needs
 from adaptinf.designs.run_results import ReleaseName, release_columns
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive

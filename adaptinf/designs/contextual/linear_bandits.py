@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from adaptinf.designs.base_design import Design, Needs
 from adaptinf.designs.contextual.linear_noise import (
     LARGEST_SCALE,
     NoiseLaw,
@@ -24,7 +25,6 @@ from adaptinf.designs.contextual.ridge_kernel import (
     LinearTables,
     linear_program,
 )
-from adaptinf.designs.design import Design, Needs
 from adaptinf.designs.run_results import release_columns
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

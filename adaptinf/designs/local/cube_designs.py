@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.design import Design, Needs
-from adaptinf.designs.local.abse_kernel import ABSETables, abse_program
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.local.cube_tree import ABSETables, abse_program
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits
 from adaptinf.parameters import Positive

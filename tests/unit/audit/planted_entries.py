@@ -22,7 +22,7 @@ from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.session import Session
 from adaptinf.sessions.session_memory import amend_blank, forget
 from adaptinf.simulation.run import RELEASED, SCALARS
-from adaptinf.trial.trial import Trial
+from adaptinf.trial.live_trial import Trial
 
 _ENOUGH, _MOST_EPOCHS = 8, 1_024
 

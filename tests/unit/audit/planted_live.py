@@ -25,7 +25,7 @@ from adaptinf.sessions import steppers as releasing
 from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.steppers import ReleaseStepper
 from adaptinf.trial import operator_actions as acts
-from adaptinf.trial.trial import Trial
+from adaptinf.trial.live_trial import Trial
 
 Patch = pytest.MonkeyPatch
 Fault = Callable[[Patch], None]

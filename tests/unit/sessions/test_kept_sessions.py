@@ -37,8 +37,8 @@ from adaptinf.designs import (
     TopTwoThompson,
     Uniform,
 )
-from adaptinf.sessions.answers import Marks
 from adaptinf.sessions.session_memory import marks_of, memory_of, part_of, restore
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial.sealing import pack, unpacked
 
 ROUNDS, LONG = 240, 9_000

@@ -25,7 +25,7 @@ from adaptinf.designs import (
     Thompson,
 )
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.sessions.answers import Marks
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial import Trial
 from adaptinf.trial import trial_noise as nodes
 from adaptinf.trial.sealing import pack

@@ -33,7 +33,7 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import AdaptinfWarning, JournalError
-from adaptinf.sessions.answers import Marks
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import Snapshots, pack

@@ -28,10 +28,10 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 )
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.best_arm.best_arm_kernel import GAUSSIAN_NOISE
 from adaptinf.designs.best_arm.fixed_budget import FeatureDesign, reserve
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
-from adaptinf.designs.design import Design
 from adaptinf.simulation.environments import BernoulliArms, Tableau
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.transcripts import Transcripts

@@ -19,12 +19,11 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import Entry, Journal, files_of
+from adaptinf.trial.journal import PLACE, Entry, Journal, as_taken, files_of
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests, now
 from adaptinf.trial.sealing import Sealing
-from adaptinf.trial.trial_copies import PLACE, as_taken
 from adaptinf.trial.trial_setup import declared_entry
 
 
