@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.claims.tables import CAUTION
+from adaptinf.cli.column_roles import SUMS
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
@@ -24,55 +25,13 @@ from adaptinf.log.storage.files import read_file
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.restored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
-from adaptinf.reports.report_texts import arms_seen, arms_summed
+from adaptinf.reports.collection_facts import arms_seen, arms_summed
 from adaptinf.sums import Sums
 from adaptinf.sums.storage import KEY
 from adaptinf.texts import frame_text, several, spreadsheet_cell, visible, with_texts
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
-
-
-COLUMNS = (
-    "action",
-    "reward",
-    "propensity",
-    "batch",
-    "unit",
-    "round",
-    "phase",
-    "randomised",
-    "assigned",
-    "observation",
-    "outcome_round",
-)
-# Sums of further columns of a table of sums, beside the column that --denominator or --covariate names.
-FURTHER = tuple(
-    f"{role}_{part}" for role in ("denominator", "covariate") for part in ("sum_squares", "sum_products")
-)
-SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero", *FURTHER)
-HELP = {
-    "action": "chosen arm (needed)",
-    "reward": "reward (needed)",
-    "propensity": "probability of the chosen arm given the past",
-    "batch": "batch number",
-    "unit": "who took part",
-    "round": "increasing round number or time",
-    "phase": "phase, such as learning and estimation",
-    "randomised": "true where the arm was drawn with fixed probabilities",
-    "assigned": "assigned arm, where --action is the received one",
-    "observation": "probability that the reward is observed",
-    "outcome_round": "round at whose end the reward became known",
-    "n": "rounds of an arm in a batch: the file is a table of sums, a row for each batch and arm",
-    "sum": "sum of their rewards",
-    "sum_squares": "sum of their squared rewards",
-    "sum_cubes": "sum of their cubed rewards, for the correction for skewness",
-    "nonzero": "number of their rewards other than 0",
-    "denominator_sum_squares": "sum of squared denominators, where --denominator names the column of sums",
-    "denominator_sum_products": "sum of rewards times denominators",
-    "covariate_sum_squares": "sum of squared covariates, where --covariate names the column of sums",
-    "covariate_sum_products": "sum of rewards times covariates",
-}
 
 
 _ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")

@@ -17,7 +17,7 @@ from adaptinf.claims.reports import pictures as claims
 from adaptinf.designs.replications import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Count, OneOf, alpha_problems, number_array, refuse
-from adaptinf.plots.rows import Series, by_name, draw_rows, limits_problem, room, row_axes
+from adaptinf.plots.interval_rows import Series, by_name, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.style import (
     GREY,
     axes_problem,

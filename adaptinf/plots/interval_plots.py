@@ -19,7 +19,7 @@ from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.inference.winners.law import WinnerLaw
 from adaptinf.inference.winners.results import WinnerResults
 from adaptinf.parameters import FLAG, alpha_problems, number_array, refuse
-from adaptinf.plots.rows import (
+from adaptinf.plots.interval_rows import (
     ESTIMANDS,
     MEANS,
     Series,

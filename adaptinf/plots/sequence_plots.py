@@ -11,7 +11,14 @@ import pandas as pd
 from adaptinf.errors import ParameterError
 from adaptinf.inference.sequences.results import SequenceResults
 from adaptinf.parameters import FLAG, OrNone, alpha_problems, refuse
-from adaptinf.plots.rows import ESTIMANDS, chosen_terms, limits_problem, room, term_label, true_values
+from adaptinf.plots.interval_rows import (
+    ESTIMANDS,
+    chosen_terms,
+    limits_problem,
+    room,
+    term_label,
+    true_values,
+)
 from adaptinf.plots.style import (
     axes_problem,
     date_axis,

@@ -16,7 +16,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Number, OneOf, OrNone, alpha_problems, problems_of, refuse
 from adaptinf.plots.calibration_plots import wilson
-from adaptinf.plots.rows import Series, draw_series, limits_problem, room, series_handle
+from adaptinf.plots.interval_rows import Series, draw_series, limits_problem, room, series_handle
 from adaptinf.plots.style import COLUMN, GREY, axes_problem, figure, label_text
 from adaptinf.typing import FloatArray
 

@@ -21,8 +21,8 @@ from adaptinf.claims.reports import answers as claims
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
-from adaptinf.reports.page import paragraph
-from adaptinf.reports.report_texts import design_told, shown_limits, traits_told
+from adaptinf.reports.collection_facts import design_told, shown_limits, traits_told
+from adaptinf.reports.report_page import paragraph
 
 if TYPE_CHECKING:
     from adaptinf.audit.simulation.characteristics import OperatingCharacteristics

@@ -22,16 +22,9 @@ from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.checklist import Known, checklist, regulatory
-from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
-from adaptinf.reports.report_texts import (
-    arm_rows,
-    guarantee_facts,
-    log_cautions,
-    log_facts,
-    methods_told,
-    not_covered_told,
-    versions,
-)
+from adaptinf.reports.collection_facts import arm_rows, guarantee_facts, log_facts, not_covered_told
+from adaptinf.reports.report_page import code, defined, listed, page, paragraph, summary_parts
+from adaptinf.reports.report_texts import log_cautions, methods_told, versions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -347,7 +340,7 @@ def _results(results: Results | None, why: str, alpha: float) -> str:
 
 def _pictures(results: Results | None, log: AdaptiveLog | Sums | None, alpha: float) -> str:
     try:
-        from adaptinf.reports.page import pictures
+        from adaptinf.reports.report_page import pictures
 
         return pictures(results, log, alpha)
     except (MissingDependencyError, ParameterError) as error:

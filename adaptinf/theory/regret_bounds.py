@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import refuse
-from adaptinf.theory.arguments import (
+from adaptinf.theory.bound_arguments import (
     EACH_COUNT,
     EACH_LEVEL,
     EACH_POSITIVE,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import OneOf, problems_of, refuse
-from adaptinf.theory.arguments import FORM, each, stopping_numbers
+from adaptinf.theory.bound_arguments import FORM, each, stopping_numbers
 from adaptinf.typing import FloatArray, IntArray
 
 _PUBLISHED = 2000.0

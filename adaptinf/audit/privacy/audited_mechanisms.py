@@ -18,7 +18,7 @@ from scipy import special
 
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore, bit_codes, digits_event
-from adaptinf.audit.privacy.sources import CHUNK, DEFAULT_RUNS, child
+from adaptinf.audit.privacy.output_sources import CHUNK, DEFAULT_RUNS, child
 from adaptinf.privacy.base import Mechanism
 from adaptinf.privacy.counters.counter import Counter
 from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace

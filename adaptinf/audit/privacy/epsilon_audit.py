@@ -20,7 +20,7 @@ from adaptinf.audit.privacy.audited_mechanisms import (
 from adaptinf.audit.privacy.designs import Neighbours, neighbouring_trials
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound, LearnedScore, bound_from_scores, learn
-from adaptinf.audit.privacy.sources import (
+from adaptinf.audit.privacy.output_sources import (
     CHUNK,
     DEFAULT_RUNS,
     LIVE_RUNS,

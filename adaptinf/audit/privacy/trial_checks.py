@@ -27,8 +27,8 @@ from adaptinf.audit.privacy.live_runs import (
     with_coins,
 )
 from adaptinf.audit.privacy.lower_bound import Finding
+from adaptinf.audit.privacy.output_sources import child
 from adaptinf.audit.privacy.release_checks import difference, noise_findings
-from adaptinf.audit.privacy.sources import child
 from adaptinf.designs.base import Design
 from adaptinf.designs.linear.whole import on_grid
 from adaptinf.designs.stopping import kernel

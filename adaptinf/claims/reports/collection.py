@@ -4,52 +4,56 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.report_texts.design_told", "the log does not name the design", "note")
-DEPENDS = Claim("reports.report_texts.traits_told", "the choice of arm depends on {contexts}", "note")
-INDEPENDENT = Claim("reports.report_texts.traits_told", "assignment does not depend on contexts", "assumes")
-POSSIBLY = Claim("reports.report_texts.traits_told", "assignment may depend on contexts", "note")
-ADAPTS = Claim("reports.report_texts.traits_told", "earlier rewards affect later assignments", "note")
+UNNAMED_DESIGN = Claim("reports.collection_facts.design_told", "the log does not name the design", "note")
+DEPENDS = Claim("reports.collection_facts.traits_told", "the choice of arm depends on {contexts}", "note")
+INDEPENDENT = Claim(
+    "reports.collection_facts.traits_told", "assignment does not depend on contexts", "assumes"
+)
+POSSIBLY = Claim("reports.collection_facts.traits_told", "assignment may depend on contexts", "note")
+ADAPTS = Claim("reports.collection_facts.traits_told", "earlier rewards affect later assignments", "note")
 DOES_NOT_ADAPT = Claim(
-    "reports.report_texts.traits_told", "earlier rewards do not affect later assignments", "note"
+    "reports.collection_facts.traits_told", "earlier rewards do not affect later assignments", "note"
 )
 CONTEXTS_UNSTATED = Claim(
-    "reports.report_texts.traits_told",
+    "reports.collection_facts.traits_told",
     "assignment may have depended on contexts, as the log does not rule this out",
     "assumes",
 )
 UNSTATED = Claim(
-    "reports.report_texts.traits_told",
+    "reports.collection_facts.traits_told",
     "the analysis allows assignment to depend on rewards and contexts, because the log rules out neither",
     "assumes",
 )
 SUMS = Claim(
-    "reports.report_texts.log_facts", "data summed by arm and batch (number of batches: {batches:,})", "note"
+    "reports.collection_facts.log_facts",
+    "data summed by arm and batch (number of batches: {batches:,})",
+    "note",
 )
 
 NOT_COVERED = Claim(
-    "reports.report_texts.not_covered_told",
+    "reports.collection_facts.not_covered_told",
     "Not covered by the privacy guarantee: this report shows protected data, and {promise}. Share it only "
     "with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim(
-    "reports.report_texts.not_covered_told", "no privacy guarantee covers this report", "caution"
+    "reports.collection_facts.not_covered_told", "no privacy guarantee covers this report", "caution"
 )
 BEYOND_GUARANTEE = Claim(
-    "reports.report_texts.not_covered_told",
+    "reports.collection_facts.not_covered_told",
     "the privacy guarantee ({guarantee}) does not cover this report",
     "caution",
 )
 NO_PRIVACY = Claim(
-    "reports.report_texts.guarantee_facts", "the design provides no differential privacy", "note"
+    "reports.collection_facts.guarantee_facts", "the design provides no differential privacy", "note"
 )
 SHOWS_RELEASES = Claim(
-    "reports.report_texts.guarantee_facts",
+    "reports.collection_facts.guarantee_facts",
     "the guarantee covers this report, which shows only private releases",
     "reason",
 )
 SHOWS_RAW = Claim(
-    "reports.report_texts.guarantee_facts",
+    "reports.collection_facts.guarantee_facts",
     "these results use the raw log, so the privacy guarantee does not cover them; publish only log.public()",
     "caution",
 )

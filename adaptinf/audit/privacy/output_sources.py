@@ -1,4 +1,4 @@
-"""Where the outputs of an audit come from: designs, and functions that a user gives."""
+"""Where the outputs that an audit of privacy looks at come from: callables and designs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as one HTML file, with its pictures inside."""
+"""The parts of a page: escaped text, lists, tables with scopes, pictures, and the page around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, table
 from adaptinf.plots.picture_files import drawn
 from adaptinf.plots.style import pyplot
-from adaptinf.reports.report_texts import shown_limits
+from adaptinf.reports.collection_facts import shown_limits
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
