@@ -131,8 +131,9 @@ def _stretched_neighbours(
     rewards[place] = rewards[place + 1 if place + 1 < opening.size else max(place - 1, 0)]
     clock = np.maximum.accumulate(np.clip(np.floor(certain[:horizon]), 0, pair.horizon - 1))
     first, second = one_reward_apart(rewards[clock.astype(np.int64)], row)
-    place_of = {"row": row} if isinstance(score, EpochMeanScore) else {}
-    score = dataclasses.replace(score, first=first, second=second, override=override, **place_of)
+    if isinstance(score, EpochMeanScore):
+        score = dataclasses.replace(score, row=row)
+    score = dataclasses.replace(score, first=first, second=second, override=override)
     shown = pair.horizon - len(pair.hidden)
     # what else the pair says, its unit and the name of its score, stays
     return dataclasses.replace(
