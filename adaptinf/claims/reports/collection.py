@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.collection_facts.design_told", "the log does not name the design", "note")
+UNNAMED_DESIGN = Claim(
+    "reports.collection_facts.design_told", "the log does not record which design was used", "note"
+)
 DEPENDS = Claim("reports.collection_facts.traits_told", "the choice of arm depends on {contexts}", "note")
 INDEPENDENT = Claim(
     "reports.collection_facts.traits_told", "assignment does not depend on contexts", "assumes"
@@ -21,7 +23,7 @@ CONTEXTS_UNSTATED = Claim(
 )
 UNSTATED = Claim(
     "reports.collection_facts.traits_told",
-    "the analysis allows assignment to depend on rewards and contexts, because the log rules out neither",
+    "assignment may depend on both past rewards and contexts, because the log rules out neither",
     "assumes",
 )
 SUMS = Claim(
@@ -32,8 +34,8 @@ SUMS = Claim(
 
 NOT_COVERED = Claim(
     "reports.collection_facts.not_covered_told",
-    "Not covered by the privacy guarantee: this report shows protected data, and {promise}. Share it only "
-    "with people authorised to see the data; for publication, use report(log.public(), path).",
+    "This report is not covered by the privacy guarantee: it shows protected data, and {promise}. Share "
+    "it only with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim(
@@ -45,11 +47,11 @@ BEYOND_GUARANTEE = Claim(
     "caution",
 )
 NO_PRIVACY = Claim(
-    "reports.collection_facts.guarantee_facts", "the design provides no differential privacy", "note"
+    "reports.collection_facts.guarantee_facts", "the design is not differentially private", "note"
 )
 SHOWS_RELEASES = Claim(
     "reports.collection_facts.guarantee_facts",
-    "the guarantee covers this report, which shows only private releases",
+    "the privacy guarantee covers this report, which shows only private releases",
     "reason",
 )
 SHOWS_RAW = Claim(
