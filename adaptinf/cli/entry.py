@@ -330,11 +330,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
         raise
     if problems:  # without adaptinf.parameters, which brings NumPy: help is to be quick
         raise ParameterError("arguments", problems)
-    results = fit(
-        log,
-        **{name: getattr(arguments, name) for name in _ASKED},
-    )
-    results = with_unused(results, unused)
+    asked = {name: getattr(arguments, name) for name in _ASKED}
+    results = with_unused(fit(log, **asked), unused)
     text = render(results, arguments.alpha, arguments.format)
     text = _with_cautions(text, arguments.format, [] if results.private else cautions_told(log))
     if arguments.report is not None:
