@@ -1,4 +1,4 @@
-"""What was collected and how: facts of a log, its arms, what is promised, and what its rows say against it."""
+"""What was collected and how: facts of a log, its arms, what is promised, and what speaks against it."""
 
 from __future__ import annotations
 
