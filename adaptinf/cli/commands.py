@@ -20,10 +20,10 @@ from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.log.reading import named_log, written_frame
-from adaptinf.log.storage.files import read_file
+from adaptinf.log.log_reading import named_log, written_frame
+from adaptinf.log.storage.log_files import read_file
 from adaptinf.log.storage.parquet import StoredPublic
-from adaptinf.log.storage.restored import RestoredLog
+from adaptinf.log.storage.stored import RestoredLog
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection_facts import arms_seen, arms_summed
 from adaptinf.sums import Sums

@@ -298,7 +298,7 @@ def _analyze(arguments: argparse.Namespace) -> int:
         report_problems,
         with_unused,
     )
-    from adaptinf.log.storage.files import output_problems
+    from adaptinf.log.storage.log_files import output_problems
 
     options = _column_options(arguments)
     if options and arguments.by:

@@ -17,8 +17,8 @@ from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import Label
-from adaptinf.log.validation.columns import label_key
-from adaptinf.log.validation.times import read_times
+from adaptinf.log.validation.frame_columns import label_key
+from adaptinf.log.validation.row_order import read_times
 from adaptinf.parameters import refuse
 
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")

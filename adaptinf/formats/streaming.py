@@ -32,8 +32,8 @@ from adaptinf.formats.dsjson import (
 )
 from adaptinf.formats.obd import ITEMS, campaign_file, header_problems
 from adaptinf.formats.transport import column_of, lines_of, names_problems, numbered_lines
-from adaptinf.log.storage.files import output_problems
-from adaptinf.log.validation.times import read_times
+from adaptinf.log.storage.log_files import output_problems
+from adaptinf.log.validation.row_order import read_times
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray
 

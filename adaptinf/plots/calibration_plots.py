@@ -14,7 +14,7 @@ from adaptinf.audit.rerun.simulated_bias import SimulatedBias, conditional_bias
 from adaptinf.audit.simulation.simulated_coverage import Coverage
 from adaptinf.audit.simulation.study_tables import Study
 from adaptinf.claims.reports import pictures as claims
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.parameters import Count, OneOf, alpha_problems, number_array, refuse
 from adaptinf.plots.interval_rows import Series, by_name, draw_rows, limits_problem, room, row_axes

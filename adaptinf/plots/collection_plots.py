@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.designs.local.released_sums import bin_sums
+from adaptinf.designs.local.bins import bin_sums
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog

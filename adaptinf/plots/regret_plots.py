@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import FLAG, POSITIVE, OneOf, number_array, refuse
 from adaptinf.plots.style import (
     GREY,

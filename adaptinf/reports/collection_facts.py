@@ -14,9 +14,9 @@ from adaptinf.claims.reports import collection as claims
 from adaptinf.inference.results.log_facts import copies_told
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.coverage import noise_told
-from adaptinf.log.promises import source_note
-from adaptinf.log.stopping import Stopping
+from adaptinf.log.provenance import source_note
+from adaptinf.log.public import noise_told
+from adaptinf.log.report import Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:

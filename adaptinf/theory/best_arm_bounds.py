@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adaptinf.designs.best_arm.schedule import max_det_schedule, printed_reserve, reserve
+from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, printed_reserve, reserve
 from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 

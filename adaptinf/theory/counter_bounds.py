@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.parameters import NON_NEGATIVE, OneOf, problems_of
-from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
-from adaptinf.privacy.counters.norms import laplace_norm_bound
-from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, noise_nodes
+from adaptinf.privacy.counter_noise import laplace_norm_bound, laplace_sum_quantile
+from adaptinf.privacy.tree_sums import COUNTERS, counter_scales, noise_nodes
 from adaptinf.theory.bound_arguments import (
     EACH_COUNT,
     EACH_LEVEL,

@@ -16,10 +16,10 @@ from adaptinf.audit.binary import count_recursion as codes
 from adaptinf.audit.binary.count_recursion import CUSTOM, RuleTables, Work, advance_batch, advance_round
 from adaptinf.audit.binary.count_states import values_of
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
-from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse

@@ -22,7 +22,7 @@ from adaptinf.audit.rerun.logged_rows import late_problems, length_cautions
 from adaptinf.audit.rerun.path_propensities import contradiction
 from adaptinf.claims.logs.stopping import COUNTED
 from adaptinf.claims.tables import CAUTION
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.validity.profile import is_binary
 from adaptinf.log import AdaptiveLog

@@ -19,13 +19,13 @@ from scipy import special
 from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore, bit_codes, digits_event
 from adaptinf.audit.privacy.output_sources import CHUNK, DEFAULT_RUNS, child
-from adaptinf.privacy.base import Mechanism
-from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace
-from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.integer_mechanisms import DiscreteLaplace, TruncatedLaplace
+from adaptinf.privacy.mechanism import Mechanism
 from adaptinf.privacy.noise import generator
+from adaptinf.privacy.real_mechanisms import Gaussian, Laplace
 from adaptinf.privacy.release import GRID_UNITS
+from adaptinf.privacy.sparse_vector import SparseVector
 from adaptinf.typing import FloatArray
 
 # Statistics that a sparse vector is asked about: more make the likeliest telling answer rarer.

@@ -43,12 +43,12 @@ from adaptinf.audit.privacy.histories import (
     base_history,
     neighbour,
 )
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse
 from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import exact_problems
+from adaptinf.sessions.steppers import exact_problems
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from adaptinf.audit.privacy.histories import AMEND, ASSIGN, ERASE, LOSE, History, Terms
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfError
 from adaptinf.log import AdaptiveLog
 from adaptinf.sessions import Decision, open_session
-from adaptinf.sessions.erasing import forget, logged
+from adaptinf.sessions.session_memory import forget, logged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ class SessionStage:
     """A session, with coins of each event's own as trials have them."""
 
     def __init__(self, design: Design, terms: Terms, seed: bytes, noise: GivenNoise) -> None:
-        from adaptinf.trial.coins import Coins
+        from adaptinf.trial.trial_setup import Coins
 
         self._coins = Coins(seed)
         how = design, terms.declared, terms.horizon, terms.window, None
@@ -184,8 +184,8 @@ class TrialStage:
     """A trial in a file of its own."""
 
     def __init__(self, design: Design, terms: Terms, seed: bytes, noise: GivenNoise, folder: Path) -> None:
-        from adaptinf.trial.opening import declared_entry
-        from adaptinf.trial.trial import Trial
+        from adaptinf.trial.live_trial import Trial
+        from adaptinf.trial.trial_setup import declared_entry
 
         declared = terms.features, terms.dimension, terms.per_arm, terms.reward_range, terms.window
         first = declared_entry(design, terms.arms, terms.horizon, *declared)

@@ -38,8 +38,8 @@ from adaptinf.audit.privacy.trial_checks import (
     live_trial,
     stopping_checks,
 )
-from adaptinf.designs.base import Design
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import (
@@ -56,8 +56,8 @@ from adaptinf.parameters import (
     problems_of,
     refuse,
 )
-from adaptinf.privacy.base import BACKENDS, Mechanism
-from adaptinf.privacy.counters.counter import Counter
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.mechanism import BACKENDS, Mechanism
 from adaptinf.simulation.replicate import seed_sequence
 from adaptinf.typing import FloatArray, RandomSource
 from adaptinf.workers import spread

@@ -14,8 +14,8 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs import NodeNoise
 from adaptinf.audit.privacy.designs.audited_trial import Replayed
-from adaptinf.privacy.drawn.draws import FALSE_ALARM, Look
-from adaptinf.privacy.drawn.shape import COIN_RATE, PAIR_RATE, law_bound
+from adaptinf.privacy.drawn_noise import FALSE_ALARM, Look
+from adaptinf.privacy.noise_tests import COIN_RATE, PAIR_RATE, law_bound
 from adaptinf.typing import FloatArray, IntArray
 
 

@@ -29,17 +29,17 @@ from adaptinf.audit.privacy.live_runs import (
 from adaptinf.audit.privacy.lower_bound import Finding
 from adaptinf.audit.privacy.output_sources import child
 from adaptinf.audit.privacy.release_checks import difference, noise_findings
-from adaptinf.designs.base import Design
-from adaptinf.designs.linear.whole import on_grid
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.contextual.linear_noise import on_grid
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import JournalError, MissingDependencyError, ParameterError
-from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.drawn.draws import FALSE_ALARM, Draws, counted
-from adaptinf.privacy.drawn.findings import draw_findings
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.drawn_noise import FALSE_ALARM, Draws, counted
 from adaptinf.privacy.noise import generator
+from adaptinf.privacy.noise_tests import draw_findings
 from adaptinf.privacy.release import GRID_UNITS, to_grid
-from adaptinf.sessions.releasing import exact_problems
+from adaptinf.sessions.steppers import exact_problems
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
@@ -281,7 +281,7 @@ def _look_at_trials(
 
 def _look_at_sampler(found: Looked, share: float) -> None:
     """The sampler that trials draw from, at the scale that most noise of their own has."""
-    from adaptinf.trial.nodes import Nodes
+    from adaptinf.trial.trial_noise import Nodes
 
     draws = found.draws[-1][1]
     ((scale, _),) = collections.Counter(draws.scales.tolist()).most_common(1)

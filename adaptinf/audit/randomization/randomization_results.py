@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptinf.claims.tables import CAUTION
-from adaptinf.log.stopping import FIXED
+from adaptinf.log.report import FIXED
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 

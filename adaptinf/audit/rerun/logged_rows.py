@@ -19,15 +19,14 @@ import numpy as np
 
 from adaptinf.claims import Claim, said
 from adaptinf.claims.logs import stopping as claims
-from adaptinf.designs.base import Design
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.stopping import FIXED, Stopping
+from adaptinf.log.report import FIXED, Stopping
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
-from adaptinf.simulation.run import TABLEAU, EnvironmentTables
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 

@@ -19,10 +19,10 @@ import pandas as pd
 from adaptinf.audit.rerun.fitted_environment import LAWS, FittedWorld, fitted_world
 from adaptinf.audit.rerun.logged_rows import design_of, late_problems, plan_problems
 from adaptinf.audit.rerun.path_propensities import contradictions
-from adaptinf.designs.base import Design
-from adaptinf.designs.conse.epochs import ConSE
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.contextual.conse import ConSE
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

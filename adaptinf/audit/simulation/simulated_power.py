@@ -29,8 +29,8 @@ from adaptinf.audit.simulation.measures import (
     rejections,
     table_rows,
 )
-from adaptinf.designs.base import Design
-from adaptinf.designs.function import FunctionDesign
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.function_design import FunctionDesign
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.parameters import COUNT, FINITE, JOBS, SEED, Is, alpha_problems, problems_of, refuse

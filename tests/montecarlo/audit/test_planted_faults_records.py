@@ -11,7 +11,7 @@ from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
 from adaptinf.designs import DPConSE
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.transcripts import sample_transcripts
 from adaptinf.typing import FloatArray

@@ -31,8 +31,9 @@ from adaptinf.designs import (
     Thompson,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.sessions import releasing
-from adaptinf.trial import Trial, nodes
+from adaptinf.sessions import steppers as releasing
+from adaptinf.trial import Trial
+from adaptinf.trial import trial_noise as nodes
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
 UCB = PrivateUCB(epsilon=1.0, counter="binary")

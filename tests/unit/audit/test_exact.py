@@ -24,7 +24,7 @@ from adaptinf.audit.binary.count_states import (
 from adaptinf.audit.binary.exact_law import ExactLaw, exact
 from adaptinf.audit.binary.log_tests import exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -33,11 +33,13 @@ from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.privacy import release
-from adaptinf.sessions import opening, releasing
-from adaptinf.sessions.releasing import draw_node
+from adaptinf.sessions import session_setup as opening
+from adaptinf.sessions import steppers as releasing
 from adaptinf.sessions.session import Session
-from adaptinf.trial import Trial, nodes
-from adaptinf.trial.acts import Acts
+from adaptinf.sessions.steppers import draw_node
+from adaptinf.trial import Trial
+from adaptinf.trial import trial_noise as nodes
+from adaptinf.trial.operator_actions import Acts
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7))
 DESIGNS: dict[str, Any] = {

@@ -34,8 +34,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.privacy import Counter
-from adaptinf.privacy.drawn.draws import FALSE_ALARM
-from adaptinf.privacy.drawn.shape import COIN_RATE, PAIR_RATE
+from adaptinf.privacy.drawn_noise import FALSE_ALARM
+from adaptinf.privacy.noise_tests import COIN_RATE, PAIR_RATE
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 

@@ -19,7 +19,7 @@ from adaptinf.audit.privacy.trial_checks import _live_checks, other_noise
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit, LDPLinear, PrivateUCB
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
-from adaptinf.trial import nodes
+from adaptinf.trial import trial_noise as nodes
 
 
 def planted(fault: str, faulty: bool) -> AbstractContextManager[None]:

@@ -28,7 +28,7 @@ from adaptinf.audit.rerun.simulated_bias import SimulatedBias
 from adaptinf.audit.simulation.simulated_coverage import Coverage
 from adaptinf.audit.simulation.study_tables import Study
 from adaptinf.claims.reports import pictures as claims
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction

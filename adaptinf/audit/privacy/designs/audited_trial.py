@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import COUNT, OneOf, OrNone, problems_of, refuse
 from adaptinf.privacy.release import GRID_UNITS
 from adaptinf.simulation.environments import Environment, Tableau
-from adaptinf.simulation.replays import Outputs, replay
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import TABLEAU
-from adaptinf.simulation.transcripts import Transcripts, join_transcripts, sample_transcripts
+from adaptinf.simulation.transcripts import Outputs, Transcripts, join_transcripts, replay, sample_transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 # Rewards of the library's neighbouring trials: declared, as any private trial's are.

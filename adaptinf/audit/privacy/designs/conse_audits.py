@@ -23,11 +23,11 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     neighbouring_trials,
     record_unit,
 )
-from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.conse import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
+from adaptinf.designs.contextual.private_conse import DPConSE
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.parameters import OneOf, refuse
-from adaptinf.privacy.mechanisms.integer import TruncatedLaplace
+from adaptinf.privacy.integer_mechanisms import TruncatedLaplace
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.environments.synthetic import BernoulliArms
 from adaptinf.simulation.transcripts import Transcripts

@@ -25,11 +25,10 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     reward_neighbours,
 )
 from adaptinf.designs.arms.ucb import PrivateUCB
-from adaptinf.designs.linear.models import LinPriv
-from adaptinf.designs.linear.noise import NoiseLaw, noise_law
-from adaptinf.designs.linear.whole import PRODUCT_UNITS
-from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.designs.contextual.linear_bandits import LinPriv
+from adaptinf.designs.contextual.linear_noise import PRODUCT_UNITS, NoiseLaw, noise_law
 from adaptinf.privacy.release import GRID_UNITS
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.simulation.environments import BernoulliArms, LinearArms, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray

@@ -23,14 +23,14 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 )
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import check_sums
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.linear_kernel import LDPLinearTables, report_constants
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, report_constants
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.privacy.noise import Fixed
 from adaptinf.simulation.environments import LinearArms, Tableau
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray

@@ -17,12 +17,11 @@ from adaptinf.audit.privacy.designs.audited_trial import (
     neighbouring_trials,
     refuse_unit,
 )
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_rules import DPNAS, StoppingRule
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import OneOf, refuse
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.privacy.sparse_vector import SparseVector
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray

@@ -27,7 +27,7 @@ from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, Inver
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 METHODS = ("budget", "anytime")
