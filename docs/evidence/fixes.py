@@ -161,7 +161,7 @@ FIXES = (
     ),
     Fix(
         "batches that go back in time are refused",
-        "log/validation/rows.py",
+        "log/validation/column_checks.py",
         "backward[1:] = values[1:] < values[:-1]",
         "backward[1:] = False",
         "tests/unit/datasets/test_precision_agriculture.py",
