@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Literal
@@ -132,25 +132,25 @@ def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
     """
     found: list[str] = []
     for claim in claims:
-        if kinds and claim.kind not in kinds:
-            continue
-        value = claim.ask(facts)
-        if not value:
-            continue
-        if isinstance(claim, Part):
-            found += [value] if isinstance(value, str) else value
-        elif value is True:
-            found.append(claim.of(facts, {}))
-        elif isinstance(value, dict):
-            found.append(claim.of(facts, value))
-        else:
-            found += [claim.of(facts, one) for one in value]
+        if (not kinds or claim.kind in kinds) and (value := claim.ask(facts)):
+            found += sentences(claim, facts, value)
     return found
+
+
+def sentences(claim: Claim | Part, facts: Any, value: Any) -> Sequence[str]:
+    """What one claim says of a fact that is so."""
+    if isinstance(claim, Part):
+        return (value,) if isinstance(value, str) else value
+    if value is True:
+        return (claim.of(facts, {}),)
+    if isinstance(value, dict):
+        return (claim.of(facts, value),)
+    return [claim.of(facts, one) for one in value]
 
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
     """The first that is so, as refusals are told one at a time; empty where none is."""
     for claim in claims:
-        if claim.ask(facts) and (found := said((claim,), facts)):
+        if (value := claim.ask(facts)) and (found := sentences(claim, facts, value)):
             return found[0]
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adaptinf.claims.claim import Claim, Part, Said, said
+from adaptinf.claims.claim import Claim, Kind, Part, Said, sentences
 
 _STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
 
@@ -79,13 +79,22 @@ def contradictions(clauses: Iterable[str]) -> list[str]:
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
     """What a list says under a table: what is assumed in one note, then notes and advice; and cautions.
 
-    What speaks against an assumption is the first of the cautions.
+    What speaks against an assumption is the first of the cautions. The list is read once.
     """
-    listed = tuple(claims)
-    assumed = said(listed, facts, "assumes", "target")
-    notes = assumptions(assumed) + said(listed, facts, "note", "advice")
-    cautions = dict.fromkeys([*contradictions(assumed), *said(listed, facts, "caution")])
-    return notes, list(cautions)
+    assumed: list[str] = []
+    notes: list[str] = []
+    cautions: list[str] = []
+    places: dict[Kind, list[str]] = {
+        "assumes": assumed,
+        "target": assumed,
+        "note": notes,
+        "advice": notes,
+        "caution": cautions,
+    }
+    for claim in claims:
+        if claim.kind in places and (value := claim.ask(facts)):
+            places[claim.kind] += sentences(claim, facts, value)
+    return assumptions(assumed) + notes, list(dict.fromkeys([*contradictions(assumed), *cautions]))
 
 
 def _status(clause: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -223,6 +223,17 @@ class LogProfile(PropensityFacts, RewardFacts):
             return Trends(np.full(self.log.n_arms, np.nan))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._trends()
+
+    @cached_property
+    def _drifts(self) -> dict[tuple[int, ...], Finding | None]:
+        return {}
+
+    def drift_of(self, codes: Iterable[int]) -> Finding | None:
+        """What trends say of means of some arms that are to stay, worked out once for these; codes (k,)."""
+        arms = tuple(codes)
+        if arms not in self._drifts:
+            self._drifts[arms] = self.trends.of(arms, self.log.arms)
+        return self._drifts[arms]
 
     def _trends(self) -> Trends:
         """Of a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
