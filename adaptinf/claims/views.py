@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adaptinf.claims.claim import Claim, Kind, Part, Said, sentences
+from adaptinf.claims.claim import Claim, Kind, Part, Said, answers, sentences
 
 _STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
 
 
 def sentence(clauses: Iterable[str]) -> str:
     """Clauses in one line, as in a cell of a table; without a full stop."""
-    return "; ".join(clause for clause in clauses if clause)
+    return "; ".join(filter(None, clauses))
 
 
 class Assumed(str):
@@ -72,14 +72,14 @@ def with_status(clauses: Iterable[str]) -> str:
 
 def contradictions(clauses: Iterable[str]) -> list[str]:
     """What speaks against the assumptions among clauses, each caution once."""
-    told = (one.found.cautions for one in clauses if isinstance(one, Said) and one.found is not None)
-    return list(dict.fromkeys(caution for cautions in told for caution in cautions))
+    checked = [one.found for one in clauses if isinstance(one, Said) and one.found is not None]
+    return list(dict.fromkeys([caution for found in checked for caution in found.cautions]))
 
 
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
     """What a list says under a table: what is assumed in one note, then notes and advice; and cautions.
 
-    What speaks against an assumption is the first of the cautions. The list is read once.
+    What speaks against an assumption is the first of the cautions.
     """
     assumed: list[str] = []
     notes: list[str] = []
@@ -91,9 +91,8 @@ def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], 
         "advice": notes,
         "caution": cautions,
     }
-    for claim in claims:
-        if claim.kind in places and (value := claim.ask(facts)):
-            places[claim.kind] += sentences(claim, facts, value)
+    for answer in answers(claims, facts, places):
+        places[answer[0].kind] += sentences(answer)
     return assumptions(assumed) + notes, list(dict.fromkeys([*contradictions(assumed), *cautions]))
 
 

@@ -18,7 +18,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.circumstances.from_releases import RELEASED
-from adaptinf.inference.arms.facts.weighted import COMMON
+from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused

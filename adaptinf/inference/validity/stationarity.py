@@ -326,7 +326,7 @@ class ConstantMeans:
     codes: Iterable[int]
     stationary = False
 
-    @cached_property
+    @property
     def drift_found(self) -> Finding | None:
         """A trend in the rewards of the arms; None where none of them can be tested."""
         return self.profile.drift_of(self.codes)
