@@ -64,9 +64,14 @@ class LogProfile(PropensityFacts, RewardFacts):
     # What gathered it
 
     @cached_property
-    def answered(self) -> dict[Any, tuple[Verdict, ...]]:
-        """Verdicts that were worked out, by what was asked."""
+    def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
         return {}
+
+    def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
+        """Verdicts by what was asked, worked out once: defaults, refusals and rows of `recommend` share them."""
+        if asked not in self._answered:
+            self._answered[asked] = tuple(work())
+        return list(self._answered[asked])
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
