@@ -68,7 +68,7 @@ class LogProfile(PropensityFacts, RewardFacts):
         return {}
 
     def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
-        """Verdicts by what was asked, worked out once: defaults, refusals and rows of `recommend` share them."""
+        """Verdicts by what was asked, worked out once for defaults, refusals and rows of `recommend`."""
         if asked not in self._answered:
             self._answered[asked] = tuple(work())
         return list(self._answered[asked])
