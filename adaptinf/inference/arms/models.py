@@ -22,7 +22,7 @@ from adaptinf.inference.arms.choice import (
     name_of,
 )
 from adaptinf.inference.arms.contrast import Contrast
-from adaptinf.inference.arms.facts.weighted import OWN
+from adaptinf.inference.arms.facts.weighted_facts import OWN
 from adaptinf.inference.arms.fit import (
     check_null,
     check_options,

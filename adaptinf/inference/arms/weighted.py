@@ -23,7 +23,7 @@ from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, sc
 from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
 from adaptinf.inference.arms.circumstances.from_sums import joint_means_of_sums
 from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
-from adaptinf.inference.arms.facts.weighted import COMMON, OWN, WeightedFacts, lags
+from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.order import (
@@ -266,7 +266,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
     """What the claims on a fit ask."""
-    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit)
+    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 
 IPW = ArmMethod(

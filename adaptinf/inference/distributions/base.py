@@ -245,9 +245,10 @@ def _usable(std_error: FloatArray) -> FloatArray:
 
 def _store(reference: object, **arrays: FloatArray) -> None:
     """Set read-only float arrays of one common shape (k,) on a frozen reference."""
-    shaped = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=float)) for x in arrays.values()))
-    for name, values in zip(arrays, shaped, strict=True):
-        own = values.copy()
+    shaped = [np.array(x, dtype=float, ndmin=1) for x in arrays.values()]
+    if any(one.shape != shaped[0].shape for one in shaped):
+        shaped = [one.copy() for one in np.broadcast_arrays(*shaped)]
+    for name, own in zip(arrays, shaped, strict=True):
         own.setflags(write=False)
         object.__setattr__(reference, name, own)
 

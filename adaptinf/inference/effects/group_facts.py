@@ -208,7 +208,9 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     def __init__(self, question: GroupQuestion, *, pooled: bool, fit: DifferenceFit | None = None) -> None:
         super().__init__(question)
-        self.is_pooled, self.is_randomised, self._fit = pooled, not pooled, fit
+        self.is_pooled, self.is_randomised = pooled, not pooled
+        if fit is not None:
+            self.fit = fit
 
     @property
     def rounds_refusal(self) -> str:
@@ -245,7 +247,9 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     def __init__(self, question: GroupQuestion, weights: str, fit: WeightedFit | None = None) -> None:
         super().__init__(question)
-        self.weights, self._fit = weights, fit
+        self.weights = weights
+        if fit is not None:
+            self.fit = fit
 
     # Why it does not serve
 

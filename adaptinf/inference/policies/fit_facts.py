@@ -114,7 +114,7 @@ class WeightFacts(KindOfWeights):
         """
         if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
             return None
-        found: Finding | None = self.profile.trends.of(range(self.profile.log.n_arms), self.profile.log.arms)
+        found: Finding | None = self.profile.drift_of(range(self.profile.log.n_arms))
         return found
 
     @property

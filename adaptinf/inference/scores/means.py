@@ -96,22 +96,28 @@ class ScoreMeans:
         return self.above + self.origin
 
 
-@np.errstate(under="ignore")
-def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
-    """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
-    count = np.bincount(action, minlength=n_arms).astype(np.float64)
+@np.errstate(under="ignore", divide="ignore", invalid="ignore")
+def sample_means(
+    action: IntArray, reward: FloatArray, n_arms: int, count: FloatArray | None = None
+) -> SampleMeans:
+    """Means of the arms' rewards, and their standard errors.
+
+    Shapes: action (T,), reward (T,), count, where it is known already, (K,).
+    """
+    if count is None:
+        count = np.bincount(action, minlength=n_arms).astype(np.float64)
     # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
-    far = reward.size > 0 and (reward.min() > 0.0 or reward.max() < 0.0)
+    start = reward[0] if reward.size > 0 else 0.0
+    far = start != 0.0 and bool(reward.min() > 0.0 if start > 0.0 else reward.max() < 0.0)
     origin = float(reward[0]) if far else 0.0
     moved = reward - origin if far else reward
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.bincount(action, weights=moved, minlength=n_arms) / count
-        gap = above[action]
-        np.subtract(moved, gap, out=gap)
-        gap *= gap
-        squares = np.bincount(action, weights=gap, minlength=n_arms)
-        variance = np.where(count > 1, squares / (count - 1.0), np.nan)
-        return SampleMeans(count, above, np.sqrt(variance / count), origin)
+    above = np.bincount(action, weights=moved, minlength=n_arms) / count
+    gap = above[action]
+    np.subtract(moved, gap, out=gap)
+    gap *= gap
+    squares = np.bincount(action, weights=gap, minlength=n_arms)
+    variance = np.where(count > 1, squares / (count - 1.0), np.nan)
+    return SampleMeans(count, above, np.sqrt(variance / count), origin)
 
 
 @np.errstate(under="ignore")

@@ -130,7 +130,7 @@ class SequenceFacts(ConstantMeans):
     def drift_found(self) -> Finding | None:
         """Of the arms' own rewards, or of the value of scores in every round."""
         if self.is_by_pull:
-            return self.profile.trends.of(self.codes, self.profile.log.arms)
+            return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
         return trend_of_values(terms, [value_trend(self.profile, one) for one in self.quantities])
 

@@ -10,7 +10,7 @@ from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.facts.base import ArmFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED
@@ -41,6 +41,16 @@ def length_ratio(question: Question, correction: Correction) -> float:
     return z / usual * max(totals, default=1.0)
 
 
+def holds(question: Question, test: str, correction: Correction | None) -> bool:
+    """Whether nothing adapted, or counts settle, so that no correction is due."""
+    profile = question.profile
+    if profile.repeated_units:
+        return False
+    known = profile.stability
+    stable = known is not None and known.stable and test != "exact"
+    return not profile.adaptive or (correction is None and stable)
+
+
 class SampleFacts(ArmFacts):
     """Of plain sample means; with a fit, of what it says."""
 
@@ -51,8 +61,8 @@ class SampleFacts(ArmFacts):
         test: str = "",
         correction: Correction | None = None,
     ) -> None:
-        super().__init__(question, fit)
-        self.test, self.correction = test, correction
+        super().__init__(question, fit, test)
+        self.correction = correction
 
     @property
     def means_stay(self) -> bool:
@@ -129,17 +139,7 @@ class SampleFacts(ArmFacts):
 
     @property
     def is_exact(self) -> bool:
-        return self._fit is None or self.test == "exact"
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing adapted, or counts settle, so that no correction is due."""
-        profile = self.profile
-        if profile.repeated_units:
-            return False
-        known = profile.stability
-        stable = known is not None and known.stable and self.test != "exact"
-        return not profile.adaptive or (self.correction is None and stable)
+        return not self.has_fit or self.test == "exact"
 
     @property
     def worth(self) -> dict[str, str]:
@@ -151,7 +151,7 @@ class SampleFacts(ArmFacts):
             return {"worth": claims.STATED()}
         if not profile.adaptive:
             return {"worth": claims.NOT_DUE(why=profile.why_not_adaptive)}
-        if known is not None and self.holds:
+        if known is not None and holds(self.question, self.test, self.correction):
             parts = {"source": known.source, "condition": known.condition}
             short = claims.SHORT_RUNS()
             return {"worth": claims.LONG_RUNS(design=profile.design_title, short_runs=short, **parts)}
@@ -170,10 +170,16 @@ class SampleFacts(ArmFacts):
     def few_events(self) -> dict[str, int]:
         return {"fewest": FEW_EVENTS} if self.test == "few" else {}
 
+    # Where shares of the rounds moved although nothing adapts
+
+    @property
+    def moved(self) -> list[str]:
+        return said(claims.MOVED, self) if self.shares_moved else []
+
     @property
     def moved_with_propensities(self) -> dict[str, str]:
         known = self.profile.knows_propensities and not self.profile.estimated
-        return {"moved": self.shares_moved} if self.shares_moved and known else {}
+        return {"moved": self.shares_moved} if known else {}
 
     @property
     def moved_with_batches(self) -> dict[str, Any]:
@@ -188,9 +194,7 @@ class SampleFacts(ArmFacts):
     @property
     def _visibly_moved(self) -> dict[str, Any]:
         """Where no propensities say that shares moved."""
-        if not self.shares_moved or self.moved_with_propensities:
-            return {}
-        return {"moved": self.shares_moved, "p": MOVED}
+        return {} if self.moved_with_propensities else {"moved": self.shares_moved, "p": MOVED}
 
     @property
     def propensities_right(self) -> list[str]:

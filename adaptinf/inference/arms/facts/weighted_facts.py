@@ -10,12 +10,11 @@ import numpy as np
 from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
-from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
 from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.availability_facts import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
-from adaptinf.inference.arms.facts.base import ArmFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.scores.joint import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -33,10 +32,8 @@ _FEW_ARMS = 3
 """Arms of which every pair is compared in any log that fits in memory."""
 
 
-class WeightedFacts(ArmFacts, KindOfWeights):
+class WeightedFacts(ArmFacts):
     """What claims ask; without a fit, of a row of `recommend` for one kind of weights."""
-
-    weights: str
 
     def __init__(
         self,
@@ -46,9 +43,14 @@ class WeightedFacts(ArmFacts, KindOfWeights):
         decay: float | None = None,
         augmented: bool = True,
         fit: ArmFit | None = None,
+        test: str = "",
     ) -> None:
-        super().__init__(question, fit)
+        super().__init__(question, fit, test)
         self.weights, self.decay, self.unaugmented = weights or "uniform", decay, not augmented
+        self.is_uniform, self.is_sqrt = self.weights == "uniform", self.weights == "sqrt"
+        self.is_two_point, self.is_combined = self.weights == "two-point", self.weights == COMMON
+        self.is_joint, self.means_stay = self.weights == JOINT, self.weights in OWN
+        self.pair_shares_drift = question.contrast and not self.means_stay
 
     # Why it does not serve
 
@@ -101,15 +103,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def unsettled(self) -> bool:
-        return super().unsettled or (self._even_where_common and self.profile.moves)
-
-    @property
-    def is_joint(self) -> bool:
-        return self.weights == JOINT
-
-    @property
-    def is_two_point(self) -> bool:
-        return self.weights == "two-point"
+        return self.profile.moves and (self.is_uniform or self._even_where_common)
 
     @property
     def uniform_without_adaptation(self) -> bool:
@@ -138,14 +132,6 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     # What it assumes
 
     @property
-    def means_stay(self) -> bool:
-        return self.weights in OWN
-
-    @property
-    def pair_shares_drift(self) -> bool:
-        return self.question.contrast and self.weights not in OWN
-
-    @property
     def table_shares_drift(self) -> bool:
         return not self.question.contrast and self.weights in (COMMON, JOINT)
 
@@ -163,12 +149,12 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def contexts_unused(self) -> bool:
-        return self.is_two_point and not self.profile.context_free and self._fit is None
+        return self.is_two_point and not self.profile.context_free and not self.has_fit
 
     @property
     def contexts_untold(self) -> bool:
         log = self.profile.log
-        return self.is_two_point and self._fit is not None and not log.context and log.context_free is None
+        return self.is_two_point and self.has_fit and not log.context and log.context_free is None
 
     @property
     def drift_untested(self) -> bool:
