@@ -122,7 +122,7 @@ CONTROL_CAUSES = Claim(
     "advice",
 )
 CONTROL_UNTESTED = Claim(
-    "inference.arms.circumstances.negative_controls.control_test",
+    "inference.arms.data.covariate_adjustment.control_test",
     "the variable is constant, or too few rounds are informative for a test",
     "needs",
 )

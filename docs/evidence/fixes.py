@@ -46,7 +46,7 @@ FIXES = (
     ),
     Fix(
         "errors by unit",
-        f"{ARMS}/circumstances/by_unit.py",
+        f"{ARMS}/data/arms_by_unit.py",
         "covariance=errors.covariance,",
         "covariance=means.covariance,",
         f"{UNIT}/arms/test_arms_by_unit.py::test_means_and_contrasts_are_the_literal_ones",

@@ -50,7 +50,7 @@ DIFFERENT_ROUNDS = Claim(
     "caution",
 )
 OTHER_ELSEWHERE = Claim(
-    "inference.arms.circumstances.availability_facts.AvailabilityFacts.elsewhere_found",
+    "inference.arms.facts.data_facts.AvailabilityFacts.elsewhere_found",
     "the difference between {one!r} and {other!r} in rounds that offered all arms is not the same as in "
     "other rounds (p = {p:.1g}), so differences estimated from common rounds may not hold for the whole log",
     "caution",

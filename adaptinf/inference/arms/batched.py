@@ -16,7 +16,7 @@ import numpy as np
 
 from adaptinf.claims import said, under_table
 from adaptinf.claims.arms import batched as claims
-from adaptinf.inference.arms.circumstances.from_sums import cell_means
+from adaptinf.inference.arms.data.arms_of_sums import cell_means
 from adaptinf.inference.arms.differences import Difference
 from adaptinf.inference.arms.facts.batched import BatchedFacts, BatchedRow
 from adaptinf.inference.arms.fit import independent_rounds

@@ -17,7 +17,7 @@ from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
-from adaptinf.inference.arms.circumstances.from_releases import RELEASED
+from adaptinf.inference.arms.data.arms_of_releases import RELEASED
 from adaptinf.inference.arms.facts.weighted import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.order import ORDER
@@ -37,7 +37,7 @@ from adaptinf.texts import absent, listed, unlisted
 from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.data.ratio_metrics import Denominator
     from adaptinf.inference.results.base import Results
 
 METHODS = (
@@ -202,7 +202,7 @@ def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray |
     """The denominator of a ratio metric in the rounds that are kept; None without one; keep (T,)."""
     if given is None:
         return None
-    from adaptinf.inference.arms.circumstances.ratios import read_denominator
+    from adaptinf.inference.arms.data.ratio_metrics import read_denominator
 
     return read_denominator(subject, log, given, keep)
 
@@ -216,7 +216,7 @@ def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
     """Ratios to the means of a denominator, from the fit of the rewards, and the question answered."""
-    from adaptinf.inference.arms.circumstances.ratios import ratio_fit
+    from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
         return ratio_fit(question, method, fit, asked, below)
@@ -229,7 +229,7 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
     """
     given = {name: value for name, value in arguments.items() if name != "self"}
     if given["covariate"] is not None:
-        from adaptinf.inference.arms.circumstances.covariates import adjusted
+        from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
         return adjusted(model, given)
     profile = profile_of(model.log)
@@ -239,7 +239,8 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
         raise InvalidForLog("estimand='received'", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
     if not bounds and not received:
         return None
-    from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
+    from adaptinf.inference.arms.data.incomplete_rewards import at_both_ends
+    from adaptinf.inference.arms.data.noncompliance import received_effect
 
     return received_effect(model, given) if received else at_both_ends(model, given)
 

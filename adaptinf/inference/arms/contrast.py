@@ -22,7 +22,7 @@ from adaptinf.inference.arms.choice import (
     name_of,
     refusal,
 )
-from adaptinf.inference.arms.circumstances.from_releases import published
+from adaptinf.inference.arms.data.arms_of_releases import published
 from adaptinf.inference.arms.differences import Difference, difference
 from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
 from adaptinf.inference.arms.question import Asked, Question, Refused

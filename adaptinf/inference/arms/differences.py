@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.arms.circumstances import laws
+from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.fit import ArmFit, fit_efficiency, tested, validity
 from adaptinf.inference.arms.question import Asked, Choice, Question
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
@@ -78,4 +78,4 @@ def difference_reference(question: Question, fit: ArmFit, kind: str, found: Floa
     """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
     if kind in ("t", "normal"):
         return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
-    return laws.difference_reference(question, fit, kind, found[0], found[2])
+    return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

@@ -21,8 +21,8 @@ import numpy as np
 from adaptinf.claims import said, sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms.circumstances import laws
-from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of
+from adaptinf.inference.arms.data import arm_laws
+from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
 from adaptinf.inference.arms.facts.fits import FitFacts
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
@@ -245,7 +245,7 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     if kind in ("t", "normal"):
         found = (fit.estimate, fit.std_error)
         return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
-    return laws.mean_reference(question, fit, kind)
+    return arm_laws.mean_reference(question, fit, kind)
 
 
 def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
@@ -328,12 +328,12 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     facts = method.facts(question, fit, kind, correction)
     told, warned = under_table(method.claims, facts)
     notes = [*fit.told, *told, *said(arm_fits.FIT, FitFacts(question, fit, kind))]
-    unvarying = laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
+    unvarying = arm_laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
     cautions = [*fit.warned, *warned, *unvarying]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
-        notes += laws.shape_notes(question, fit, kind)
-        cautions += laws.shape_cautions(question, fit, kind)
-        fit = laws.without_rare(question, fit)
+        notes += arm_laws.shape_notes(question, fit, kind)
+        cautions += arm_laws.shape_cautions(question, fit, kind)
+        fit = arm_laws.without_rare(question, fit)
     return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
 
 

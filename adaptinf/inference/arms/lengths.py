@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.inference.arms.circumstances.from_sums import batch_weights, joint_means_of_sums
-from adaptinf.inference.arms.circumstances.rounds import joint_propensities
+from adaptinf.inference.arms.data.arms_of_sums import batch_weights, joint_means_of_sums
+from adaptinf.inference.arms.data.weight_propensities import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.scores.inverse import combined_weights, indicators, two_point_weights

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.arms.choice import as_ratios, fit_method
-from adaptinf.inference.arms.circumstances.from_sums import outcome_of
+from adaptinf.inference.arms.data.arms_of_sums import outcome_of
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.scores.batch_sums import arm_factors, correlation_of
 from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
@@ -17,7 +17,7 @@ from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.data.ratio_metrics import Denominator
     from adaptinf.inference.results import Results
     from adaptinf.sums import Sums
 
@@ -65,7 +65,7 @@ def sums_correlation(
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
-    from adaptinf.inference.arms.circumstances.from_sums import arm_forms  # loads when it is needed
+    from adaptinf.inference.arms.data.arms_of_sums import arm_forms
     from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms
 
     found = []

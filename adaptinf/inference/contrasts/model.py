@@ -17,7 +17,7 @@ from adaptinf.claims.arms import contrasts as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
-from adaptinf.inference.arms.circumstances.covariates import covariates_of
+from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.contrasts.joint import (

@@ -14,7 +14,7 @@ from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
-from adaptinf.inference.arms.circumstances.from_sums import read_from
+from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import joined

@@ -58,7 +58,7 @@ class Metric:
                 [f"fits with {given}, which take sums too", "an AdaptiveLog of the rows"],
             )
         if self.ratio:
-            from adaptinf.inference.arms.circumstances.ratios import denominator_by_round, ratio_question
+            from adaptinf.inference.arms.data.ratio_metrics import denominator_by_round, ratio_question
 
             try:
                 self.question = ratio_question(question, denominator_by_round("recommend", log, denominator))
@@ -71,7 +71,7 @@ class Metric:
 
     def _read_covariates(self) -> None:
         """Names of the covariates and what they explain, or why there is no adjustment."""
-        from adaptinf.inference.arms.circumstances.covariates import (
+        from adaptinf.inference.arms.data.covariate_adjustment import (
             covariates_of,
             covariates_refusal,
             explained,
@@ -96,7 +96,7 @@ class Metric:
         if lengths:
             found = [with_length(method_of(verdict), question, verdict) for verdict in found]
         if self.ratio:
-            from adaptinf.inference.arms.circumstances.ratios import ratio_verdict
+            from adaptinf.inference.arms.data.ratio_metrics import ratio_verdict
 
             found = [
                 ratio_verdict(verdict, contrast_only=method_of(verdict).contrast_only) for verdict in found
@@ -107,7 +107,7 @@ class Metric:
         """What AIPW is worth with covariates, where any were named."""
         if self.covariate is None:
             return []
-        from adaptinf.inference.arms.circumstances.covariates import covariate_verdict
+        from adaptinf.inference.arms.data.covariate_adjustment import covariate_verdict
 
         plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
         if self.unadjusted:

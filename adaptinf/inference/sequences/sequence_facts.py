@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptinf.claims import Finding, contexts, propensities, said
 from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
-from adaptinf.inference.arms.circumstances.from_sums import read_from
+from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.choice import Quantity, Settings

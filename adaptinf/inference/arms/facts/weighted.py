@@ -12,10 +12,10 @@ from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.facts import KindOfWeights
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
-from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
-from adaptinf.inference.arms.circumstances.availability_facts import AvailabilityFacts
-from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
+from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_propensities
+from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
+from adaptinf.inference.arms.facts.data_facts import AvailabilityFacts
 from adaptinf.inference.scores.joint import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
@@ -72,7 +72,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     def sums_refusal(self) -> str:
         if self.is_uniform or self.profile.sums is None:
             return ""
-        return from_sums.weights_refusal(self.profile, self.weights)
+        return arms_of_sums.weights_refusal(self.profile, self.weights)
 
     @property
     def ties_units(self) -> bool:
@@ -91,7 +91,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     @cached_property
     def _even_where_common(self) -> bool:
         asked = self.is_joint and bool(self.profile.no_shared_weights)
-        return asked and rounds.fixed_by(self.question) == "availability"
+        return asked and weight_propensities.fixed_by(self.question) == "availability"
 
     @property
     def mixes_contexts(self) -> bool:
@@ -212,11 +212,11 @@ class WeightedFacts(ArmFacts, KindOfWeights):
 
     @property
     def unit_notes(self) -> list[str]:
-        return [] if self.fit.by_unit is None else by_unit.fit_notes(self.question, self.fit)
+        return [] if self.fit.by_unit is None else arms_by_unit.fit_notes(self.question, self.fit)
 
     @property
     def unit_cautions(self) -> list[str]:
-        return [] if self.fit.by_unit is None else by_unit.fit_cautions(self.question, self.fit)
+        return [] if self.fit.by_unit is None else arms_by_unit.fit_cautions(self.question, self.fit)
 
     @property
     def outcome_notes(self) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     @property
     def _fixed_by(self) -> dict[str, str]:
         settled = self.is_joint and self.profile.fixed_in_time
-        return {"by": SAME_ROUND() if settled else rounds.fixed_propensities(self.question)}
+        return {"by": SAME_ROUND() if settled else weight_propensities.fixed_propensities(self.question)}
 
     @property
     def combined_by(self) -> dict[str, str]:

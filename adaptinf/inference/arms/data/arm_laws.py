@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.from_sums import own_skewness
+from adaptinf.inference.arms.data.arms_of_sums import own_skewness
 from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference

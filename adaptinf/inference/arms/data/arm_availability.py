@@ -23,6 +23,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
+
 ALARM = 1e-3
 """P-value, times the number of pairs, below which arms are taken to differ by another amount."""
 _LEAST_REWARDS = 20

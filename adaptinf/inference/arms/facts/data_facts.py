@@ -10,10 +10,13 @@ import numpy as np
 
 from adaptinf.claims import Finding
 from adaptinf.claims.data.availability import OTHER_ELSEWHERE
-from adaptinf.inference.arms.circumstances.elsewhere import ALARM, differs_elsewhere
-from adaptinf.inference.arms.circumstances.rounds import changes_often
+from adaptinf.inference.arms.data.arm_availability import ALARM, differs_elsewhere
+from adaptinf.inference.arms.data.weight_propensities import changes_often
+from adaptinf.inference.arms.question import Question
 from adaptinf.inference.scores.inverse import indicators, possible_rounds
-from adaptinf.inference.scores.missing import observed_counts
+from adaptinf.inference.scores.missing import (
+    observed_counts,
+)
 from adaptinf.typing import BoolArray
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from adaptinf.claims import first, said
 from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.availability_facts import SumsFacts, SumsWeightsFacts, read_of
-from adaptinf.inference.arms.circumstances.rounds import fixed_by
+from adaptinf.inference.arms.data.weight_propensities import fixed_by
+from adaptinf.inference.arms.facts.data_facts import SumsFacts, SumsWeightsFacts, read_of
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means

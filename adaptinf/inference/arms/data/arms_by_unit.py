@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
     from adaptinf.typing import FloatArray, IntArray
 
+
 Columns = tuple["IntArray", "FloatArray", "FloatArray", "FloatArray | None"]
 """Actions (T,), rewards (T,), propensities of the chosen (T,) and of every arm (T, K)."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptinf.claims import said
 from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.availability_facts import ReleasedPairFacts
 from adaptinf.inference.arms.differences import Difference
+from adaptinf.inference.arms.facts.data_facts import ReleasedPairFacts
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod, always
@@ -19,6 +19,10 @@ from adaptinf.inference.released.effects import ReleasedReference, released_std_
 from adaptinf.inference.released.pair_effects import PairEffect, pair_effect
 from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.parameters import refuse
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Question
+
 
 _NAME = "released"
 

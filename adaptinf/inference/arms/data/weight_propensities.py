@@ -22,6 +22,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
 
+
 _MOST_TURNS = 4
 """Changes of an arm's availability that joining, leaving and coming back explain."""
 

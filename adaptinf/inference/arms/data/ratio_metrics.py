@@ -24,7 +24,7 @@ import pandas as pd
 
 from adaptinf.claims.data import ratios as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.circumstances.from_sums import arm_forms
+from adaptinf.inference.arms.data.arms_of_sums import arm_forms
 from adaptinf.inference.inputs.arguments import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
 from adaptinf.inference.scores.outcome_models import Covariates
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Question
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.log import AdaptiveLog
+
 
 _CONSTANT = 1e-14
 """Variance of rewards over their mean square below which they are all the same."""

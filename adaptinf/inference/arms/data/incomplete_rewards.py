@@ -1,34 +1,26 @@
-"""Rewards that are missing, and arms that were received in place of those assigned.
+"""Rewards that are missing or late: predictions and scores from those that are known, and bounds.
 
 References
 ----------
 Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
-observed". Manski (1990), "Nonparametric bounds on treatment effects". Imbens, Angrist (1994), "Identification
-and estimation of local average treatment effects". Anderson, Rubin (1949), "Estimation of the parameters of a
-single equation in a complete system of stochastic equations".
+observed". Manski (1990), "Nonparametric bounds on treatment effects".
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import assumptions, said
-from adaptinf.claims.data import missing_rewards, received_arms
+from adaptinf.claims import said
+from adaptinf.claims.data import missing_rewards
 from adaptinf.claims.units import INCOMPLETE
-from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.arms.circumstances.availability_facts import MissingRewardsFacts, shares_of
-from adaptinf.inference.arms.circumstances.ratios import with_rewards
+from adaptinf.inference.arms.facts.data_facts import MissingRewardsFacts, shares_of
 from adaptinf.inference.arms.question import Asked, Question, Refused
-from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends
-from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.inference.scores.means import ScoreMeans, score_means
 from adaptinf.inference.scores.missing import (
@@ -46,18 +38,18 @@ from adaptinf.inference.scores.outcome_models import (
     outcome_model,
     running_regression,
 )
-from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms import ArmMeans, Contrast
+    from adaptinf.inference.arms.question import Question
     from adaptinf.inference.results.base import Results
     from adaptinf.log import AdaptiveLog
+
 
 _MOST_STRATA = 50
 _ROUNDS_A_CELL = 20
 """Rounds that a stratum of one arm has on average, at the least."""
-_USUAL_ALPHA = 0.05
 
 # Missing at random, and late
 
@@ -171,113 +163,18 @@ def at_both_ends(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Re
     assert log.missing is not None
     low, high = log.reward_range
     ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
-    lowest = _on(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
+    lowest = on_log(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
     # the same method at both ends, where it was left to the log
     same = {"estimator": lowest.estimator, "weights": lowest.weights}
     settled = {name: value for name, value in same.items() if arguments.get(name) is None}
-    highest = _on(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
+    highest = on_log(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
         **{**arguments, **settled}
     )
     return both_ends(lowest, highest, log.missing, missing_rewards.SHARES(**shares_of(log)))
 
 
-def _on(model: Any, log: AdaptiveLog) -> Any:
+def on_log(model: Any, log: AdaptiveLog) -> Any:
     """The same model of another log with the same arms."""
     other = copy(model)
     other.log = log
     return other
-
-
-# Received
-
-
-def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
-    """The effect of receiving the treatment rather than the control, by assignment as the instrument."""
-    _check_received(model, arguments)
-    asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
-    effect = model.fit(**asked)
-    own = {"outcome": None, "ridge": None, "null": 0.0, "weights": effect.weights}
-    share = _on(model, _share_log(model)).fit(**{**asked, **own})
-    influence = np.column_stack([_influence(effect), _influence(share)])
-    covariance = influence.T @ influence
-    top, bottom = float(effect.estimate[0]), float(share.estimate[0])
-    df = min(float(np.ravel(getattr(one.reference, "df", math.inf))[0]) for one in (effect, share))
-    reference = AndersonRubinReference(top, bottom, covariance, df)
-    ratio = top / bottom if bottom != 0.0 else math.nan
-    weights = np.array([1.0, -ratio])
-    size = math.sqrt(float(weights @ covariance @ weights)) / abs(bottom) if bottom != 0.0 else math.nan
-    rows = {"influence": (influence @ weights / bottom)[:, None]} if bottom != 0.0 else {}
-    told = received_arms.EFFECT(
-        treatment=model.treatment,
-        control=model.control,
-        effect=top,
-        effect_error=math.sqrt(covariance[0, 0]),
-        share=bottom,
-        share_error=math.sqrt(covariance[1, 1]),
-    )
-    assumed = (received_arms.EXCLUSION(), received_arms.MONOTONE(), received_arms.STEADY())
-    return replace(
-        effect,
-        estimands=(Estimand("received-contrast", treatment=model.treatment, control=model.control),),
-        estimate=np.array([ratio]),
-        std_error=np.array([size]),
-        covariance=None,
-        reference=reference,
-        details={**effect.details, "assigned_effect": np.array([top]), "received_share": np.array([bottom])},
-        notes=(told, *assumptions(assumed), received_arms.ANDERSON_RUBIN(), *effect.notes),
-        cautions=(*effect.cautions, *set_cautions(reference)),
-        efficiency_note="",
-        scores=rows if arguments["keep_scores"] else None,
-    )
-
-
-def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
-    """Refuse what the instrumental estimate cannot use."""
-    subject = "Contrast.fit"
-    if not isinstance(arguments["estimand"], str) or arguments["estimand"] != "received":
-        named = arguments["estimand"]
-        raise ParameterError(subject, [f"estimand must be 'assigned' or 'received', got {named!r:.60}"])
-    if arguments["estimator"] not in (None, "aipw"):
-        problem = "estimand='received' is a ratio of two aipw effects: leave estimator out"
-        raise ParameterError(subject, [problem])
-    if problem := _received_problem(model):
-        raise InvalidForLog("estimand='received'", problem, ["estimand='assigned', the effect of assignment"])
-
-
-def _received_problem(model: Contrast) -> str:
-    """Why a log tells no effect of receiving; empty where it does."""
-    log = model.log
-    arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
-    if arrays.received is None:
-        return "the log does not tell received arms from assigned ones (assigned= beside action=)"
-    if model.denominator is not None:
-        return "a ratio metric has no instrumental estimate"
-    if arrays.observed is not None:
-        return "rewards are missing"
-    if profile_of(log).repeated_units:
-        return "units have several rounds, which its standard error takes to be independent"
-    third = int(np.count_nonzero(np.isin(arrays.action, pair) & ~np.isin(arrays.received, pair)))
-    return f"in {third} rounds one of the arms was assigned and a third one received" if third else ""
-
-
-def _share_log(model: Contrast) -> AdaptiveLog:
-    """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
-    assert model.log.arrays.received is not None
-    received = model.log.arrays.received == model.log.arms.index(model.treatment)
-    return with_rewards(model.log, received.astype(np.float64), (0.0, 1.0))
-
-
-def _influence(result: Results) -> Any:
-    """What each round contributes to the error of a difference, shape (T,)."""
-    assert result.scores is not None
-    return result.scores["influence"][:, 0]
-
-
-def set_cautions(reference: AndersonRubinReference) -> list[str]:
-    """What the 95% confidence set is where it is no bounded interval."""
-    found = reference.confidence_set(math.log(_USUAL_ALPHA))
-    if len(found) == 1 and np.isfinite(found[0]).all():
-        return []
-    if len(found) == 2:
-        return [received_arms.TWO_RAYS(low=found[0][1], high=found[1][0])]
-    return [received_arms.NO_END()]
