@@ -32,7 +32,6 @@ from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
-from adaptinf.sums import NEEDS_ROWS
 from adaptinf.texts import absent, listed, unlisted
 from adaptinf.typing import BoolArray, IntArray
 
@@ -87,8 +86,8 @@ def arm_verdicts(question: Question) -> list[Verdict]:
 def _worked_out(question: Question) -> list[Verdict]:
     """The verdicts themselves."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
-    if question.profile.sums is not None:
-        return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)
+    if reason := question.profile.rows_refusal:
+        return _from_some(methods, [one for one in methods if one.takes_sums], question, reason)
     log = question.profile.log
     if not question.profile.incomplete:
         return _rated(verdicts(methods, question), question)
@@ -235,8 +234,8 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
     profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
-    if received and profile.sums is not None:
-        raise InvalidForLog("estimand='received'", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    if received and profile.rows_refusal:
+        raise InvalidForLog("estimand='received'", profile.rows_refusal, ["an AdaptiveLog of the rows"])
     if not bounds and not received:
         return None
     from adaptinf.inference.arms.data.incomplete_rewards import at_both_ends
@@ -259,8 +258,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
             return _default(question, asked)
         if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
             raise Refused(estimator, arm_fits.INCOMPLETE())
-        if question.profile.sums is not None and not _NAMED[estimator].takes_sums:
-            raise Refused(estimator, NEEDS_ROWS)
+        if question.profile.rows_refusal and not _NAMED[estimator].takes_sums:
+            raise Refused(estimator, question.profile.rows_refusal)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:
         raise refusal(question, refused) from None

@@ -31,7 +31,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, profile_of
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
@@ -270,11 +270,8 @@ def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False
     found = arm_samples(log)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    rounds = counts
-    if isinstance(log, Sums):
-        rounds = log.cells.expected.sum(axis=0)[codes] if log.cells.knows_every and not shares else counts
-    elif log.arrays.propensities is not None and not shares:
-        rounds = np.einsum("tk->k", log.arrays.propensities)[codes]  # three times as quick as sum(axis=0)
+    expected = None if shares else profile_of(log).expected_pulls
+    rounds = counts if expected is None else expected[codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
 

@@ -136,17 +136,10 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
 def batched_length(question: Question, verdict: Verdict) -> float:
     """Of batched least squares: by the arms' counts in each batch."""
     profile = question.profile
-    if profile.sums is not None:
-        control, treated = profile.sums.cells.pulls[:, question.codes].T
-    elif profile.log.arrays.batch is None:
+    counts = profile.batch_pulls(question.codes)
+    if counts is None:
         return math.nan
-    else:
-        arrays = profile.log.arrays
-        batch = np.asarray(arrays.batch)
-        control, treated = (
-            np.bincount(batch[arrays.action == code], minlength=int(batch[-1]) + 1).astype(np.float64)
-            for code in question.codes
-        )
+    control, treated = counts.T
     both = (control > 0) & (treated > 0)
     total = float(np.sqrt(control[both] * treated[both] / (control[both] + treated[both])).sum())
     error = question.profile.pooled_std * math.sqrt(np.count_nonzero(both)) / total if total else math.inf

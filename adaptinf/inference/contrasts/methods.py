@@ -43,7 +43,7 @@ def told_at_once(profile: LogProfile, method: ArmMethod, verdict: Verdict) -> Ve
     if not verdict.valid or verdict.corrected:
         return verdict
     known = not method.contrast_only
-    if profile.sums is not None:
+    if profile.rows_refusal:
         known = verdict.arguments["estimator"] in ("ipw", "aipw") and verdict.arguments["weights"] in SHARED
     way = claims.TOGETHER() if known else claims.APART()
     return replace(verdict, reason=sentence([verdict.reason, way]), opening="")

@@ -254,7 +254,7 @@ class Contrasts:
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         lift = lift_of(question, fit, self._what)
-        if not joint or question.profile.sums is not None:
+        if not joint or question.profile.rows_refusal:
             return lift, None
         kept = method.contributions(question, fit)
         rows = kept.get("influence_by_unit", kept["influence"])

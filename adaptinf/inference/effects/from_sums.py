@@ -222,7 +222,7 @@ def _results(
     }
     told = [(term, one) for term, one in zip(question.terms, found, strict=True) if one is not None]
     terms, results = [term for term, _ in told], [one for _, one in told]
-    own = {read_from(part) for part in question.parts}
+    own = {read_from(profile_of(part)) for part in question.parts}
     absent = [term for term, one in zip(question.terms, found, strict=True) if one is None]
     return GroupResults(
         model="CATE",
@@ -243,7 +243,7 @@ def _results(
         details=details,
         notes=(
             effect(question),
-            read_from(question.sums),
+            read_from(question.profile),
             claims.GROUPS_ALONE(),
             *said_of(terms, results, lambda one: [note for note in one.notes if note not in own]),
             *([claims.GROUPS_WITHOUT_BATCH(terms=", ".join(absent))] if absent else []),

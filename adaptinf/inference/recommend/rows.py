@@ -50,7 +50,7 @@ class Metric:
         self.question, self.covariate = question, covariate
         self.ratio, self.reason = denominator is not None, ""
         log = question.profile.log
-        if question.profile.sums is not None and (self.ratio or covariate is not None):
+        if question.profile.rows_refusal and (self.ratio or covariate is not None):
             given = "denominator=" if self.ratio else "covariate="
             raise InvalidForLog(
                 f"recommend({given})",
@@ -142,7 +142,7 @@ class _Model:
         return self._made
 
     def method(self, verdict: Verdict) -> Method:
-        data = "log" if profile_of(self.log).sums is None else "sums"
+        data = profile_of(self.log).data_name
         model = ", ".join([data, *_shown(self.arguments)])
         call = f"{self.name}({model}).fit({', '.join(_shown(verdict.arguments))})"
         return Method(verdict, call, lambda: self.made().fit(**verdict.arguments))

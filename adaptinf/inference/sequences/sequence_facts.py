@@ -199,7 +199,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def sums_note(self) -> str:
-        return "" if self.profile.sums is None else read_from(self.profile.sums)
+        return read_from(self.profile)
 
     @property
     def tuning(self) -> dict[str, object]:

@@ -20,7 +20,6 @@ from adaptinf.inference.validity.order import Order
 from adaptinf.inference.winners.contest import Contest
 from adaptinf.inference.winners.intervals import later_results
 from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.sums import NEEDS_ROWS
 
 if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
@@ -82,7 +81,7 @@ class HeldOutFacts(ContestFacts):
     @property
     def needs_rows(self) -> str:
         """Why sums will not do."""
-        return NEEDS_ROWS if self.profile.sums is not None else ""
+        return self.profile.rows_refusal
 
     @property
     def no_batches(self) -> bool:

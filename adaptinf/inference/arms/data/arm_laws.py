@@ -10,7 +10,6 @@ import numpy as np
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.data.arms_of_sums import own_skewness
 from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
@@ -130,13 +129,4 @@ def _skewness(question: Question, fit: ArmFit) -> FloatArray:
         )
     if fit.skewness is not None:
         return np.nan_to_num(fit.skewness)
-    if question.profile.sums is not None:
-        return own_skewness(question.profile.sums.cells)[question.codes]
-    profile, found = question.profile, np.zeros(len(question.codes))
-    for place, code in enumerate(question.codes):
-        own = profile.rewards[profile.rewarded_actions == code]
-        residual = own - own.mean() if own.size else own
-        root = float(np.sqrt(residual @ residual))
-        if root > 0.0:
-            found[place] = np.sum((residual / root) ** 3)
-    return found
+    return question.profile.own_skewness(question.codes)

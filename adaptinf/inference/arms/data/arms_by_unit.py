@@ -86,7 +86,7 @@ def _model_note(question: Question, fit: ArmFit) -> list[str]:
     """The outcome model, if there is one."""
     if fit.outcome is None:
         return []
-    if question.profile.sums is not None or not isinstance(fit.outcome.values, str):
+    if question.profile.rows_refusal or not isinstance(fit.outcome.values, str):
         return [fit.outcome.note]
     return [units.OTHERS_MEAN() if question.profile.log.arrays.known is None else units.LATE_MEAN()]
 

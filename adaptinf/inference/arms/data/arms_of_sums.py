@@ -11,7 +11,7 @@ from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
-from adaptinf.inference.arms.facts.data_facts import SumsFacts, SumsWeightsFacts, read_of
+from adaptinf.inference.arms.facts.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
@@ -28,7 +28,6 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Asked, Choice, Question
     from adaptinf.inference.validity.profile import LogProfile
-    from adaptinf.sums import Sums
 
 
 def refuse_rows() -> None:
@@ -141,17 +140,10 @@ def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
     return count, above + cells.centre, inside
 
 
-def own_skewness(cells: Cells) -> FloatArray:
-    """Sums of cubed residuals of each arm over those of squares to the power 3/2; returns (K,)."""
-    total = cells.moments[0].sum(axis=1, keepdims=True)
-    inside = shifted(total, -total[1] / np.maximum(total[0], 1.0))[:, 0]
-    root = np.sqrt(np.where(inside[2] > 0.0, inside[2], np.inf))
-    return np.asarray(inside[3] / root / root / root, dtype=np.float64)
-
-
-def read_from(sums: Sums) -> str:
-    """What was read, in a sentence."""
-    return claims.READ(**read_of(sums))
+def read_from(profile: LogProfile) -> str:
+    """What was added up, in a sentence; empty of rows."""
+    read = profile.read_facts()
+    return claims.READ(**read) if read else ""
 
 
 def notes(question: Question) -> list[str]:

@@ -13,7 +13,7 @@ ideas".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,8 +45,30 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 
+FEWEST_ROUNDS = 20
+"""Rounds with a positive denominator below which an arm has no ratio."""
+FEWEST_ERRORS = 3.0
+"""Standard errors from 0 of the mean denominator below which an arm has no ratio."""
+CLOSE = 10.0
+"""Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+_ROUNDING = 1e-13
+"""Relative size of a residual that is only the rounding of the numbers it is a difference of."""
 _CONSTANT = 1e-14
 """Variance of rewards over their mean square below which they are all the same."""
+
+
+Rows = Mapping[str, FloatArray]
+"""Scores, weights and what rounds add to errors, shape (T, k) each, or (units, k)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """Ratios of k arms, the means that they are divided by, and the scores of both; value, bottom (k,)."""
+
+    value: FloatArray
+    bottom: FloatArray
+    rows: Callable[[], tuple[Rows, Rows]]
+    """Made where they are asked for: sums have none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +117,7 @@ class SummedDenominator:
         found = _of_cells(sums, _with_reward(cells, change, centre))
         return replace(question, profile=SummedRatioProfile(found, question.profile))
 
-    def with_errors(self, question: Question, fit: ArmFit) -> ArmFit:
+    def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
         """The fit of linearised rewards with errors by the scores of both columns."""
         if _sums(question).shares:
             return fit
@@ -106,6 +128,10 @@ class SummedDenominator:
         covariance = np.where(np.outer(varies, varies), spread, 0.0) + 0.0 * fit.covariance
         skewness = standardised(cubes_of(products, forms), np.diag(spread))
         return replace(fit, covariance=covariance, skewness=skewness)
+
+    def reward_name(self, log: AdaptiveLog) -> str:
+        """Of the column of rewards, of which sums do not tell."""
+        return "reward"
 
     def positive(self, question: Question) -> FloatArray:
         """Rounds of each arm whose denominator is above 0, at least; shape (k,).
@@ -202,23 +228,23 @@ def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
     )
 
 
-Rows = Mapping[str, FloatArray]
-"""Scores, weights and what rounds add to errors, shape (T, k) each, or (units, k)."""
-FEWEST_ROUNDS = 20
-"""Rounds with a positive denominator below which an arm has no ratio."""
-FEWEST_ERRORS = 3.0
-"""Standard errors from 0 of the mean denominator below which an arm has no ratio."""
-CLOSE = 10.0
-"""Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
-_ROUNDING = 1e-13
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundsDenominator:
     """A denominator by round; values (T,)."""
 
     name: str
     values: FloatArray
+
+    def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
+        """Refuse nothing: rows have every product."""
+
+    def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
+        """The fit of linearised rewards with errors by the scores of both columns."""
+        return _by_scores(fit, ratio)
+
+    def reward_name(self, log: AdaptiveLog) -> str:
+        """Of the column of rewards, as the user calls it."""
+        return next((name for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
         """The question with the denominators in the place of rewards."""
@@ -328,7 +354,7 @@ def ratio_fit(
 ) -> tuple[Question, ArmFit]:
     """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
     _check(method, asked)
-    if isinstance(below, SummedDenominator) and isinstance(asked.outcome, Covariates):
+    if isinstance(asked.outcome, Covariates):
         below.refuse_unknown(question, asked.outcome)
     under = below.under(question)
     bottom = method.fit(under, fit.choice, asked)
@@ -336,11 +362,9 @@ def ratio_fit(
         ratio = fit.estimate / bottom.estimate
     own = below.linear(question, ratio, bottom.estimate)
     found: ArmFit = method.fit(own, fit.choice, asked)
-    if fit.choice.weights is not None and isinstance(below, SummedDenominator):
-        found = below.with_errors(question, found)
-    elif fit.choice.weights is not None:
-        pair = method.rows(question, fit), method.rows(under, bottom)
-        found = _by_scores(found, pair, ratio, bottom.estimate)
+    if fit.choice.weights is not None:
+        rows = Ratio(ratio, bottom.estimate, lambda: (method.rows(question, fit), method.rows(under, bottom)))
+        found = below.with_errors(question, found, rows)
     refused = without_ratio(question, bottom, below)
     hidden = np.array([np.nan if label in refused else 0.0 for label in fit.labels])
     sample = None
@@ -377,12 +401,14 @@ def linearised(
     return np.asarray(ratios[action] + residual / levels[action], dtype=np.float64)
 
 
-def _by_scores(fit: ArmFit, rows: tuple[Rows, Rows], ratio: FloatArray, bottom: FloatArray) -> ArmFit:
-    """The fit of linearised rewards with errors by the scores of both columns; ratio, bottom (k,)."""
-    top, under = rows
+def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
+    """The fit of linearised rewards with errors by the scores of both columns."""
+    top, under = ratio.rows()
     with np.errstate(divide="ignore", invalid="ignore"):
-        kept = {name: (top[name] - ratio * under[name]) / bottom for name in top if name != "weights"}
-    kept["scores"] = ratio + kept["scores"]
+        kept = {
+            name: (top[name] - ratio.value * under[name]) / ratio.bottom for name in top if name != "weights"
+        }
+    kept["scores"] = ratio.value + kept["scores"]
     parts = kept.get("influence_by_unit", kept["influence"])
     varies = np.diag(fit.covariance) != 0.0
     # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
@@ -431,11 +457,8 @@ def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, s
 
 def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
     """What is estimated, and what it is divided by."""
-    columns = {} if profile.sums is not None else profile.log.columns
-    names = {canonical: name for name, canonical in columns.items()}
     means = ", ".join(
         f"{label} {mean:.4g} ({error:.2g})"
         for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)
     )
-    reward = names.get("reward", "reward")
-    return claims.ESTIMATED(reward=reward, below=below.name, means=means)
+    return claims.ESTIMATED(reward=below.reward_name(profile.log), below=below.name, means=means)

@@ -13,7 +13,6 @@ from adaptinf.claims.data.availability import OTHER_ELSEWHERE
 from adaptinf.inference.arms.data.arm_availability import ALARM, differs_elsewhere
 from adaptinf.inference.arms.data.weight_propensities import changes_often
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.scores.inverse import indicators, possible_rounds
 from adaptinf.inference.scores.missing import (
     observed_counts,
 )
@@ -42,16 +41,7 @@ class AvailabilityFacts:
     @cached_property
     def _possible(self) -> BoolArray:
         """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
-        profile, codes = self.profile, self.question.codes
-        if profile.sums is not None:
-            possible = profile.sums.cells.possible[:, codes]
-            joint = possible.all(axis=1, keepdims=True)
-            return np.broadcast_to(joint, possible.shape) if self.question.contrast else possible
-        chosen = indicators(profile.log.arrays.action, codes)
-        known = profile.partial_propensities if profile.propensities is None else profile.propensities
-        every = None if known is None else known[:, codes]
-        own = np.ones(len(chosen)) if profile.propensity is None else profile.propensity
-        return possible_rounds(chosen, own, every, jointly=self.question.contrast)
+        return self.profile.possible(self.question.codes, jointly=self.question.contrast)
 
     @property
     def _arms(self) -> list[str]:
@@ -63,7 +53,7 @@ class AvailabilityFacts:
     def never_drawn(self) -> dict[str, Any]:
         if not self._impossible:
             return {}
-        drawn = (self._possible & self._drawn).any(axis=0)
+        drawn = (self._possible & self.profile.drawn(self.question.codes)).any(axis=0)
         never = np.flatnonzero(self._possible.any(axis=0) & ~drawn)
         return {"arm": self.profile.log.arms[self.question.codes[never[0]]]} if len(never) else {}
 
@@ -97,19 +87,6 @@ class AvailabilityFacts:
         start = profile.propensity[: profile.traits.dealt * profile.log.n_arms] >= 1.0
         return self._possible[len(start) if start.all() else int(np.argmin(start)) :]
 
-    @property
-    def _drawn(self) -> BoolArray:
-        """Rounds in which each arm was neither sure nor impossible, as far as is known; (T, k), or (B, k)."""
-        profile, codes = self.profile, self.question.codes
-        if profile.sums is not None:
-            spread = profile.sums.cells.spread[:, codes]
-            return np.asarray(np.isnan(spread) | (spread > 0.0))
-        if profile.propensities is not None:
-            every = profile.propensities[:, codes]
-            return np.asarray((every > 0.0) & (every < 1.0))
-        own = np.ones(1) if profile.propensity is None else profile.propensity
-        return np.repeat((own < 1.0)[:, None], len(codes), axis=1)
-
     # What a fit says
 
     @property
@@ -137,9 +114,7 @@ class AvailabilityFacts:
     def left_out(self) -> dict[str, Any]:
         if not self._impossible:
             return {}
-        sums, arms = self.profile.sums, self._arms
-        size = np.ones(len(self._possible)) if sums is None else sums.cells.rounds
-        left = size @ ~self._possible
+        left, arms = self.profile.piece_sizes @ ~self._possible, self._arms
         if self.question.contrast:
             told, arm = f"{int(left[0])}", f"{arms[0]} or {arms[1]}"
         else:
@@ -293,12 +268,6 @@ _FEW_IN_A_BATCH = 10
 """Rounds of an arm in a batch below which its share is a poor propensity."""
 
 
-def read_of(sums: Sums) -> dict[str, Any]:
-    """How much was read, and by what it was added up."""
-    by = " and ".join(["arm", *sums.group_names])
-    return {"rounds": sums.n_rounds, "batches": sums.n_batches, "by": by}
-
-
 class SumsWeightsFacts:
     """Weights that sums may not have."""
 
@@ -327,7 +296,7 @@ class SumsFacts:
 
     @property
     def read(self) -> dict[str, Any]:
-        return read_of(self.sums)
+        return self.profile.read_facts()
 
     @property
     def skewness_unknown(self) -> bool:

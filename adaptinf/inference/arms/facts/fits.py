@@ -20,7 +20,7 @@ _SHORT = 200
 def exact_calls(profile: LogProfile) -> tuple[str, str] | None:
     """Calls of the exact test and interval of a short two-arm trial with rewards 0 and 1; None for others."""
     log = profile.log
-    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and profile.sums is None
+    short = log.n_arms == 2 and log.n_rounds <= _SHORT and not log.context and not profile.rows_refusal
     if not (short and profile.binary and profile.adaptive):
         return None
     known = log.design is not None and log.design.traits is not None
@@ -41,7 +41,7 @@ class FitFacts(ArmFacts):
     def choice_reason(self) -> dict[str, str]:
         if not self.fit.choice.reason:
             return {}
-        data = "log" if self.profile.sums is None else "sums"
+        data = self.profile.data_name
         if self.profile.log.stopping not in (None, "fixed"):
             data += ", stopping='fixed'"
         return {"data": data, "reason": self.fit.choice.reason}

@@ -247,9 +247,8 @@ class WeightedFacts(ArmFacts, KindOfWeights):
     @property
     def _against_one(self) -> bool:
         """Too many arms in too many rounds for every pair."""
-        size, profile = len(self.question.codes), self.profile
-        rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
-        return size > _FEW_ARMS and too_many(size, rows)
+        size = len(self.question.codes)
+        return size > _FEW_ARMS and too_many(size, self.profile.n_pieces)
 
     @property
     def _fixed_by(self) -> dict[str, str]:
