@@ -12,8 +12,8 @@ import numpy as np
 from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.winners.exact import ProjectedLaw
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.parameters import alpha_problems, number_array, refuse
 from adaptinf.plots.drawing.rows import Series, draw_rows, limits_problem, room, row_axes
 from adaptinf.plots.drawing.style import GREY, arm_label, axes_problem, label_text, legend_of, look, quantity

@@ -19,8 +19,8 @@ from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.methods import METHODS as SEQUENCES
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.reports.collection import design_told
 
 if TYPE_CHECKING:

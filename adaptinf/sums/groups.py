@@ -14,7 +14,7 @@ from adaptinf.log.validation.columns import Column, Label, read_labels
 from adaptinf.log.validation.findings import FAULTS, Findings
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
-from adaptinf.sums.further_products import COVARIATE
+from adaptinf.sums.covariate_products import COVARIATE
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 

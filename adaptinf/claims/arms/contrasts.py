@@ -5,58 +5,62 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 TOGETHER = Claim(
-    "inference.contrasts.methods.told_at_once",
+    "inference.contrasts.contrast_verdicts.told_at_once",
     "intervals have simultaneous coverage (max-t method)",
     "reason",
 )
 APART = Claim(
-    "inference.contrasts.methods.told_at_once",
+    "inference.contrasts.contrast_verdicts.told_at_once",
     "simultaneous intervals use the Bonferroni correction, because correlations between contrasts are "
     "unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
-    "inference.contrasts.joint.joint_covariance",
+    "inference.contrasts.shared_control.joint_covariance",
     "Covariances between the estimates are unknown, so simultaneous inference is based on the "
     "Bonferroni correction.",
     "note",
 )
 
 LIFTS = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
     "Intervals use a t approximation for log ratios of positive means, and Fieller's method otherwise.",
     "note",
 )
 NO_MEANS = Claim(
-    "inference.contrasts.methods.of_lift",
+    "inference.contrasts.contrast_verdicts.of_lift",
     "a lift requires valid estimates of both arm means, which this method does not provide",
     "needs",
 )
 NO_ERROR = Claim(
-    "inference.contrasts.lifts.lift_of", "at least one of the arm means has no standard error", "needs"
+    "inference.contrasts.shared_control.lift_of",
+    "at least one of the arm means has no standard error",
+    "needs",
 )
 FEW_OUTCOMES = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "for ratios, each arm must have at least {fewest} rewards that differ from its most frequent "
     "reward, but one arm has only {n:d}",
     "needs",
 )
 NEAR_ZERO = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but is only "
     "{errors:.1f} standard errors away",
     "needs",
 )
-NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
+NO_LIFT = Claim(
+    "inference.contrasts.shared_control.lift_of", "No lift is given for {term}, because {reason}.", "note"
+)
 NEGATIVE_CONTROL = Claim(
-    "inference.contrasts.lifts.negative_control",
+    "inference.contrasts.shared_control.negative_control",
     "the {what} of the control {control} is negative ({mean:.3g}), which reverses the sign of relative "
     "effects: an arm with a positive lift has a lower {what} than the control",
     "caution",
 )
 SOME_WITHOUT = Claim(
-    "inference.contrasts.methods.of_lift",
+    "inference.contrasts.contrast_verdicts.of_lift",
     "relative lifts require at least {fewest} rewards in each arm that differ from the arm's most "
     "common value",
     "caution",

@@ -180,8 +180,8 @@ def contrasts_rows(
     lift: bool = False,
 ) -> list[Method]:
     """Rows of `Contrasts`; the lengths are those of the first pair."""
-    from adaptinf.inference.contrasts.methods import of_lift, over_pairs, told_at_once
-    from adaptinf.inference.contrasts.model import Contrasts
+    from adaptinf.inference.contrasts.contrast_verdicts import of_lift, over_pairs, told_at_once
+    from adaptinf.inference.contrasts.many_contrasts import Contrasts
 
     model = _Model(Contrasts, log, {**arguments, "denominator": denominator})
     made = Contrasts(log, **arguments)
@@ -202,8 +202,8 @@ def contrasts_rows(
 
 def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `Winner`."""
-    from adaptinf.inference.winners.methods import METHODS, WinnerQuestion
-    from adaptinf.inference.winners.model import Winner
+    from adaptinf.inference.winners.winner import Winner
+    from adaptinf.inference.winners.winner_methods import METHODS, WinnerQuestion
 
     model = _Model(Winner, question.profile.log, arguments)
     model.made()  # bad arguments are refused here, and not row by row
@@ -251,10 +251,9 @@ def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], o
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     """Rows of `PolicyValue`."""
-    from adaptinf.inference.policies.inputs import read_policies
-    from adaptinf.inference.policies.methods import METHODS
-    from adaptinf.inference.policies.models import PolicyValue
-    from adaptinf.inference.policies.question import PolicyQuestion
+    from adaptinf.inference.policies.policy_methods import METHODS
+    from adaptinf.inference.policies.policy_models import PolicyValue
+    from adaptinf.inference.policies.policy_question import PolicyQuestion, read_policies
 
     model = _Model(PolicyValue, log, {"policy": policy})
     policies = read_policies("PolicyValue", log, policy)
@@ -264,8 +263,8 @@ def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
-    from adaptinf.inference.effects.from_sums import FROM_SUMS
-    from adaptinf.inference.effects.models import CATE, METHODS
+    from adaptinf.inference.effects.cate import CATE, METHODS
+    from adaptinf.inference.effects.groups_of_sums import FROM_SUMS
 
     model = _Model(CATE, log, arguments)
     methods: Sequence[MethodRecord[Any]] = METHODS if profile_of(log).sums is None else (FROM_SUMS,)
@@ -274,7 +273,7 @@ def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
     """Rows of `CATE.from_formula`."""
-    from adaptinf.inference.effects.models import CATE
+    from adaptinf.inference.effects.cate import CATE
     from adaptinf.inference.effects.projections.projected_scores import PROJECTION
     from adaptinf.inference.effects.projections.projection import CATEProjection
 

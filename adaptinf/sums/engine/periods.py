@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adaptinf.log.validation.columns import read_series
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import refuse
-from adaptinf.sums.engine.sources import lazily
+from adaptinf.sums.engine.engine_tables import lazily
 
 PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
 """What times are cut to; weeks are days that are moved back to their Monday."""

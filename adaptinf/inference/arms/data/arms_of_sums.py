@@ -22,7 +22,7 @@ from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, Out
 from adaptinf.inference.scores.score_forms import Forms, Scores, forms_of, scores_of, share_of
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
-from adaptinf.sums.further_products import Products, products_of
+from adaptinf.sums.covariate_products import Products, products_of
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:

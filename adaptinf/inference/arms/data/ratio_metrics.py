@@ -35,7 +35,7 @@ from adaptinf.inference.validity.sums_profile import SumsProfile
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums import Sums
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further_products import POWERS, Products, denominator_problems, transformed
+from adaptinf.sums.covariate_products import POWERS, Products, denominator_problems, transformed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class RoundsDenominator:
 
     def reward_name(self, log: AdaptiveLog) -> str:
         """Of the column of rewards, as the user calls it."""
-        return next((name for name, canonical in log.columns.items() if canonical == "reward"), "reward")
+        return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
 
     def under(self, question: Question) -> Question:
         """The question with the denominators in the place of rewards."""

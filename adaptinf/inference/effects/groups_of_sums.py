@@ -20,9 +20,9 @@ from adaptinf.inference.distributions.base import Reference, StudentReference
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.effects.comparisons import GroupResults
+from adaptinf.inference.effects.effect_methods import GROUPS, effect, warn_of_tiny
 from adaptinf.inference.effects.group_facts import tiny_propensities
-from adaptinf.inference.effects.question import arm_pair, group_terms
-from adaptinf.inference.effects.record import GROUPS, effect, warn_of_tiny
+from adaptinf.inference.effects.group_question import arm_pair, group_terms
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_data
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.results import Results

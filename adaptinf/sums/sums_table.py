@@ -20,12 +20,11 @@ from adaptinf.log.validation.findings import Findings
 from adaptinf.log.validation.metadata import check_metadata
 from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
-from adaptinf.sums.frames import frame_of
-from adaptinf.sums.further_columns import WithFurther, further_columns, further_roles
+from adaptinf.sums.covariate_columns import WithFurther, further_columns, further_roles
 from adaptinf.sums.groups import Grouped, Parts
-from adaptinf.sums.reading import read_parts
-from adaptinf.sums.rows import parts_of_log
-from adaptinf.sums.storage import StoredSums, read_stored, write_stored
+from adaptinf.sums.storage import StoredSums, frame_of, read_stored, write_stored
+from adaptinf.sums.sums_of_log import parts_of_log
+from adaptinf.sums.sums_reading import read_parts
 from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray

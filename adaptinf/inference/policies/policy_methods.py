@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from adaptinf.claims.policies import CONTEXTUAL_BY_UNIT
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.policies.cadr import CADR, default_burn_in
-from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import COMMON, SHARED, PolicyOptions
+from adaptinf.inference.policies.policy_question import PolicyQuestion
+from adaptinf.inference.policies.policy_scores import COMMON, SHARED, PolicyOptions
+from adaptinf.inference.policies.policy_weights import KINDS
 from adaptinf.inference.policies.weighted_scores import AIPW, IPW
-from adaptinf.inference.policies.weights import KINDS
 from adaptinf.inference.validity.methods import MethodRecord, refusal
 from adaptinf.inference.validity.policies import snapshots_problems
 from adaptinf.parameters import (

@@ -34,12 +34,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.inputs.rounds import turns
-from adaptinf.inference.policies.inputs import Policy
+from adaptinf.inference.policies.policy_question import Policy
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.policies.question import PolicyQuestion
+    from adaptinf.inference.policies.policy_question import PolicyQuestion
+
 
 KINDS = ("stable-variance", "min-variance")
 _BLOCK = 1 << 20

@@ -22,14 +22,12 @@ from numpy.typing import ArrayLike
 from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.effects.aipw import AIPW
 from adaptinf.inference.effects.comparisons import GroupResults
-from adaptinf.inference.effects.difference_in_means import DIFFERENCE_IN_MEANS, POOLED
-from adaptinf.inference.effects.from_releases import RELEASED
-from adaptinf.inference.effects.from_sums import FROM_SUMS, SumsQuestion, sums_question
+from adaptinf.inference.effects.effect_methods import EffectMethod, group_results
+from adaptinf.inference.effects.group_methods import AIPW, DIFFERENCE_IN_MEANS, POOLED, RELEASED
+from adaptinf.inference.effects.group_question import GroupQuestion, group_question
+from adaptinf.inference.effects.groups_of_sums import FROM_SUMS, SumsQuestion, sums_question
 from adaptinf.inference.effects.projections.projection import CATEProjection
-from adaptinf.inference.effects.question import GroupQuestion, group_question
-from adaptinf.inference.effects.record import EffectMethod, group_results
 from adaptinf.inference.inputs.arguments import require_log, text_problems
 from adaptinf.inference.inputs.published import answered_by, from_releases
 from adaptinf.inference.validity.methods import Verdict

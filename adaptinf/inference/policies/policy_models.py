@@ -22,10 +22,9 @@ from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.policies.fit_facts import FitFacts
-from adaptinf.inference.policies.inputs import Policy, check_support, read_policies
-from adaptinf.inference.policies.methods import METHODS, Request, policy_options
-from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import PolicyFit, policy_law
+from adaptinf.inference.policies.policy_methods import METHODS, Request, policy_options
+from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion, check_support, read_policies
+from adaptinf.inference.policies.policy_scores import PolicyFit, policy_law
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts

@@ -13,7 +13,7 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums.cells import Cells, other_value
-from adaptinf.sums.further_products import (
+from adaptinf.sums.covariate_products import (
     COVARIATE,
     DENOMINATOR,
     Further,

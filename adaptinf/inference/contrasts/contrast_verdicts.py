@@ -10,8 +10,7 @@ import numpy as np
 from adaptinf.claims import sentence
 from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.contrasts.joint import SHARED
-from adaptinf.inference.contrasts.lifts import FEWEST_EVENTS
+from adaptinf.inference.contrasts.shared_control import FEWEST_EVENTS, SHARED
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.typing import IntArray

@@ -21,7 +21,7 @@ from adaptinf.inference.validity.order import Order
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.effects.question import GroupQuestion
+    from adaptinf.inference.effects.group_question import GroupQuestion
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

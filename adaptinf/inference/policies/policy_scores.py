@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptinf.inference.distributions.shape import part_shapes
-from adaptinf.inference.policies.inputs import Policy
-from adaptinf.inference.policies.question import UNOBSERVED, PolicyQuestion
-from adaptinf.inference.policies.weights import contrast_weights, score_variance
+from adaptinf.inference.policies.policy_question import UNOBSERVED, Policy, PolicyQuestion
+from adaptinf.inference.policies.policy_weights import contrast_weights, score_variance
 from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
@@ -22,6 +21,14 @@ from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
 from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion
+    from adaptinf.inference.validity.methods import Verdict
+    from adaptinf.log import AdaptiveLog
+
+    Gain = tuple[FloatArray, Policy]
+
 
 COMMON = "combined"
 """Weights of a contrast, one a round for both policies."""
@@ -221,14 +228,6 @@ def _smallest(profile: LogProfile, policy: Policy) -> float:
     taken = policy.probabilities[np.arange(profile.log.n_rounds), profile.log.arrays.action] > 0.0
     return float(np.min(profile.propensity, where=taken, initial=1.0))
 
-
-if TYPE_CHECKING:
-    from adaptinf.inference.policies.inputs import Policy
-    from adaptinf.inference.policies.question import PolicyQuestion
-    from adaptinf.inference.validity.methods import Verdict
-    from adaptinf.log import AdaptiveLog
-
-    Gain = tuple[FloatArray, Policy]
 
 _BLOCK = 65_536
 

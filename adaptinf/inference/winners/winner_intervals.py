@@ -22,14 +22,15 @@ from adaptinf.inference.winners.contest import (
     noise_problems,
     variance_problems,
 )
-from adaptinf.inference.winners.law import METHODS, WinnerLaw
-from adaptinf.inference.winners.results import WinnerInterval
+from adaptinf.inference.winners.winner_law import METHODS, WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerInterval
 from adaptinf.parameters import COUNT, OneOf, alpha_problems, number_array, refuse
 from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
+
 
 _LEAST_NOISE = 0.05
 

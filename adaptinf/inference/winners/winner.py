@@ -21,16 +21,10 @@ from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import exact
 from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
-from adaptinf.inference.winners.intervals import last_rounds
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.methods import (
-    CONDITIONAL,
-    HELD_OUT,
-    HYBRID,
-    PROJECTION,
-    refusal,
-)
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_intervals import last_rounds
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_methods import CONDITIONAL, HELD_OUT, HYBRID, PROJECTION, refusal
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.sums import Sums

@@ -18,11 +18,12 @@ from adaptinf.inference.results import Results
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.order import Order
 from adaptinf.inference.winners.contest import Contest
-from adaptinf.inference.winners.intervals import later_results
-from adaptinf.inference.winners.law import WinnerLaw
+from adaptinf.inference.winners.winner_intervals import later_results
+from adaptinf.inference.winners.winner_law import WinnerLaw
 
 if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
+
 
 FEWEST = 2
 """Rounds of an arm below which it has no standard error."""

@@ -15,10 +15,10 @@ from adaptinf.log.validation.columns import Column
 from adaptinf.log.validation.findings import Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
-from adaptinf.sums.checks import check_centre
-from adaptinf.sums.further_columns import with_columns
-from adaptinf.sums.further_products import COVARIATE, Further
+from adaptinf.sums.covariate_columns import with_columns
+from adaptinf.sums.covariate_products import COVARIATE, Further
 from adaptinf.sums.groups import Parts, group_names, read_groups, strata_of
+from adaptinf.sums.sums_reading import check_centre
 from adaptinf.sums.unit_totals import SAME, UnitTotals, drawn_before, products, unit_problem
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray

@@ -17,8 +17,14 @@ from adaptinf.claims import Claim, Part, said
 from adaptinf.claims.privacy import bin_means as claims
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.released.bin_mean_facts import BinFacts
-from adaptinf.inference.released.bin_sums import BinReports, read_reports
-from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.inference.released.bin_tests import (
+    AnytimeTest,
+    BinReports,
+    BudgetTest,
+    InvertedTest,
+    coins,
+    read_reports,
+)
 from adaptinf.inference.released.pair_effects import refuse_repeated_units
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand

@@ -8,8 +8,8 @@ Dunnett (1955), "A multiple comparison procedure for comparing several treatment
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,19 +20,21 @@ from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of,
 from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
 from adaptinf.inference.arms.fit import check_null
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.contrasts.joint import (
+from adaptinf.inference.contrasts.shared_control import (
+    Lift,
     influence_of,
     joint_covariance,
+    lift_of,
+    negative_control,
     rows_correlation,
     sums_correlation,
 )
-from adaptinf.inference.contrasts.lifts import Lift, lift_of, negative_control
-from adaptinf.inference.contrasts.results import ContrastsResults
 from adaptinf.inference.distributions.joined import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.multiplicity import AT_ONCE
 from adaptinf.inference.results.tables import said_of
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import without_interval
@@ -40,6 +42,95 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
 from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class ContrastsResults(Results):
+    """Differences of arms to one control, or their lifts over it.
+
+    Printed with p-values and intervals that hold for all of them at once; those of single terms are as in
+    every result.
+
+    Parameters
+    ----------
+    control : label
+        The arm that all others are compared with.
+    pairs : tuple of Results
+        The results of the single contrasts.
+    **others
+        As for `Results`.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.45])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> result = ai.Contrasts(log, control=0).fit()
+    >>> result.control, [pair.terms for pair in result.pairs]
+    (0, [('1 - 0',), ('2 - 0',)])
+    """
+
+    control: Any
+    pairs: tuple[Results, ...]
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = "max-t") -> ResultSummary:
+        """Table with p-values and intervals that hold for all terms at once.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"max-t", "holm", "bh"} or None
+            As for other results, whose tables are of single terms if not asked. Where a correction for
+            adaptive collection is due, Holm's method takes the place of ``"max-t"``.
+
+        Returns
+        -------
+        ResultSummary
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        due = adjust == AT_ONCE and self.correction is not None
+        return super().summary(alpha, "holm" if due else adjust)
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All numbers as a plain frame, those that hold at once among them.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns as for other results, and p_value_simultaneous, conf_low_simultaneous and
+            conf_high_simultaneous (p_value_holm alone where a correction is due).
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        """
+        frame = super().to_frame(alpha)
+        if self.correction is not None:
+            return frame.assign(p_value_holm=self.adjust("holm").to_numpy())
+        limits = self.conf_int_simultaneous(alpha)
+        return frame.assign(
+            p_value_simultaneous=self.pvalues_simultaneous().to_numpy(),
+            conf_low_simultaneous=limits["low"].to_numpy(),
+            conf_high_simultaneous=limits["high"].to_numpy(),
+        )
+
 
 _ORDER = {"not valid": 0, "asymptotic": 1, "anytime": 2, "exact": 3}
 
