@@ -123,7 +123,7 @@ CONTROL_CAUSES = Claim(
     "advice",
 )
 CONTROL_UNTESTED = Claim(
-    "inference.arms.circumstances.negative_controls.control_test",
+    "inference.arms.data.covariate_adjustment.control_test",
     "the test cannot be computed, because the variable is constant or too few rounds are informative",
     "needs",
 )

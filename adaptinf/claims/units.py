@@ -50,21 +50,21 @@ LATE_MEAN = Claim(
     "note",
 )
 OWN_PAST = Claim(
-    "inference.arms.circumstances.by_unit.fit_cautions",
+    "inference.arms.data.arms_by_unit.fit_cautions",
     "the outcome model is fitted partly to each unit's own earlier rounds, so clustered standard errors "
     "may be slightly too small (outcome='running-mean' excludes those rounds)",
     "caution",
 )
 
 OWN_PAST_TELLS = Claim(
-    "inference.arms.circumstances.by_unit.unit_scores",
+    "inference.arms.data.arms_by_unit.unit_scores",
     "arms are fixed within units, so an outcome model that uses a unit's earlier rewards would depend "
     "on that unit's arm",
     "needs",
 )
 """Why no regression on earlier rewards serves."""
 ONE_UNIT = Claim(
-    "inference.arms.circumstances.by_unit.fit_notes",
+    "inference.arms.data.arms_by_unit.fit_notes",
     "Only one unit received arm {arm}, so its mean has no standard error.",
     "note",
 )

@@ -19,8 +19,8 @@ from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.sequences.laws import SequenceReference
 from adaptinf.inference.sequences.methods import METHODS as SEQUENCES
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.reports.collection_facts import design_told
 from adaptinf.sums import Sums

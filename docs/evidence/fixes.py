@@ -46,7 +46,7 @@ FIXES = (
     ),
     Fix(
         "errors by unit",
-        f"{ARMS}/circumstances/by_unit.py",
+        f"{ARMS}/data/arms_by_unit.py",
         "covariance=errors.covariance,",
         "covariance=means.covariance,",
         f"{UNIT}/arms/test_arms_by_unit.py::test_means_and_contrasts_are_the_literal_ones",
@@ -203,7 +203,7 @@ FIXES = (
     ),
     Fix(
         "an arm's own weight in a group does not follow contexts that the log lacks",
-        "inference/effects/question.py",
+        "inference/effects/group_question.py",
         "return propensities_before(used, self.profile.log.n_arms, before)",
         "return used",
         f"{HIDDEN}::test_the_mix_of_contexts_is_the_same_for_both_arms",

@@ -45,7 +45,7 @@ from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import PublicLog
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.data.ratio_metrics import Denominator
     from adaptinf.inference.arms.question import Choice
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import ChosenFrom

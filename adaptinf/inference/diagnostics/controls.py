@@ -7,7 +7,7 @@ from typing import Any
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.circumstances.negative_controls import control_test
+from adaptinf.inference.arms.data.covariate_adjustment import control_test
 from adaptinf.inference.diagnostics.results import Check
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.validity.profile import LogProfile, profile_of

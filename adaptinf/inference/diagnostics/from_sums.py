@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import diagnosis as claims
-from adaptinf.inference.arms.circumstances.from_sums import batch_weights, cell_means
+from adaptinf.inference.arms.data.arms_of_sums import batch_weights, cell_means
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.diagnostics.arms import (
     LIMITS,

@@ -25,10 +25,9 @@ from adaptinf.texts import several
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.effects.groups import GroupEffects
+    from adaptinf.inference.effects.group_question import GroupQuestion, Rounds
+    from adaptinf.inference.effects.group_scores import GroupEffects
     from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
-    from adaptinf.inference.effects.question import GroupQuestion
-    from adaptinf.inference.effects.rounds import Rounds
     from adaptinf.inference.released.group_effects import ReleasedEffects
     from adaptinf.inference.scores.by_unit.units import UnitErrors
     from adaptinf.inference.scores.inverse import Fixed

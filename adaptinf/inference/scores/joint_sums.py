@@ -26,7 +26,7 @@ from adaptinf.inference.scores.joint import (
 from adaptinf.inference.scores.means import ScoreMeans
 from adaptinf.inference.scores.score_forms import Forms, Scores, cubes_of, shared_covariance, totals
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further_products import Products
+from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _CELLS = 1 << 22

@@ -30,7 +30,7 @@ import numpy as np
 from adaptinf.inference.scores.batch_sums import described_means, is_pair, slope_shares
 from adaptinf.inference.scores.means import ScoreMeans, movement
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further_products import Products
+from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9

@@ -240,7 +240,7 @@ class ConfidenceSequence:
             self._estimands = (Estimand("contrast", treatment=treatment, control=control),)
             self.quantities = (_contrast(log, int(first), int(second)),)
         else:
-            from adaptinf.inference.policies.inputs import read_policies
+            from adaptinf.inference.policies.policy_question import read_policies
 
             given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
             policies = read_policies("ConfidenceSequence", whole, given)

@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptinf.claims import Finding, contexts, propensities, said
 from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
-from adaptinf.inference.arms.circumstances.from_sums import read_from
+from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.choice import Quantity, Settings
@@ -199,7 +199,7 @@ class FitFacts(SequenceFacts):
 
     @property
     def sums_note(self) -> str:
-        return "" if self.profile.sums is None else read_from(self.profile.sums)
+        return read_from(self.profile)
 
     @property
     def tuning(self) -> dict[str, object]:

@@ -22,7 +22,16 @@ from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.base import StudentReference
-from adaptinf.inference.effects.groups import group_codes
+from adaptinf.inference.effects.effect_methods import PROJECTIONS, EffectMethod, effect, warn_of_tiny
+from adaptinf.inference.effects.group_question import (
+    Past,
+    Rounds,
+    arm_pair,
+    arm_propensities,
+    past_of,
+    weightable_rounds,
+)
+from adaptinf.inference.effects.group_scores import group_codes
 from adaptinf.inference.effects.projection_facts import ProjectionFacts, ProjectionFit
 from adaptinf.inference.effects.projections.weighted_projection import (
     combined_weights,
@@ -31,15 +40,6 @@ from adaptinf.inference.effects.projections.weighted_projection import (
     projection_law,
     projection_length,
     standard_errors,
-)
-from adaptinf.inference.effects.question import arm_pair
-from adaptinf.inference.effects.record import PROJECTIONS, EffectMethod, effect, warn_of_tiny
-from adaptinf.inference.effects.rounds import (
-    Past,
-    Rounds,
-    arm_propensities,
-    past_of,
-    weightable_rounds,
 )
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model

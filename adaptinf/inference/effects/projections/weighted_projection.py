@@ -31,8 +31,8 @@ from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from adaptinf.inference.effects.group_question import Past
     from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
-    from adaptinf.inference.effects.rounds import Past
     from adaptinf.inference.validity.methods import Verdict
 
 COVARIANCES = ("HC0", "HC1", "HC2", "HC3")

@@ -27,7 +27,7 @@ from adaptinf.inference.distributions.base import (
     StudentReference,
 )
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
-from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.methods import Verdict

@@ -17,7 +17,7 @@ from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
-from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import compare

@@ -16,8 +16,8 @@ from adaptinf.claims.propensities import TINY
 from adaptinf.claims.rare_outcomes import UNVARYING
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     indicators,
