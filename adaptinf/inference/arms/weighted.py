@@ -230,7 +230,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
+    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 

@@ -26,9 +26,10 @@ from adaptinf.claims import diagnosis as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import choose
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.diagnostics.passes import WEIGHTS, ScoreSums, rounds_of, score_sums
+from adaptinf.inference.diagnostics.accumulators import WEIGHTS, ScoreSums, score_sums
 from adaptinf.inference.diagnostics.propensities import ChiSquare, chi_square
 from adaptinf.inference.diagnostics.results import CAUTION, FINE, Check, tests_among
+from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
@@ -297,10 +298,10 @@ def _groups(log: AdaptiveLog) -> IntArray:
 def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) -> ScoreSums:
     arrays, kind = log.arrays, choice.weights or "uniform"
     assert arrays.propensity is not None
-    every, decay = arrays.propensities, choice.decay
-    return score_sums(
-        rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, group, kind, decay)
-    )
+    # Uniform weights ask no propensity of an arm that was not chosen: the matrix need not be read.
+    every = None if kind == "uniform" else arrays.propensities
+    rounds = arrays.action, arrays.reward, arrays.propensity, every, codes
+    return score_sums(stream_of(*rounds, weights=kind, decay=choice.decay), group)
 
 
 def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:

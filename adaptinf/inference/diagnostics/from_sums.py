@@ -10,6 +10,7 @@ import pandas as pd
 from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.circumstances.from_sums import batch_weights, cell_means
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.diagnostics.accumulators import ScoreSums
 from adaptinf.inference.diagnostics.arms import (
     LIMITS,
     Decay,
@@ -22,7 +23,6 @@ from adaptinf.inference.diagnostics.arms import (
     stretches,
     usable,
 )
-from adaptinf.inference.diagnostics.passes import ScoreSums
 from adaptinf.inference.diagnostics.propensities import (
     CALIBRATION,
     EDGES,

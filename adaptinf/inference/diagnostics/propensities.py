@@ -20,7 +20,7 @@ from scipy import stats
 
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
-from adaptinf.inference.diagnostics.passes import bin_products, bin_sums, wealth_path
+from adaptinf.inference.diagnostics.accumulators import bin_products, bin_sums, wealth_path
 from adaptinf.inference.diagnostics.results import Check
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog

@@ -476,12 +476,14 @@ def round_pieces(
     step = _piece(size, n_rounds)
     whole = np.array_equal(codes, np.arange(propensities.shape[1]))
 
-    place = np.full(propensities.shape[1], -1)
-    place[codes] = np.arange(size)
     fast = isinstance(outcome, str) and n_rounds * size > _SMALL
 
     def pieces(scored: bool) -> Iterator[Rounds]:
-        past, counts, sums = None, np.zeros(size + 1), np.zeros(size + 1)
+        past = None
+        if scored and fast:
+            from adaptinf.inference.scores.score_stream import STATE, score_rounds, stream_of
+
+            stream, state = stream_of(action, reward, propensity, None, codes), np.zeros((STATE, size))
         for begin in range(0, n_rounds, step):
             part = slice(begin, min(begin + step, n_rounds))
             every, chances, above = propensities[part], propensity[part], reward[part] - origin
@@ -490,10 +492,8 @@ def round_pieces(
             possible[: max(0, first - begin)] = False
             scores = gain = np.broadcast_to(0.0, every.shape)
             if scored and fast:
-                from adaptinf.inference.scores.joint_kernel import score_rounds
-
                 scores, gain = np.zeros((2, *every.shape))
-                score_rounds(place[action[part]], above, chances, counts, sums, scores, gain)
+                score_rounds(stream, begin, state, scores, gain)
             elif scored:
                 chosen = indicators(action[part], codes)
                 gain = chosen / chances[:, None]

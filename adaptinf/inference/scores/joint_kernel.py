@@ -9,36 +9,6 @@ from adaptinf.typing import FloatArray, IntArray
 
 
 @compiled
-def score_rounds(
-    place: IntArray,
-    reward: FloatArray,
-    propensity: FloatArray,
-    counts: FloatArray,
-    sums: FloatArray,
-    scores: FloatArray,
-    gain: FloatArray,
-) -> None:
-    """Score rounds by running means, as `predictions` and `aipw_scores` do, and take them into these.
-
-    Shapes: place, which of the arms was chosen or -1, reward, propensity (n,), counts, sums (k + 1,), of the
-    arms' rewards so far, and of all; scores, gain (n, k), of zeros.
-    """
-    size = scores.shape[1]
-    for t in range(place.shape[0]):
-        before = sums[size] / counts[size] if counts[size] > 0.0 else 0.0
-        for j in range(size):
-            scores[t, j] = sums[j] / counts[j] if counts[j] > 0.0 else before
-        chosen = place[t]
-        if chosen >= 0:
-            scores[t, chosen] += (reward[t] - scores[t, chosen]) / propensity[t]
-            gain[t, chosen] = 1.0 / propensity[t]
-            counts[chosen] += 1.0
-            sums[chosen] += reward[t]
-        counts[size] += 1.0
-        sums[size] += reward[t]
-
-
-@compiled
 def add_pair_sums(
     scores: FloatArray,
     inverse: FloatArray,

@@ -15,6 +15,7 @@ from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
+from adaptinf.inference.diagnostics.accumulators import ScoreSums, score_sums
 from adaptinf.inference.diagnostics.arms import (
     batch_groups,
     common_drift,
@@ -24,8 +25,8 @@ from adaptinf.inference.diagnostics.arms import (
     mean_differences,
 )
 from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.passes import ScoreSums, rounds_of, score_sums
 from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_sums, log_wealth
+from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -79,7 +80,7 @@ def sums_of(log: AdaptiveLog, weight: str, group: np.ndarray | None = None) -> S
     every = arrays.propensities
     codes = np.arange(log.n_arms)
     return score_sums(
-        rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, one, weight, None)
+        stream_of(arrays.action, arrays.reward, arrays.propensity, every, codes, weights=weight), one
     )
 
 

@@ -17,7 +17,7 @@ from adaptinf.inference.distributions.base import RecodedReference, StudentRefer
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.scores.means import arm_score_means
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.typing import FloatArray
 

@@ -8,33 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.inference.scores.inverse import two_point_shares
+from adaptinf.inference.scores.score_stream import (
+    OUTCOME,
+    STATE,
+    WEIGHT,
+    Stream,
+    enter,
+    learn,
+    prepare,
+)
 from adaptinf.typing import FloatArray, IntArray
 
-UNIFORM, SQRT, TWO_POINT = range(3)
-WEIGHTS = {"uniform": UNIFORM, "sqrt": SQRT, "two-point": TWO_POINT}
+WEIGHTS = ("uniform", "sqrt", "two-point")
+"""Those that are an arm's own, and not of a pair or of a whole table."""
 _ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
 _TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
-_COUNT, _SUM, _LEFT, _GAP, _SLOPE = range(5)
-
-
-class Rounds(NamedTuple):
-    """Rounds that are scored by AIPW, and how; shapes: action, reward, propensity, group (T,), others below.
-
-    `propensities` (T, K), or (0, 0) where weights need none; `codes` (k,); `floored`, `always` (T,) for
-    two-point weights, else (0,). Rewards are taken about `origin`.
-    """
-
-    action: IntArray
-    reward: FloatArray
-    propensity: FloatArray
-    propensities: FloatArray
-    codes: IntArray
-    group: IntArray
-    weights: int
-    floored: FloatArray
-    always: FloatArray
-    origin: float
+_GAP, _SLOPE = range(2)
 
 
 class ScoreSums(NamedTuple):
@@ -56,36 +45,10 @@ class ScoreSums(NamedTuple):
     group_variance: FloatArray
 
 
-def rounds_of(
-    action: IntArray,
-    reward: FloatArray,
-    propensity: FloatArray,
-    propensities: FloatArray | None,
-    codes: IntArray,
-    group: IntArray,
-    weights: str,
-    decay: float | None,
-) -> Rounds:
-    """Rounds with their weights; shapes as in `Rounds`."""
-    shares = (np.zeros(0), np.zeros(0))
-    if weights == "two-point" and decay is not None:
-        shares = two_point_shares(len(action), decay)
-    every = np.zeros((0, 0)) if propensities is None or weights == "uniform" else propensities
-    return Rounds(
-        np.ascontiguousarray(action, dtype=np.int64),
-        np.ascontiguousarray(reward, dtype=np.float64),
-        np.ascontiguousarray(propensity, dtype=np.float64),
-        np.ascontiguousarray(every, dtype=np.float64),
-        np.ascontiguousarray(codes, dtype=np.int64),
-        np.ascontiguousarray(group, dtype=np.int64),
-        WEIGHTS[weights],
-        *shares,
-        float(reward[0]) if len(reward) else 0.0,
-    )
-
-
-def score_sums(rounds: Rounds) -> ScoreSums:
+def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
     """Estimates of the arms' means and of their drift, with covariances from what each round contributes.
+
+    Shapes: group (T,), the stretch of batches that a round is in.
 
     An arm's score is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, m_t its mean reward so far (of all arms
     before its first one). Round 0, before which nothing is known, has weight 0. The slope is that of least
@@ -96,12 +59,10 @@ def score_sums(rounds: Rounds) -> ScoreSums:
     and a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to its error where the mean Q is the same
     in all rounds.
     """
-    size, groups = len(rounds.codes), int(rounds.group.max(initial=0)) + 1
-    state, sums = np.zeros((5, size)), np.zeros((7, size))
+    size, groups = len(stream.codes), int(group.max(initial=0)) + 1
+    state, sums, errors = np.zeros((STATE, size)), np.zeros((7, size)), np.zeros((2, size))
     by_group = np.zeros((2, groups, size))
-    place = np.full(int(max(rounds.action.max(initial=0), rounds.codes.max(initial=0))) + 1, -1)
-    place[rounds.codes] = np.arange(size)
-    _add_up(rounds, place, state, sums, by_group)
+    _add_up(stream, group, state, sums, by_group)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = sums[_SCORE] / sums[_TOTAL]
         centre = sums[_TIME] / sums[_TOTAL]
@@ -115,14 +76,14 @@ def score_sums(rounds: Rounds) -> ScoreSums:
     centres[~np.isfinite(centres)] = 0.0
     group_variance = np.zeros((groups, size))
     change_covariance, drift_covariance = np.zeros((size, size)), np.zeros((size, size))
-    state[:] = 0.0
     _spread(
-        rounds,
-        place,
+        stream,
+        group,
         centres,
         scales,
         np.nan_to_num(group_mean),
         state,
+        errors,
         group_variance,
         change_covariance,
         drift_covariance,
@@ -130,59 +91,41 @@ def score_sums(rounds: Rounds) -> ScoreSums:
     with np.errstate(divide="ignore", invalid="ignore"):
         group_variance = group_variance / by_group[0] ** 2
     return ScoreSums(
-        estimate + rounds.origin,
-        mean + rounds.origin,
+        estimate + stream.origin,
+        mean + stream.origin,
         sums[_PULLS],
         mean - estimate,
         change_covariance,
         drift,
         drift_covariance,
-        group_mean + rounds.origin,
+        group_mean + stream.origin,
         group_variance,
     )
 
 
 @kernel
-def _weight(rounds: Rounds, t: int, j: int, state: FloatArray) -> float:
-    """Weight of an arm's score, known before the arm is drawn."""
-    if rounds.weights == UNIFORM:
-        return 1.0 if t > 0 else 0.0
-    e = rounds.propensities[t, rounds.codes[j]]
-    if rounds.weights == SQRT:
-        return math.sqrt(e) if t > 0 else 0.0
-    share = min(max((1.0 - e) * rounds.floored[t] + e * rounds.always[t], 0.0), 1.0)
-    weight = math.sqrt(share * state[_LEFT, j] * e)
-    state[_LEFT, j] *= 1.0 - share
-    return weight if t > 0 else 0.0
-
-
-@kernel
-def _score(rounds: Rounds, t: int, j: int, chosen: int, state: FloatArray, before: float) -> float:
-    """AIPW score of an arm, about the origin; `before` is the mean of all rewards so far."""
-    count = float(state[_COUNT, j])
-    predicted: float = state[_SUM, j] / count if count > 0.0 else before
+def _score(stream: Stream, t: int, j: int, chosen: int, state: FloatArray) -> float:
+    """Score of an arm, about the origin."""
+    score: float = state[OUTCOME, j]
     if j == chosen:
-        predicted += (rounds.reward[t] - rounds.origin - predicted) / rounds.propensity[t]
-    return predicted
+        score += (stream.reward[t] - stream.origin - score) / stream.propensity[t]
+    return score
 
 
 @compiled
 def _add_up(
-    rounds: Rounds, place: IntArray, state: FloatArray, sums: FloatArray, by_group: FloatArray
+    stream: Stream, group: IntArray, state: FloatArray, sums: FloatArray, by_group: FloatArray
 ) -> None:
     """First pass: weighted sums of scores and of time."""
-    horizon, size = rounds.action.shape[0], rounds.codes.shape[0]
-    total = 0.0
-    for j in range(size):
-        state[_LEFT, j] = 1.0
+    horizon, size = stream.action.shape[0], stream.codes.shape[0]
+    prepare(stream, state)
     for t in range(horizon):
-        chosen = place[rounds.action[t]]
-        before = total / t if t > 0 else 0.0
+        chosen = enter(stream, t, state)
         x = (t + 0.5) / horizon
-        g = rounds.group[t]
+        g = group[t]
         for j in range(size):
-            weight = _weight(rounds, t, j, state)
-            score = _score(rounds, t, j, chosen, state, before)
+            weight = state[WEIGHT, j]
+            score = _score(stream, t, j, chosen, state)
             sums[_TOTAL, j] += weight
             sums[_SCORE, j] += weight * score
             sums[_TIME, j] += weight * x
@@ -190,57 +133,47 @@ def _add_up(
             sums[_TIME_SCORE, j] += weight * x * score
             by_group[0, g, j] += weight
             by_group[1, g, j] += weight * score
-        y = rounds.reward[t] - rounds.origin
-        total += y
         if chosen >= 0:
-            state[_COUNT, chosen] += 1.0
-            state[_SUM, chosen] += y
             sums[_PULLS, chosen] += 1.0
-            sums[_REWARD, chosen] += y
+            sums[_REWARD, chosen] += stream.reward[t] - stream.origin
+        learn(stream, t, chosen, state)
 
 
 @compiled
 def _spread(
-    rounds: Rounds,
-    place: IntArray,
+    stream: Stream,
+    group: IntArray,
     centres: FloatArray,
     scales: FloatArray,
     group_mean: FloatArray,
     state: FloatArray,
+    errors: FloatArray,
     group_variance: FloatArray,
     change: FloatArray,
     drift: FloatArray,
 ) -> None:
     """Second pass: products of what each round contributes to the errors of two arms."""
-    horizon, size = rounds.action.shape[0], rounds.codes.shape[0]
-    total = 0.0
-    for j in range(size):
-        state[_LEFT, j] = 1.0
+    horizon, size = stream.action.shape[0], stream.codes.shape[0]
+    prepare(stream, state)
     for t in range(horizon):
-        chosen = place[rounds.action[t]]
-        before = total / t if t > 0 else 0.0
+        chosen = enter(stream, t, state)
         x = (t + 0.5) / horizon
-        g = rounds.group[t]
-        y = rounds.reward[t] - rounds.origin
+        g = group[t]
         for j in range(size):
-            weight = _weight(rounds, t, j, state)
-            score = _score(rounds, t, j, chosen, state, before)
-            gap = weight * (score - centres[0, j])
-            own = weight * (score - group_mean[g, j])
+            score = _score(stream, t, j, chosen, state)
+            gap = state[WEIGHT, j] * (score - centres[0, j])
+            own = state[WEIGHT, j] * (score - group_mean[g, j])
             group_variance[g, j] += own * own
-            state[_SLOPE, j] = gap * (x - centres[1, j]) * scales[1, j]
-            state[_GAP, j] = -gap * scales[0, j]
+            errors[_SLOPE, j] = gap * (x - centres[1, j]) * scales[1, j]
+            errors[_GAP, j] = -gap * scales[0, j]
             if j == chosen:
-                state[_GAP, j] += (y - centres[2, j]) * scales[2, j]
+                errors[_GAP, j] += (stream.reward[t] - stream.origin - centres[2, j]) * scales[2, j]
         for j in range(size):
-            first, second = state[_GAP, j], state[_SLOPE, j]
+            first, second = errors[_GAP, j], errors[_SLOPE, j]
             for k in range(j + 1):
-                change[j, k] += first * state[_GAP, k]
-                drift[j, k] += second * state[_SLOPE, k]
-        total += y
-        if chosen >= 0:
-            state[_COUNT, chosen] += 1.0
-            state[_SUM, chosen] += y
+                change[j, k] += first * errors[_GAP, k]
+                drift[j, k] += second * errors[_SLOPE, k]
+        learn(stream, t, chosen, state)
     for j in range(size):
         for k in range(j):
             change[k, j] = change[j, k]

@@ -1,6 +1,9 @@
-"""Weighted scores of arms in two passes over the rounds, without an array of the size of the propensities.
+"""The scoring engine: weighted scores of arms round by round, without an array of propensities' size.
 
-The estimates, weights and covariance are those of `scores`, `weights` and `estimates`.
+A `Stream` says how rounds are scored and weighted. Accumulators ask `enter` for each round's weights and
+predictions and give its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
+pieces of scores for levels that arms share in `joint`. Short logs have the same scores from `inverse`, in
+NumPy.
 
 References
 ----------
@@ -11,7 +14,7 @@ experiments".
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,11 +38,12 @@ _NOTHING, _RUNNING, _GIVEN = range(3)
 _SUMS = 12
 _TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
 _GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
-_STATE = 8
-_PROPENSITY, _WEIGHT, _OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(_STATE)
+STATE = 8
+"""Rows of the state that `enter` and `learn` share, of which these two are for accumulators."""
+_PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
 
 
-class _Stream(NamedTuple):
+class Stream(NamedTuple):
     """Rounds, and how they are scored and weighted; empty arrays stand for what is not there.
 
     Given predictions are less the origin; rewards become so round by round, without another array of them.
@@ -71,26 +75,12 @@ def streamed_means(
     propensity: FloatArray,
     propensities: FloatArray | None,
     codes: IntArray,
-    *,
-    weights: str | FloatArray = "uniform",
-    decay: float | None = None,
-    outcome: FloatArray | str | None = "running-mean",
-    start: int | None = None,
-    jointly: bool = False,
-    batch: IntArray | None = None,
+    **options: Any,
 ) -> ScoreMeans:
-    """Estimate arm means from inverse-propensity scores.
-
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
-    one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.
-
-    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
-    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
-    """
-    rounds = (action, reward, propensity, propensities, codes)
-    stream = _stream(*rounds, weights, decay, outcome, start, batch, jointly=jointly)
+    """Estimate arm means from the scores of `stream_of` the same arguments."""
+    stream = stream_of(action, reward, propensity, propensities, codes, **options)
     size = len(codes)
-    state, sums = np.zeros((_STATE, size)), np.zeros((_SUMS, size))
+    state, sums = np.zeros((STATE, size)), np.zeros((_SUMS, size))
     estimate, covariance, cubes = np.zeros(size), np.zeros((size, size)), np.zeros(size)
     _add_up(stream, state, sums)
     positive = sums[_TOTAL] > 0.0
@@ -121,20 +111,28 @@ def streamed_means(
     )
 
 
-def _stream(
+def stream_of(
     action: IntArray,
     reward: FloatArray,
     propensity: FloatArray,
     propensities: FloatArray | None,
     codes: IntArray,
-    weights: str | FloatArray,
-    decay: float | None,
-    outcome: FloatArray | str | None,
-    start: int | None,
-    batch: IntArray | None,
     *,
-    jointly: bool,
-) -> _Stream:
+    weights: str | FloatArray = "uniform",
+    decay: float | None = None,
+    outcome: FloatArray | str | None = "running-mean",
+    start: int | None = None,
+    jointly: bool = False,
+    batch: IntArray | None = None,
+) -> Stream:
+    """Check and complete how rounds are scored and weighted.
+
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
+    one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.
+
+    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
+    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
+    """
     rounds, origin = len(action), origin_of(reward, outcome)
     given = outcome - origin if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
     shared = weights if isinstance(weights, np.ndarray) else np.zeros(0)
@@ -152,7 +150,7 @@ def _stream(
         problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
     if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, len(codes)):
         problems.append(f"outcome must have shape {(rounds, len(codes))}, got {outcome.shape}")
-    refuse("streamed_means", problems)
+    refuse("scores of arms", problems)
     shares = (np.zeros(0), np.zeros(0))
     if weights == "two-point" and decay is not None:
         shares = two_point_shares(rounds, decay)
@@ -160,7 +158,7 @@ def _stream(
     every = np.zeros((0, 0)) if propensities is None else propensities
     pair = weights == "shared" and len(codes) == 2
     batch = np.zeros(0, dtype=np.int64) if batch is None or not pair else batch
-    return _Stream(
+    return Stream(
         np.ascontiguousarray(action, dtype=np.int64),
         np.ascontiguousarray(reward, dtype=np.float64),
         origin,
@@ -182,11 +180,12 @@ def _stream(
 
 
 @kernel
-def _prepare(stream: _Stream, state: FloatArray) -> None:
+def prepare(stream: Stream, state: FloatArray) -> None:
+    """Nothing known of any arm; state (STATE, k)."""
     for j in range(stream.codes.shape[0]):
         state[_PROPENSITY, j] = 1.0
-        state[_WEIGHT, j] = 1.0
-        state[_OUTCOME, j] = 0.0
+        state[WEIGHT, j] = 1.0
+        state[OUTCOME, j] = 0.0
         state[_LEFT, j] = 1.0
         state[_COUNT, j] = 0.0
         state[_SUM, j] = 0.0
@@ -195,7 +194,7 @@ def _prepare(stream: _Stream, state: FloatArray) -> None:
 
 
 @kernel
-def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
+def enter(stream: Stream, t: int, state: FloatArray) -> int:
     """Propensities, weights and predictions of a round; returns the position of its arm, or -1."""
     size = stream.codes.shape[0]
     chosen = -1
@@ -210,35 +209,35 @@ def _enter(stream: _Stream, t: int, state: FloatArray) -> int:
             state[_PROPENSITY, j] = 0.0 if stream.propensity[t] >= 1.0 and j != chosen else 1.0
     if stream.weights == _SHARED:
         for j in range(size):
-            state[_WEIGHT, j] = stream.shared[t] if state[_PROPENSITY, j] > 0.0 else 0.0
+            state[WEIGHT, j] = stream.shared[t] if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _UNIFORM:
         for j in range(size):
-            state[_WEIGHT, j] = 1.0 if state[_PROPENSITY, j] > 0.0 else 0.0
+            state[WEIGHT, j] = 1.0 if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _SQRT:
         for j in range(size):
-            state[_WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
+            state[WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
     elif stream.weights == _LAGGED:
         for j in range(size):
             e = 1.0 / stream.propensities.shape[1]
             if t > 0:
                 e = stream.propensities[t - 1, stream.codes[j]]
-            state[_WEIGHT, j] = math.sqrt(e) if state[_PROPENSITY, j] > 0.0 else 0.0
+            state[WEIGHT, j] = math.sqrt(e) if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _TWO_POINT:
         floored, always = stream.floored[t], stream.always[t]
         for j in range(size):
             e = state[_PROPENSITY, j]
             share = min(max((1.0 - e) * floored + e * always, 0.0), 1.0)
-            state[_WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
+            state[WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
             state[_LEFT, j] *= 1.0 - share
     _leave_out(stream, t, state)
     if stream.outcome == _GIVEN:
         for j in range(size):
-            state[_OUTCOME, j] = stream.given[t, j]
+            state[OUTCOME, j] = stream.given[t, j]
     return chosen
 
 
 @kernel
-def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
+def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
     """No weight before the start, nor where arms are asked for jointly and one could not be chosen."""
     size = stream.codes.shape[0]
     possible = t >= stream.start
@@ -247,11 +246,11 @@ def _leave_out(stream: _Stream, t: int, state: FloatArray) -> None:
             possible = possible and state[_PROPENSITY, j] > 0.0
     if not possible:
         for j in range(size):
-            state[_WEIGHT, j] = 0.0
+            state[WEIGHT, j] = 0.0
 
 
 @kernel
-def _time(stream: _Stream, t: int) -> float:
+def _time(stream: Stream, t: int) -> float:
     """Time of a round, that of the middle of its batch, from -1/2 to 1/2."""
     if stream.batch.shape[0] > 0:
         middle: float = stream.middle[stream.batch[t]]
@@ -261,7 +260,7 @@ def _time(stream: _Stream, t: int) -> float:
 
 
 @kernel
-def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
+def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
     """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
     if stream.outcome != _RUNNING:
         return
@@ -270,36 +269,56 @@ def _learn(stream: _Stream, t: int, chosen: int, state: FloatArray) -> None:
             state[_UNSEEN, 0] -= 1.0
         state[_COUNT, chosen] += 1.0
         state[_SUM, chosen] += stream.reward[t] - stream.origin
-        state[_OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
+        state[OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
     if state[_UNSEEN, 0] > 0.0:
         state[_EVERY, 0] += stream.reward[t] - stream.origin
         for j in range(stream.codes.shape[0]):
             if state[_COUNT, j] == 0.0:
-                state[_OUTCOME, j] = state[_EVERY, 0] / (t + 1.0)
+                state[OUTCOME, j] = state[_EVERY, 0] / (t + 1.0)
 
 
 @compiled
-def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
+def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArray, gain: FloatArray) -> None:
+    """Scores of some rounds after those before them, and what each gives to its own reward.
+
+    Shapes: state (STATE, k), of the rounds before; scores, gain (n, k), of zeros.
+    """
+    if begin == 0:
+        prepare(stream, state)
+    for row in range(scores.shape[0]):
+        t = begin + row
+        chosen = enter(stream, t, state)
+        for j in range(scores.shape[1]):
+            scores[row, j] = state[OUTCOME, j]
+        if chosen >= 0:
+            above = stream.reward[t] - stream.origin
+            scores[row, chosen] += (above - state[OUTCOME, chosen]) / stream.propensity[t]
+            gain[row, chosen] = 1.0 / stream.propensity[t]
+        learn(stream, t, chosen, state)
+
+
+@compiled
+def _add_up(stream: Stream, state: FloatArray, sums: FloatArray) -> None:
     """First pass: sums of weights, of weighted scores, and of what tables show."""
     size = stream.codes.shape[0]
-    _prepare(stream, state)
+    prepare(stream, state)
     for j in range(size):
         sums[_SMALLEST, j] = np.inf
         sums[_SMALLEST_CHOSEN, j] = np.inf
     for t in range(stream.action.shape[0]):
-        chosen = _enter(stream, t, state)
+        chosen = enter(stream, t, state)
         if stream.pair:
-            sums[_MOMENT, 0] += state[_WEIGHT, 0] * _time(stream, t)
+            sums[_MOMENT, 0] += state[WEIGHT, 0] * _time(stream, t)
         for j in range(size):
-            sums[_TOTAL, j] += state[_WEIGHT, j]
-            sums[_SCORE, j] += state[_WEIGHT, j] * state[_OUTCOME, j]
-            if state[_WEIGHT, j] > 0.0:
+            sums[_TOTAL, j] += state[WEIGHT, j]
+            sums[_SCORE, j] += state[WEIGHT, j] * state[OUTCOME, j]
+            if state[WEIGHT, j] > 0.0:
                 sums[_USED, j] += 1.0
                 sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
         if chosen >= 0:
             y, e = stream.reward[t] - stream.origin, stream.propensity[t]
-            gain = state[_WEIGHT, chosen] / e
-            sums[_SCORE, chosen] += gain * (y - state[_OUTCOME, chosen])
+            gain = state[WEIGHT, chosen] / e
+            sums[_SCORE, chosen] += gain * (y - state[OUTCOME, chosen])
             sums[_PULLS, chosen] += 1.0
             sums[_REWARDS, chosen] += y
             sums[_GAIN, chosen] += gain
@@ -308,12 +327,12 @@ def _add_up(stream: _Stream, state: FloatArray, sums: FloatArray) -> None:
             sums[_GAIN_FOURTHS, chosen] += gain**4
             if gain > 0.0:
                 sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
-        _learn(stream, t, chosen, state)
+        learn(stream, t, chosen, state)
 
 
 @compiled
 def _spread(
-    stream: _Stream,
+    stream: Stream,
     estimate: FloatArray,
     scale: FloatArray,
     centre: float,
@@ -327,16 +346,16 @@ def _spread(
     Of a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
     """
     size = stream.codes.shape[0]
-    _prepare(stream, state)
+    prepare(stream, state)
     for t in range(stream.action.shape[0]):
-        chosen = _enter(stream, t, state)
+        chosen = enter(stream, t, state)
         for j in range(size):
-            state[_PROPENSITY, j] = state[_WEIGHT, j] * scale[j] * (state[_OUTCOME, j] - estimate[j])
+            state[_PROPENSITY, j] = state[WEIGHT, j] * scale[j] * (state[OUTCOME, j] - estimate[j])
         if chosen >= 0:
             above = stream.reward[t] - stream.origin
-            residual = (above - state[_OUTCOME, chosen]) / stream.propensity[t]
-            state[_PROPENSITY, chosen] += state[_WEIGHT, chosen] * scale[chosen] * residual
-        _learn(stream, t, chosen, state)
+            residual = (above - state[OUTCOME, chosen]) / stream.propensity[t]
+            state[_PROPENSITY, chosen] += state[WEIGHT, chosen] * scale[chosen] * residual
+        learn(stream, t, chosen, state)
         if stream.pair:
             term = (state[_PROPENSITY, 0] - state[_PROPENSITY, 1]) * (_time(stream, t) - centre)
             slope[0] += term
