@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.rare import FEWEST, without_interval

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.inference.distributions.references import BinomialReference
 from adaptinf.typing import FloatArray
 
 PARTS = (

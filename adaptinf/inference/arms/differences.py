@@ -11,7 +11,7 @@ import numpy as np
 from adaptinf.inference.arms.circumstances import laws
 from adaptinf.inference.arms.fit import ArmFit, fit_efficiency, tested, validity
 from adaptinf.inference.arms.question import Asked, Choice, Question
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:

@@ -37,14 +37,14 @@ from adaptinf.inference.arms.order import (
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
     joint_rows,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED

@@ -12,7 +12,7 @@ from adaptinf.inference.arms.choice import as_ratios, fit_method
 from adaptinf.inference.arms.circumstances.from_sums import outcome_of
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.scores.batch_sums import arm_factors, correlation_of
-from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 

@@ -23,8 +23,8 @@ import numpy as np
 from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.distributions.base import RecodedReference, Reference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+from adaptinf.inference.distributions.references import RecodedReference, Reference
 from adaptinf.typing import FloatArray
 
 FEWEST_EVENTS = 20

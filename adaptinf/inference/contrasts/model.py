@@ -28,7 +28,7 @@ from adaptinf.inference.contrasts.joint import (
 )
 from adaptinf.inference.contrasts.lifts import Lift, lift_of, negative_control
 from adaptinf.inference.contrasts.results import ContrastsResults
-from adaptinf.inference.distributions.joined import joined
+from adaptinf.inference.distributions.references import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results import Results

@@ -14,15 +14,15 @@ import numpy as np
 
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.effects import by_group as claims
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.references import Reference, StudentReference
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.effects.group_facts import Rarity, WeightedFacts, WeightedFit
 from adaptinf.inference.effects.groups import GroupEffects, group_aipw
 from adaptinf.inference.effects.question import GroupQuestion
 from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
-from adaptinf.inference.scores.by_unit.units import UnitErrors, unit_group_effects
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
+from adaptinf.inference.scores.unit_errors import UnitErrors, unit_group_effects
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import Verdict, refusal

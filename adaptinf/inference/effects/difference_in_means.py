@@ -16,8 +16,8 @@ import numpy as np
 
 from adaptinf.claims import said, sentence
 from adaptinf.claims.effects import by_group as claims
-from adaptinf.inference.distributions.base import Reference
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.references import Reference
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.distributions.two_samples import (
     Difference,

@@ -12,7 +12,7 @@ from adaptinf.claims import policies as claims
 from adaptinf.claims import propensities, units
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.inputs import Policy, check_support
-from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import Outcome, outcome_model
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.policies import LoggingPolicies, PolicySnapshots, logging_policies
 from adaptinf.inference.validity.profile import LogProfile

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.inference.inputs.rounds import middles
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     Projection,
     Spread,
     Totals,

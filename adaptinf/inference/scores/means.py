@@ -22,7 +22,7 @@ from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
+    from adaptinf.inference.scores.unit_errors import UnitErrors
 
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""

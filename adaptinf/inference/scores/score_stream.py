@@ -55,6 +55,8 @@ class Stream(NamedTuple):
     propensity: FloatArray
     propensities: FloatArray
     codes: IntArray
+    place: IntArray
+    """Position of each action among the codes, -1 where it is none of them."""
     weights: int
     outcome: int
     given: FloatArray
@@ -156,6 +158,8 @@ def stream_of(
         shares = two_point_shares(rounds, decay)
     kind = _NOTHING if outcome is None else _RUNNING if isinstance(outcome, str) else _GIVEN
     every = np.zeros((0, 0)) if propensities is None else propensities
+    place = np.full(max(int(action.max(initial=0)), int(codes.max(initial=0))) + 1, -1)
+    place[codes] = np.arange(len(codes))
     pair = weights == "shared" and len(codes) == 2
     batch = np.zeros(0, dtype=np.int64) if batch is None or not pair else batch
     return Stream(
@@ -165,6 +169,7 @@ def stream_of(
         np.ascontiguousarray(propensity, dtype=np.float64),
         np.ascontiguousarray(every, dtype=np.float64),
         np.ascontiguousarray(codes, dtype=np.int64),
+        place,
         _WEIGHTS.get(weights, _SHARED),
         kind,
         np.ascontiguousarray(given, dtype=np.float64),
@@ -197,10 +202,7 @@ def prepare(stream: Stream, state: FloatArray) -> None:
 def enter(stream: Stream, t: int, state: FloatArray) -> int:
     """Propensities, weights and predictions of a round; returns the position of its arm, or -1."""
     size = stream.codes.shape[0]
-    chosen = -1
-    for j in range(size):
-        if stream.codes[j] == stream.action[t]:
-            chosen = j
+    chosen: int = stream.place[stream.action[t]]
     if stream.propensities.shape[0] > 0:
         for j in range(size):
             state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
@@ -279,7 +281,7 @@ def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
 
 @compiled
 def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArray, gain: FloatArray) -> None:
-    """Scores of some rounds after those before them, and what each gives to its own reward.
+    """Scores by running means of some rounds after those before them, and what each gives to its own reward.
 
     Shapes: state (STATE, k), of the rounds before; scores, gain (n, k), of zeros.
     """
@@ -287,7 +289,7 @@ def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArr
         prepare(stream, state)
     for row in range(scores.shape[0]):
         t = begin + row
-        chosen = enter(stream, t, state)
+        chosen = stream.place[stream.action[t]]
         for j in range(scores.shape[1]):
             scores[row, j] = state[OUTCOME, j]
         if chosen >= 0:

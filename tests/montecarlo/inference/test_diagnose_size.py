@@ -16,14 +16,14 @@ from scipy import stats
 from adaptinf import designs
 from adaptinf.designs.base import Design
 from adaptinf.inference.diagnostics.accumulators import score_sums
-from adaptinf.inference.diagnostics.arms import (
+from adaptinf.inference.diagnostics.arm_checks import (
     batch_groups,
     common_drift,
     drifts,
     homogeneity,
     mean_differences,
 )
-from adaptinf.inference.diagnostics.propensities import (
+from adaptinf.inference.diagnostics.choice_checks import (
     calibration_bins,
     calibration_joint,
     chi_square,

@@ -16,7 +16,7 @@ from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.diagnostics.accumulators import ScoreSums, score_sums
-from adaptinf.inference.diagnostics.arms import (
+from adaptinf.inference.diagnostics.arm_checks import (
     batch_groups,
     common_drift,
     drifts,
@@ -24,8 +24,8 @@ from adaptinf.inference.diagnostics.arms import (
     fitted_decay,
     mean_differences,
 )
-from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_sums, log_wealth
+from adaptinf.inference.diagnostics.choice_checks import EDGES, calibration_bins, inverse_sums, log_wealth
+from adaptinf.inference.diagnostics.log_checks import diagnose
 from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms

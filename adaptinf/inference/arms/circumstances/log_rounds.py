@@ -9,11 +9,11 @@ import numpy as np
 from adaptinf.inference.arms.circumstances import rounds
 from adaptinf.inference.arms.circumstances.deviations import seen_rounds
 from adaptinf.inference.inputs.rounds import times_of
-from adaptinf.inference.scores.joint import LogRounds, round_pieces, rounds_of, whole_pieces
+from adaptinf.inference.scores.joint_levels import LogRounds, round_pieces, rounds_of, whole_pieces
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.question import Question
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.outcome_predictions import Outcome
 
 
 def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:

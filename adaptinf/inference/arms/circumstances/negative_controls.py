@@ -18,7 +18,7 @@ from scipy import special
 
 from adaptinf.claims import Finding
 from adaptinf.claims.data.covariates import MOVED
-from adaptinf.inference.scores.outcome_models import context_matrix
+from adaptinf.inference.scores.outcome_predictions import context_matrix
 from adaptinf.inference.validity.calibration import some_rounds
 from adaptinf.typing import FloatArray
 

@@ -16,7 +16,7 @@ from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
 from adaptinf.inference.arms.circumstances.availability_facts import AvailabilityFacts
 from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
 from adaptinf.inference.arms.facts.base import ArmFacts
-from adaptinf.inference.scores.joint import JOINT, too_many
+from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS
