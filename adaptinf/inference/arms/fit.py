@@ -41,8 +41,8 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
+    from adaptinf.inference.scores.means import UnitErrors
     from adaptinf.inference.scores.outcome_predictions import Outcome
-    from adaptinf.inference.scores.unit_errors import UnitErrors
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")

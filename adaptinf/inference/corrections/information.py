@@ -35,6 +35,7 @@ Bound: TypeAlias = Literal["max-information", "moment"]
 _LN2 = math.log(2.0)
 _LN4 = math.log(4.0)
 _S_AT_BETA_ONE = math.sqrt(_LN2)
+# Newton's method on a convex function ends long before; the bound only keeps a loop from running on.
 _NEWTON_STEPS = 60
 _TOLERANCE = 1e-12
 

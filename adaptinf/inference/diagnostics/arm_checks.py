@@ -35,7 +35,9 @@ from adaptinf.log import AdaptiveLog
 from adaptinf.sums import Sums
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+# A line through fewer points fits whatever they are.
 _FEW_BLOCKS = 4
+# Rows of propensities at a time, so that no second array of all of them is made.
 _BLOCK = 65_536
 
 
@@ -106,6 +108,7 @@ def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
     return found
 
 
+# Standard errors below this share of a mean are rounding.
 _CONSTANT = 1e-12
 
 
@@ -207,7 +210,9 @@ MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by 
 COMMON = "common drift"
 MISSED = claims.COULD_BE_MISSED
 _POWER = 0.8
+# Means of fewer rewards are too far from normal for tests by z.
 _LEAST_PULLS = 20
+# Effective sizes to look at: fewer rewards than a normal limit needs, or a tenth of those collected.
 _LEAST_SIZE = 30.0
 _LEAST_SHARE = 0.1
 LIMITS = {0.01: 0.01, 0.001: 0.0}
@@ -315,16 +320,16 @@ def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
 
 
 def usable(
-    log: AdaptiveLog | Sums, never: IntArray, pulls: FloatArray, same: BoolArray
+    log: AdaptiveLog | Sums, impossible: IntArray, pulls: FloatArray, same: BoolArray
 ) -> tuple[IntArray, dict[str, str]]:
     """Arms whose scores can be compared, and why the others cannot.
 
-    Shapes: never, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
+    Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
     """
     refused: dict[str, str] = {}
     kept = []
     for code, arm in enumerate(map(str, log.arms)):
-        if never[code]:
+        if impossible[code]:
             refused[arm] = claims.NEVER_POSSIBLE()
         elif pulls[code] < _LEAST_PULLS:
             refused[arm] = claims.FEW_REWARDS(fewest=_LEAST_PULLS)

@@ -31,8 +31,11 @@ EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99
 """Bounds of the bins of propensities, inside (0, 1)."""
 LEAST_VARIANCE = 10.0
 """Neighbouring bins are joined until the variance of their count is as large: below it is far from normal."""
+# Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
 PRIOR = 10.0
+# Eigenvalues below this share of the largest are those of counts that add up to a constant.
 _SPAN = 1e-3
+# Where the search for a propensity's bin starts, by its first two decimals.
 _CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
 
 

@@ -174,12 +174,12 @@ class Diagnosis:
 
     def _advice(self) -> list[str]:
         """Advice and reasons, each said once."""
-        told = dict.fromkeys(
+        sentences = dict.fromkeys(
             f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
             for check in self.checks
             if check.advice
         )
-        return list(told)
+        return list(sentences)
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -50,6 +50,7 @@ from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.texts import absent, listed
 from adaptinf.typing import FloatArray
 
+# A reward that counts a thousand times makes up the estimate by itself.
 _TINY = 1e-3
 
 
@@ -274,8 +275,8 @@ def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
             checks.append(Check(CONTROL, name, claims=(claims.CONTROL_UNTESTED(),)))
             continue
         arm = log.arms[found.code]
-        told = claims.CONTROL_DIFFERS(name=name, arm=arm), claims.CONTROL_CAUSES(name=name)
-        checks.append(Check(CONTROL, name, f"z of ranks, {arm}", found.z, found.log_pvalue, "", told))
+        reasons = claims.CONTROL_DIFFERS(name=name, arm=arm), claims.CONTROL_CAUSES(name=name)
+        checks.append(Check(CONTROL, name, f"z of ranks, {arm}", found.z, found.log_pvalue, "", reasons))
     return checks
 
 

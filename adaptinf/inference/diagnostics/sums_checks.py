@@ -141,6 +141,7 @@ def largest_batch_wealth(pulls: FloatArray, shares: FloatArray, prior: float) ->
 
 
 MOVEMENT = "shares within batches"
+# The smallest positive double, whose logarithm is finite.
 _TINIEST = 5e-324
 _SAME = 1e-9
 """Propensities closer than this are the same."""

@@ -22,7 +22,8 @@ from adaptinf.inference.effects.groups import GroupEffects, group_aipw
 from adaptinf.inference.effects.question import GroupQuestion
 from adaptinf.inference.effects.record import GROUPS, EffectMethod, GroupFit
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
-from adaptinf.inference.scores.unit_errors import UnitErrors, unit_group_effects
+from adaptinf.inference.scores.means import UnitErrors
+from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import Verdict, refusal

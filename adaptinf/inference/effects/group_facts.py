@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.effects.rounds import Rounds
     from adaptinf.inference.released.group_effects import ReleasedEffects
     from adaptinf.inference.scores.inverse import Fixed
-    from adaptinf.inference.scores.unit_errors import UnitErrors
+    from adaptinf.inference.scores.means import UnitErrors
 
 
 _SHOWN, _FEW = 8, 3

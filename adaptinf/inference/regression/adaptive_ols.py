@@ -235,11 +235,11 @@ class AdaptiveOLS:
         _check(adjustment, covariance, null, stationary, settings)
         data, profile = self.data, profile_of(self.log)
         entry, covariance, chosen = _chosen(data, profile, adjustment, covariance, stationary)
-        kind, told = (covariance, []) if covariance else _covariance(data, entry, stationary)
+        kind, notes = (covariance, []) if covariance else _covariance(data, entry, stationary)
         _check_for(entry, kind, settings)
         check_selection(data, entry)
         given = {name: value for name, value in settings.items() if value is not None}
-        options = FitOptions(kind, float(null), given, stationary=stationary, chosen=(*chosen, *told))
+        options = FitOptions(kind, float(null), given, stationary=stationary, chosen=(*chosen, *notes))
         facts = entry.facts(data, profile, options)
         try:
             with np.errstate(under="ignore"):

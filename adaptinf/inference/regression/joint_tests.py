@@ -16,6 +16,7 @@ from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.texts import visible_lines
 from adaptinf.typing import BoolArray
 
+# A singular value below it, of restrictions of length 1, is the rounding of one that follows from others.
 _DEPENDENT = 1e-10
 
 

@@ -27,10 +27,15 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 COVARIANCES = ("classical", "HC0", "HC1", "HC2", "HC3", "CR2", "cluster")
 BY_CLUSTER = ("CR2", "cluster")
 """Those that sum over clusters."""
+# A pivot below it, of columns of length 1, is the rounding of one that depends on others.
 _DEPENDENT = 1e-10
+# What centring leaves of a column below this share is the rounding of its mean.
 _CONSTANT = 1e-12
+# Cholesky's method squares the condition number: up to 1e6 is far within what a second round repairs.
 _WELL_CONDITIONED = 1e-6
+# Columns with a smaller share in a combination are not named in the error.
 _SHARE = 1e-6
+# The constant lies in the span of the columns where its projection has its length.
 _SPANNED = 1e-10
 FULL_LEVERAGE = 1e-8
 """Distance of a leverage from 1 that counts as rounding."""
@@ -258,6 +263,7 @@ _ALONE = 1e-8
 """Distance of a cluster's leverage from 1 that counts as rounding."""
 _KEPT = 1_000_000
 """Numbers of all clusters' matrices that a result keeps for other combinations of coefficients."""
+# Numbers in the matrices of some clusters at a time, 32 MB of doubles.
 _AT_ONCE = 4_000_000
 
 

@@ -25,8 +25,11 @@ from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.scores.unit_errors import effective_units, unit_covariance
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+# A pivot below it, of columns of length 1, is the rounding of one that depends on others.
 _DEPENDENT = 1e-10
+# What centring leaves of a column below this share is the rounding of its mean.
 _CONSTANT = 1e-12
+# Numbers in the array of leverages of some predictions at a time, 32 MB of doubles.
 _CELLS = 4_000_000
 
 

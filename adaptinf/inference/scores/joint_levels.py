@@ -53,7 +53,9 @@ _MOST = 1_000_000_000
 """Rounds (or batches) times squared arms up to which all pairs are compared."""
 _SMALL = 500_000
 """Pairs times rounds up to which NumPy is quick enough that loading Numba does not pay."""
+# A product with a matrix of up to so many columns is quicker column by column than by BLAS.
 _NARROW = 6
+# Numbers in the arrays of a piece of rounds: half a megabyte, which stays in the processor's cache.
 _CELLS = 1 << 16
 
 

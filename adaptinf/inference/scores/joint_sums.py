@@ -29,6 +29,7 @@ from adaptinf.sums.cells import Cells
 from adaptinf.sums.further_products import Products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+# Numbers in the arrays of a few batches at a time: 32 MB of doubles.
 _CELLS = 1 << 22
 
 

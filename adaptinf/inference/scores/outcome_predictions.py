@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 BATCH_MEAN = "batch-mean"
 OUTCOMES = ("running-mean", "running-ridge")
+# The update of the inverse takes time in the square of it, every round.
 _MAX_COVARIATES = 200
 _SAME = 1e-9
+# Fewer rewards may follow predictions closely by chance.
 _ENOUGH = 10
 _SHOWN = 8
 

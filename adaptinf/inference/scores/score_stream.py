@@ -139,20 +139,7 @@ def stream_of(
     given = outcome - origin if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
     shared = weights if isinstance(weights, np.ndarray) else np.zeros(0)
     weights = "shared" if isinstance(weights, np.ndarray) else weights
-    problems = []
-    if weights == "shared" and shared.shape != (rounds,):
-        problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
-    if weights != "shared" and weights not in _WEIGHTS:
-        problems.append(unlisted("weights", _WEIGHTS, weights))
-    if weights in ("sqrt", LAGGED, "two-point") and propensities is None:
-        problems.append(f"{weights} weights need the propensities of all arms")
-    if weights == "two-point" and decay is None:
-        problems.append("two-point weights need decay=")
-    if isinstance(outcome, str) and outcome != "running-mean":
-        problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
-    if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, len(codes)):
-        problems.append(f"outcome must have shape {(rounds, len(codes))}, got {outcome.shape}")
-    refuse("scores of arms", problems)
+    _check_options(rounds, len(codes), weights, shared, decay, outcome, knows_every=propensities is not None)
     shares = (np.zeros(0), np.zeros(0))
     if weights == "two-point" and decay is not None:
         shares = two_point_shares(rounds, decay)
@@ -182,6 +169,33 @@ def stream_of(
         middles(np.bincount(batch).astype(np.float64)) if len(batch) else np.zeros(0),
         pair,
     )
+
+
+def _check_options(
+    rounds: int,
+    n_arms: int,
+    weights: str,
+    shared: FloatArray,
+    decay: float | None,
+    outcome: FloatArray | str | None,
+    *,
+    knows_every: bool,
+) -> None:
+    """Refuse weights and predictions that do not fit the rounds."""
+    problems = []
+    if weights == "shared" and shared.shape != (rounds,):
+        problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
+    if weights != "shared" and weights not in _WEIGHTS:
+        problems.append(unlisted("weights", _WEIGHTS, weights))
+    if weights in ("sqrt", LAGGED, "two-point") and not knows_every:
+        problems.append(f"{weights} weights need the propensities of all arms")
+    if weights == "two-point" and decay is None:
+        problems.append("two-point weights need decay=")
+    if isinstance(outcome, str) and outcome != "running-mean":
+        problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
+    if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, n_arms):
+        problems.append(f"outcome must have shape {(rounds, n_arms)}, got {outcome.shape}")
+    refuse("scores of arms", problems)
 
 
 @kernel

@@ -27,29 +27,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.inference.scores.inverse import aipw_scores
-from adaptinf.inference.scores.means import ROUNDING, effective_size, weighted_means
+from adaptinf.inference.scores.means import ROUNDING, UnitErrors, effective_size, weighted_means
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 FEWEST_EVENTS = 5
 """Units with an event from which on there is a standard error."""
 _SPIKE = 0.5
 """Share of the rewards from which on a single value counts as "no event"."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitErrors:
-    """Errors by unit of k estimates, and what they rest on.
-
-    Shapes: covariance (k, k), freedom, units, events (k,).
-
-    `units` have a round that counts for the estimate, `events` of them an event (infinite where rewards have
-    none). Where these are fewer than 5 the covariance is NaN.
-    """
-
-    covariance: FloatArray
-    freedom: FloatArray
-    units: IntArray
-    events: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,14 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from adaptinf.inference.scores.batch_sums import arm_factors, batch_score_means, correlation_of
-from adaptinf.inference.scores.means import ScoreMeans, negligible
-from adaptinf.inference.scores.unit_errors import UnitErrors, where_events
+from adaptinf.inference.scores.means import ScoreMeans, UnitErrors, negligible
+from adaptinf.inference.scores.unit_errors import where_events
 from adaptinf.sums.cells import Cells, other_value
 from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.typing import FloatArray, IntArray
 
 _CANCELLED = 1e-14
 """Share of the terms of a variance below which what is left of them is their rounding."""
+# The share of zeros from which on other rewards are events, as for rows (`unit_errors`).
 _SPIKE = 0.5
 
 

@@ -30,7 +30,9 @@ from adaptinf.parameters import (
 from adaptinf.typing import IntArray
 
 ESTIMATORS = ("sample-mean", "ipw", "aipw")
+# Fixed numbers, which no result can have moved.
 _T_OPT, _START = 1000, 100
+# A floor and propensities from a file may differ by their last decimals.
 _TOLERANCE = 1e-9
 
 

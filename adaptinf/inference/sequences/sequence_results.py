@@ -22,6 +22,7 @@ from adaptinf.typing import IntArray, RandomSource
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
 
+# Rounds that a table shows in each decade, and up to how many it shows all.
 _PER_DECADE, _ALL_SHOWN = 10, 60
 
 

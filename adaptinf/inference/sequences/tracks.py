@@ -15,6 +15,7 @@ import numpy as np
 from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
+# More halvings than a double has digits: the search ends when the middle is one of the ends.
 _HALVINGS, _DOUBLINGS = 200, 40
 
 

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
 _ALPHA = math.exp(LOG_ALPHA)
+# The defaults of `settled`: a width is expected of what runs without further arguments.
 _T_OPT, _START = 1000.0, 100.0
+# Widths only order the sequences: 128 times stand for all rounds, and 24 halvings give 7 digits.
 _POINTS, _HALVINGS = 128, 24
+# Of more arms some are taken, evenly by their counts.
 _MOST_ARMS = 16
 
 

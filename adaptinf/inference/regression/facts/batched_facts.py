@@ -109,6 +109,7 @@ class BatchedFacts(RegressionFacts):
 
 _LARGEST_LEFT = 0.2
 """Share of the error of least squares that it may leave out of its standard errors."""
+# Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
 _UNEVEN, _RARE = 10.0, 0.2
 
 

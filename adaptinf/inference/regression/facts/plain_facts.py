@@ -24,6 +24,7 @@ from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 
 _USUAL_ALPHA = 0.05
+# A correction that makes intervals more than twice as long is not taken unasked.
 _PATIENCE = 2.0
 
 

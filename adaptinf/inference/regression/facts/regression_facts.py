@@ -19,6 +19,7 @@ from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, stand
 from adaptinf.inference.validity.units import unit_count_cautions
 from adaptinf.typing import FloatArray, IntArray
 
+# What the columns leave of a time or of rewards below this share is rounding.
 _ROUNDING = 1e-12
 
 

@@ -41,6 +41,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
 
+# Eigenvalues below it are those of directions that no round tells of.
 _NULL = 1e-10
 PairWeights = Callable[[int, int], FloatArray]
 """Weights of the rounds for the difference of two arms, shape (n,)."""
