@@ -221,8 +221,9 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
         for j in range(size):
             state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
     elif stream.propensity.shape[0] > 0:  # the arms but one cannot be chosen where one is sure
+        sure = stream.propensity[t] >= 1.0
         for j in range(size):
-            state[_PROPENSITY, j] = 0.0 if stream.propensity[t] >= 1.0 and j != chosen else 1.0
+            state[_PROPENSITY, j] = 0.0 if sure and j != chosen else 1.0
     if stream.weights == _SHARED:
         for j in range(size):
             state[WEIGHT, j] = stream.shared[t] if state[_PROPENSITY, j] > 0.0 else 0.0
