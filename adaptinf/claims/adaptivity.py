@@ -11,7 +11,7 @@ NEVER_MOVE = Claim(
 )
 AS_STATED = Claim(
     "inference.validity.profile.LogProfile.why_not_adaptive",
-    "assignment was not adaptive (as stated by adaptive=False)",
+    "assignment was not adaptive (as declared by adaptive=False)",
     "reason",
 )
 BY_DESIGN = Claim(

@@ -43,7 +43,7 @@ PERHAPS_BY_DESIGN = Claim(
 """Why they are mixed."""
 NOT_FIXED_BEFORE = Claim(
     "inference.validity.profile.LogProfile.no_shared_weights",
-    "propensities may depend on contexts, and weights shared across arms are then valid only for "
+    "propensities may depend on contexts, in which case weights shared across arms are valid only for "
     "batched data",
     "needs",
 )
@@ -64,8 +64,8 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "a log created with context_free=True or with the actual design (design=), if assignment ignored "
-    "contexts",
+    "if assignment did not depend on contexts, a log created with context_free=True or with the design "
+    "that was used (design=)",
     "advice",
 )
 REGRESSION = Claim(

@@ -62,8 +62,8 @@ VARY_IN_BATCHES = Claim(
 
 NOT_TRUSTED = Claim(
     "inference.diagnostics.propensities.chi_square",
-    "logged propensities appear inconsistent with the observed assignments, so inverse-weighted "
-    "estimates may be biased",
+    "logged propensities appear inconsistent with the observed assignments, so "
+    "inverse-propensity-weighted estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
@@ -73,7 +73,7 @@ HOW_LOGGED = Claim(
 )
 EVERY_ARM_POSSIBLE = Claim(
     "inference.diagnostics.propensities.inverse_checks",
-    "the test assumes that arms whose propensities were not logged could have been chosen",
+    "arms whose propensities were not logged had positive probability of being chosen",
     "assumes",
 )
 COUNTS_OFF = Claim(
@@ -112,18 +112,19 @@ ROWS_TOGETHER = Claim(
 
 CONTROL_DIFFERS = Claim(
     "inference.diagnostics.controls.control_checks",
-    "{name} differs between arms by more than the propensities explain (most in arm {arm!r})",
+    "{name} differs between arms by more than the propensities can explain (the difference is largest "
+    "for arm {arm!r})",
     "caution",
 )
 CONTROL_CAUSES = Claim(
     "inference.diagnostics.controls.control_checks",
-    "check whether {name} was measured before assignment, whether assignment depended on it in a way that "
-    "the propensities do not show, and whether rows are missing",
+    "check whether {name} was measured before assignment, whether assignment depended on it in a way "
+    "that is not reflected in the propensities, and whether rows are missing",
     "advice",
 )
 CONTROL_UNTESTED = Claim(
     "inference.arms.circumstances.negative_controls.control_test",
-    "the variable is constant, or too few rounds are informative for a test",
+    "the test cannot be computed, because the variable is constant or too few rounds are informative",
     "needs",
 )
 CONTROL_CIRCULAR = Claim(
@@ -133,7 +134,7 @@ CONTROL_CIRCULAR = Claim(
 )
 CONTROL_ONE_DRAW = Claim(
     "profile.one_draw_a_unit",
-    "each unit was randomised only once, so its rows are not independent assignments",
+    "each unit was randomised only once, so the assignments in its rows are not independent",
     "needs",
 )
 
@@ -174,7 +175,7 @@ ESTIMATES_CHANGE = Claim(
 USE_VALID_ONES = Claim(
     "inference.diagnostics.arms.mean_differences",
     "use an estimator that is valid under adaptive assignment, such as ArmMeans (audit.simulate_bias "
-    "shows how far adaptivity alone biases sample means)",
+    "estimates the bias in sample means caused by adaptivity alone)",
     "advice",
 )
 DRIFT_TOO = Claim(
@@ -241,8 +242,8 @@ STABILISE = Claim(
 )
 HARDLY_CHOSEN = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "an arm has very small propensities in some rounds (poor overlap), so its inverse-weighted "
-    "estimate may have a large variance",
+    "an arm has very small propensities in some rounds (poor overlap), so the arm's "
+    "inverse-propensity-weighted estimate may have a large variance",
     "caution",
 )
 BELOW = Claim(
@@ -252,12 +253,12 @@ BELOW = Claim(
 )
 BELOW_WHERE_CHOSEN = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds with chosen propensity < {limit:g}",
+    "rounds with chosen-arm propensity < {limit:g}",
     "phrase",
 )
 BATCHES_BELOW = Claim(
     "inference.diagnostics.arms.overlap_checks",
-    "rounds in batches with propensity < {limit:g}",
+    "rounds in batches in which the propensity is below {limit:g}",
     "phrase",
 )
 

@@ -9,8 +9,8 @@ from adaptinf.claims.claim import Claim, Part
 
 BEYOND_SUPPORT = Claim(
     "inference.policies.inputs.check_support",
-    "the value of policy {policy!r} is not identified, because the policy assigns arms that had "
-    "propensity 0 in the log (rounds affected, out of {rounds} in total: {arms})",
+    "the value of policy {policy!r} is not identified, because the policy gives positive probability to "
+    "arms with propensity 0 in the log ({arms} of {rounds} rounds)",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
@@ -34,7 +34,8 @@ NEEDS = (
 
 MEANS_OF_ARMS = Claim(
     "inference.policies.question.PolicyQuestion.check_propensities",
-    "ArmMeans or Contrast, which estimate the means of individual arms or their differences",
+    "ArmMeans, which estimates the mean of each arm, or Contrast, which estimates differences between "
+    "arm means",
     "advice",
 )
 """In the place of a value that needs propensities."""
@@ -48,7 +49,8 @@ EQUAL_ROUNDS = Claim(
 )
 ONE_WEIGHT = Claim(
     "is_combined",
-    "a single weight per round for both policies stabilises the variance and cancels common drift",
+    "using one weight per round for both policies stabilises the variance and ensures that common drift "
+    "cancels",
     "reason",
 )
 STABLE = Claim(
@@ -97,8 +99,8 @@ FIXED = Claim("policies_are_given", "the policies were chosen without using this
 SETTLING = Claim("needs_settling", "propensities converge as the number of rounds grows", "assumes")
 CHOSEN_ALONE = Claim(
     "knows_chosen_alone",
-    "every arm that a policy assigns had positive propensity in every round (only the chosen arms' "
-    "propensities are logged)",
+    "every arm that an evaluated policy can choose had positive propensity in every round (only the "
+    "chosen arms' propensities are logged)",
     "assumes",
 )
 AVERAGE = Claim(
@@ -136,21 +138,21 @@ ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
 
 CHOSEN_ON_LOG = Claim(
     "policies_are_given",
-    "If a policy was chosen using this log, its estimated value is biased upward; the log does not show "
-    "whether this happened.",
+    "If a policy was chosen using this log, the estimate of its value is biased upward; the log does "
+    "not show whether any policy was chosen in this way.",
     "note",
 )
 FREEDOM = Claim(
     "is_of_values",
-    "Inference on each policy value uses Student's t, with degrees of freedom equal to the effective "
+    "Inference on each policy value uses a t distribution whose degrees of freedom are the effective "
     "sample size for that value minus 1.",
     "note",
 )
 FREEDOM_OF_DIFFERENCES = Claim(
     "is_of_differences",
-    "For each difference, effective sample sizes are computed separately for rounds with positive and "
-    "negative contributions. Tests use Student's t with degrees of freedom equal to the smaller of the "
-    "two sizes minus 1.",
+    "For each difference, effective sample sizes are computed separately for rounds that contribute "
+    "positively and for rounds that contribute negatively. The degrees of freedom of each t test equal "
+    "the smaller size minus 1.",
     "note",
 )
 UNSETTLED = Claim(
@@ -178,13 +180,13 @@ POLICIES_FIRST = Claim(
 )
 COMBINED = Claim(
     "combined_by",
-    "Both policies receive the same weight in each round, so drift common to both cancels from their "
-    "difference. Weights are computed from {by}.",
+    "Both policies receive the same weight in each round, so drift common to both policies cancels in "
+    "the estimated difference. Weights are computed from {by}.",
     "note",
 )
 BY_OWN = Claim("combined_by", "the current round's propensities, which do not depend on contexts", "phrase")
 BY_DESIGN = Claim(
-    "combined_by", "the round's own logging policy, evaluated at the contexts of earlier rounds", "phrase"
+    "combined_by", "the current round's logging policy, evaluated at the contexts of earlier rounds", "phrase"
 )
 BY_BATCH_BEFORE = Claim(
     "combined_by",
@@ -194,8 +196,8 @@ BY_BATCH_BEFORE = Claim(
 )
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
-    "propensities in the preceding {nearest} rounds, because those of the current round may depend on "
-    "contexts (context_free=True rules this out)",
+    "propensities in the preceding {nearest} rounds, because propensities in the current round may "
+    "depend on contexts (if they do not, set context_free=True)",
     "phrase",
 )
 """What combined weights are made of."""
@@ -207,8 +209,8 @@ UNSETTLED_TOO = Claim(
 )
 SNAPSHOTS = Claim(
     "by_snapshots",
-    "Weights are computed from snapshots of the logging policy (number: {snapshots}), which agree with "
-    "the logged propensities.",
+    "Weights are computed from recorded snapshots of the logging policy ({snapshots} in total), which "
+    "agree with the logged propensities.",
     "note",
 )
 LAGGED = Claim(
@@ -277,8 +279,8 @@ DIFFERENCE_MOVES = Claim(
 )
 TINY_PROPENSITY = Claim(
     "tiny_propensity",
-    "The smallest propensity among arms that the evaluated policies may choose is {least:.2g}, and the "
-    "smallest effective sample size is {size:.1f}; a few rounds may dominate the estimates, and "
+    "Among arms that the evaluated policies may choose, the smallest propensity is {least:.2g} and the "
+    "smallest effective sample size is {size:.1f}, so a few rounds may dominate the estimates and "
     "intervals may undercover severely",
     "caution",
 )

@@ -12,7 +12,7 @@ NEEDED = Claim(
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "every arm's propensity is required in every round, but only chosen arms have logged propensities",
+    "every arm's propensity is required in every round, but only the chosen arm's propensity is logged",
     "needs",
 )
 """Of weights, and of what a design would have done at another round."""
@@ -48,29 +48,30 @@ NOT_FOLLOWED = Claim(
 )
 CHOSEN_NOT_FOLLOWED = Claim(
     "inference.validity.calibration.chosen_alone_caution",
-    "for {arms}, selection frequencies contradict the logged propensities, so inverse-propensity "
-    "estimates are unreliable; check the propensities, and set batch= or propensities= if arms were "
-    "sometimes unavailable",
+    "for {arms}, selection frequencies are inconsistent with the logged propensities, so "
+    "inverse-propensity-weighted estimates are unreliable; check the propensities, and set batch= or "
+    "propensities= if arms were sometimes unavailable",
     "caution",
 )
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
     "all logged propensities are constant over time, although the log states that outcomes affected "
-    "assignment (adaptive=True); the propensities are probably wrong, so inverse-propensity-weighted "
-    "estimates may be biased",
+    "assignment (adaptive=True); if the propensities are wrong, inverse-propensity-weighted estimates "
+    "may be biased",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
     "inference.validity.sums_profile.SumsProfile.shares_found",
-    "assignment proportions, which serve as propensities, appear to vary within batches (p {p}), so "
-    "drift may bias differences; set propensity= or use shorter batches (every='hour')",
+    "the observed assignment proportions, which replace unknown propensities, appear to vary within "
+    "batches (p {p}), so drift may bias estimated differences; supply propensities (propensity=) or use "
+    "shorter batches (every='hour')",
     "caution",
 )
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
-    "no unit ever changes arm (probability 1e{power:.0f} under independent draws); if each unit was "
-    "randomised only once, log the same propensity in all its rounds, or log propensity 1 in rounds "
-    "after the first",
+    "no unit ever changes arm (probability 1e{power:.0f} under independent assignment in each round); "
+    "if each unit was randomised only once, log the same propensity in all its rounds, or 1 after its "
+    "first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(

@@ -12,8 +12,8 @@ CORRECTED = Claim(
 )
 SKEWNESS_UNKNOWN = Claim(
     "skewness_unknown",
-    "intervals may undercover if rewards are skewed or outcomes are rare, which cannot be checked from "
-    "the sums unless sum_cubes= or nonzero= is set",
+    "intervals may undercover if rewards are skewed or outcomes are rare; neither condition can be "
+    "checked from the logged sums unless sum_cubes= or nonzero= is set",
     "caution",
 )
 NO_INTERVAL = Claim(
@@ -43,7 +43,7 @@ SKEWED_UNCORRECTED = Claim(
 FEW_EVENTS = Claim(
     "inference.arms.circumstances.laws.shape_cautions",
     "intervals may undercover substantially for {arms}: the effective number of rewards that differ "
-    "from the most frequent value, shown in parentheses, is below {fewest}",
+    "from the most frequent value (in parentheses) is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(

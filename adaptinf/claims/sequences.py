@@ -14,7 +14,8 @@ BOUNDS_NEEDED = Claim(
 )
 OUTSIDE_RANGE = Claim(
     "inference.sequences.choice.settled",
-    "some rewards (number: {outside}) lie outside the reward_range of the log, [{low:g}, {high:g}]",
+    "the log contains rewards outside its reward_range, [{low:g}, {high:g}] (number of such rewards: "
+    "{outside})",
     "needs",
 )
 NO_COUNTS = Claim(
@@ -50,7 +51,7 @@ UNLOGGED_TOO_LATE = Claim(
 )
 CHANGING_POLICY = Claim(
     "inference.sequences.choice.settled",
-    "the method requires positive propensities for all arms if the policy changes between rounds",
+    "the method requires positive propensities for all arms if the target policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
@@ -63,7 +64,7 @@ BOUNDS_NOT_IN_SUMS = Claim(
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.choice.settled",
-    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
+    "AdaptiveLog with known reward bounds (reward_range=), if rewards are bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
@@ -73,7 +74,7 @@ KNOWN_SCALE = Claim(
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.choice.settled",
-    "set floor= to a lower bound on the propensities, if the design guaranteed one in advance",
+    "if the design guaranteed a lower bound on the propensities, set floor= to that bound",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
@@ -90,8 +91,8 @@ WIDER = Claim(
 )
 IN_THE_LIMIT = Claim(
     "in_the_limit",
-    "intervals are asymptotically valid at all rounds simultaneously, provided that the sequence starts "
-    "late enough",
+    "intervals are asymptotically valid at all rounds simultaneously, provided that the confidence "
+    "sequence starts late enough",
     "reason",
 )
 REASONS = (ANYTIME, WIDER, IN_THE_LIMIT)
@@ -102,13 +103,13 @@ ROW_CAUTIONS = (units.OF_LOGGED_ROUNDS,)
 
 SAME_AT_EACH_PULL = Claim(
     "is_by_pull",
-    "given the past, each arm's expected reward is constant (no drift)",
+    "conditional on the past, each arm's expected reward is constant (no drift)",
     "assumes",
     check="drift_found",
 )
 SAME_IN_EVERY_ROUND = Claim(
     "is_by_round",
-    "given earlier rounds, the expected score does not change over time (no drift)",
+    "conditional on earlier rounds, the expected score does not change over time (no drift)",
     "assumes",
     check="drift_found",
 )
@@ -118,7 +119,7 @@ WITHIN_RANGE = Claim(
     "assumes",
     check="range_found",
 )
-SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale {sigma:g}", "assumes")
+SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale parameter {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
 ASSUMES = (
     Part("propensities_assumed", "assumes"),
@@ -134,8 +135,9 @@ ASSUMES = (
 
 TOGETHER = Claim(
     "tuning",
-    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = {alpha:g}. "
-    "Each interval is intersected with all earlier ones, so excluded values stay excluded.",
+    "Intervals hold simultaneously {when}, under any stopping rule, and are tuned for alpha = "
+    "{alpha:g}. Each interval is intersected with all earlier ones, so values once excluded remain "
+    "excluded.",
     "note",
 )
 ALPHA_DIVIDED = Claim("is_difference_of_means", "Alpha is split equally between the two arms.", "note")
@@ -176,7 +178,7 @@ APPROXIMATE = Claim(
 )
 OUTSIDE = Claim(
     "inference.sequences.results.SequenceResults.summary",
-    "The estimate of {term} lies outside its interval, because values excluded at earlier rounds remain "
-    "excluded.",
+    "The estimate of {term} lies outside its confidence interval. This can happen because the "
+    "confidence sequence is a running intersection: values excluded in an earlier round remain excluded.",
     "note",
 )

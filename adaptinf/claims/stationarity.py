@@ -19,8 +19,8 @@ BOTH_MOVED = Claim(
 )
 ONLY_SHARES_MOVED = Claim(
     "only_shares_moved",
-    "Assignment proportions varied over time. Differences in sample means are biased if outcomes drove "
-    "this variation or if rewards drifted; no drift was found.",
+    "Assignment proportions varied over time. Differences in sample means are biased if outcomes caused "
+    "this variation or if rewards drifted; no drift was detected.",
     "note",
 )
 OWN_WEIGHTS = Claim(
@@ -32,14 +32,14 @@ OWN_WEIGHTS = Claim(
 ARM_DRIFTS = Claim(
     "inference.validity.stationarity.Trends.of",
     "rewards of arm {arm!r} appear to {move} over time (linear trend, p = {p:.1g}), so intervals for a "
-    "constant mean may be invalid; if propensities are logged, Contrast allows for drift common to all "
+    "constant mean may be invalid; with logged propensities, Contrast allows for drift common to all "
     "arms",
     "caution",
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
-    "mean rewards of arms {arms} appear to {move} over time (joint test for linear trend, p = {p:.1g}), "
-    "so intervals for constant means may be invalid; use Contrast if propensities are logged",
+    "mean rewards of arms {arms} appear to {move} over time (joint linear trend test, p = {p:.1g}), so "
+    "intervals for constant means may be invalid; use Contrast if propensities are logged",
     "caution",
 )
 LEVEL_MOVES = Claim(
@@ -57,8 +57,8 @@ VALUE_DRIFTS = Claim(
 )
 UNTESTED = Claim(
     "drift_untested",
-    "constant means are assumed, but this log has too few data to test for drift; if means drift, "
-    "intervals may not cover the mean over rounds (set stationary=True if drift can be ruled out)",
+    "constant means are assumed, but this log has too few observations to test for drift, and if means "
+    "drift, intervals may not cover the mean over rounds; set stationary=True if drift can be ruled out",
     "caution",
 )
 MIX_MOVES = Claim(
@@ -90,6 +90,6 @@ AVERAGED_EQUALLY = Claim(
 )
 AVERAGED_BY_WEIGHT = Claim(
     "averages_by_weight",
-    "effects that change over time are averaged with the round weights used in estimation",
+    "time-varying effects are averaged using the round weights of the estimator",
     "target",
 )

@@ -7,8 +7,8 @@ from adaptinf.claims.privacy import guarantees
 
 CORRECTED = Claim(
     "inference.results.summary.Footer.correction",
-    "Corrected p-values and intervals account for adaptive assignment on the basis of the reward-level "
-    "privacy guarantee: {correction}. {covers}",
+    "Corrected p-values and intervals use the reward-level privacy guarantee to account for adaptive "
+    "assignment: {correction}. {covers}",
     "note",
 )
 CORRECTION_IMPOSSIBLE = Claim(
@@ -36,8 +36,8 @@ WITHOUT_STD_ERROR = Claim(
 CORRECTS_ROUNDS = Claim(
     "corrects_rounds",
     "Corrected p-values and intervals treat rounds as independent, although some units have several "
-    "rounds. correction_for(log, unit='person') gives p-values that are valid under dependence within "
-    "units.",
+    "rounds. For p-values that are valid under within-unit dependence, use correction_for(log, "
+    "unit='person').",
     "note",
 )
 CAUTION = Claim("cautions", "Caution: {caution}.", "caution")
@@ -67,8 +67,8 @@ FOOTER = (
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
-    "No interval is given for {terms}, because the estimate depends on too few rounds: any interval "
-    "would be more than {longest:,} times as long as {scale}.",
+    "No interval is given for {terms}, because the estimate depends on too few rounds: the width of any "
+    "interval would exceed {longest:,} times {scale}.",
     "note",
 )
 OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
@@ -123,14 +123,14 @@ NORMAL_FOR = Claim(
 
 LATE_COUNTED = Claim(
     "inference.results.log_facts.LogFacts.released",
-    "Outcomes observed only after more than {window:,} further participants had enrolled were recorded "
-    "as {late:g}, so results refer to {what} within this window, not to the eventual outcome.",
+    "Outcomes not observed within {window:,} subsequent enrolments were recorded as {late:g}, so "
+    "results refer to {what} within this window rather than to the eventual outcome.",
     "note",
 )
 OWN_NUMBERS = Claim(
     "inference.results.own.result",
-    "The user supplied this estimator and declared its validity as {validity!r}; validity for this log "
-    "was not checked.",
+    "This estimator was supplied by the user, who declared its validity to be {validity!r}; whether it "
+    "is valid for this log was not checked.",
     "note",
 )
 
@@ -141,7 +141,7 @@ COMPARED = Claim(
     "note",
 )
 NULLS_DIFFER = Claim(
-    "inference.results.comparison.Comparison.summary", "{nulls}, so p-values are not comparable", "note"
+    "inference.results.comparison.Comparison.summary", "{nulls}, so the p-values are not comparable", "note"
 )
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",

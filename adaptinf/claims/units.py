@@ -12,7 +12,7 @@ NO_CARRY_OVER = Claim(
 )
 NOT_DRAWN_BY_ROUND = Claim(
     "profile.one_draw_a_unit",
-    "each unit was randomised only once, but the method's scores require randomisation in every round",
+    "each unit was randomised only once, but the method requires randomisation in every round",
     "needs",
 )
 BY_UNIT = Claim(
@@ -20,20 +20,20 @@ BY_UNIT = Claim(
 )
 NOT_BY_UNIT = Claim(
     "profile.repeated_units",
-    "rounds of the same unit are treated as independent; standard errors may therefore be too small",
+    "rounds from the same unit are treated as independent, so standard errors may be too small",
     "caution",
 )
 """Of errors that ignore units with several rounds."""
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
-    "intervals apply only to the average expected reward in the logged rounds and may be far too narrow "
-    "for the population of units, because rounds from the same unit may be dependent",
+    "intervals apply only to the average expected reward in the logged rounds; for the population of "
+    "units, they may be far too narrow, because rounds from the same unit may be dependent",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
 INCOMPLETE = Claim(
     "incomplete_by_unit",
-    "the model for missing rewards requires independent rounds, but some units have repeated rounds",
+    "the model for missing rewards requires independent rounds, but some units appear in more than one round",
     "needs",
 )
 """Why missing rewards and units with several rounds do not go together."""
@@ -51,8 +51,8 @@ LATE_MEAN = Claim(
 )
 OWN_PAST = Claim(
     "inference.arms.circumstances.by_unit.fit_cautions",
-    "the outcome model uses the unit's own earlier rounds, so clustered standard errors may be slightly "
-    "too small (outcome='running-mean' excludes these rounds)",
+    "the outcome model is fitted partly to each unit's own earlier rounds, so clustered standard errors "
+    "may be slightly too small (outcome='running-mean' excludes those rounds)",
     "caution",
 )
 
@@ -79,14 +79,13 @@ DEPENDENT = Claim(
 
 ERRORS = Claim(
     "counts",
-    "Standard errors are clustered by unit ({units} clusters, {rounds} rounds), allowing for dependence "
-    "within units. The degrees of freedom are each arm's effective number of units minus 1, or fewer if "
-    "a few rounds dominate.",
+    "Standard errors are clustered by unit ({units} clusters, {rounds} rounds). The degrees of freedom "
+    "are each arm's effective number of units minus 1, and are reduced further if a few rounds dominate.",
     "note",
 )
 DRAWN_ONCE = Claim(
     "profile.drawn_once",
-    "After its first round, each unit keeps its arm with propensity 1, so it counts as a single draw "
+    "Because each unit stays in its first-round arm with probability 1, a unit counts as a single draw "
     "with its first-round propensity.",
     "note",
 )
@@ -94,15 +93,15 @@ NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "No interval is available for {terms}: fewer than {fewest} units have any reward that differs from "
-    "the most frequent value (number of units in parentheses).",
+    "No interval is available for {terms}, because fewer than {fewest} units have at least one reward "
+    "that differs from the most frequent value (number of such units in parentheses).",
     "note",
 )
 
 FEW = Claim(
     "few",
-    "clustered intervals may undercover, because the number of units is small ({units}; about {enough} "
-    "or more are recommended)",
+    "cluster-robust intervals may undercover, because the number of units is small ({units}; about "
+    "{enough} or more are recommended)",
     "caution",
 )
 EXACT_TEST = Claim(
@@ -115,33 +114,33 @@ COUNT_CAUTIONS = (FEW, EXACT_TEST)
 """Of the number of all units."""
 FEW_WITH_ARM = Claim(
     "few_with_arm",
-    "few units contribute to {terms} (effective number in parentheses), so intervals may undercover",
+    "few units contribute to {terms} (effective number of units in parentheses), so intervals may undercover",
     "caution",
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "for {terms}, fewer than {enough} units have any reward that differs from the most frequent value "
-    "(number of units in parentheses), so estimates may be too close to that value and standard errors "
+    "for {terms}, the number of units with a reward other than the most frequent value is below "
+    "{enough} (numbers in parentheses), so estimates may be too close to that value and standard errors "
     "too small",
     "caution",
 )
 SKEWED = Claim(
     "skewed",
-    "clustered intervals for {terms} may undercover, because units are few and unit-level mean rewards "
-    "are skewed",
+    "cluster-robust intervals for {terms} may undercover, because there are few units and the "
+    "unit-level mean rewards are skewed",
     "caution",
 )
 SELDOM_DRAWN = Claim(
     "seldom_drawn",
     "intervals may undercover: each of {units} units was randomised only once, and for some arms the "
-    "number of units expected at the arm's smallest propensity is below {fewest}: {arms}",
+    "expected number of units, based on the arm's smallest propensity, is below {fewest}: {arms}",
     "caution",
 )
 TIED = Claim(
     "tied",
     "propensity-based weights induce dependence between units, so unit-clustered variance estimates may "
-    "be too small (65% to 85% of the true variances in simulations); weights='uniform' avoids this "
-    "problem",
+    "be too small (in simulations, 65% to 85% of the true variance); use weights='uniform' to avoid "
+    "this problem",
     "caution",
 )
 CAUTIONS = (*COUNT_CAUTIONS, FEW_WITH_ARM, FEW_WITH_EVENTS, SKEWED, SELDOM_DRAWN, TIED)

@@ -211,7 +211,9 @@ def page(entries: Sequence[Table], times: Sequence[Timed], command: str) -> str:
 Kinds of violation, each with its design, its size, the fit and the claim that has to name it, are in a
 [list](violation_kinds.csv); simulators are plain NumPy (`violation_logs.py`). List and simulators were
 written without a look at the cautions of the library, and sizes were set by the coverage that is lost alone.
-The map from a kind to the claim that has to name it was filled in afterwards, before the first run.
+The map from a kind to the claim that has to name it was filled in afterwards, before the first run; the check
+of neighbouring rows, `logs.rows.ALIKE` of kind 29, came after it, and its level and windows were set before
+kind 29 was looked at again.
 
 {verdicts(entries)}
 

@@ -34,8 +34,8 @@ NEEDS = (Part("profile.context_refusal", "needs"), Part("profile.unit_refusal", 
 REASONS = (
     Claim(
         "always",
-        "propensities are not required, and intervals remain valid however arm choices depend on earlier "
-        "rewards",
+        "propensities are not required, and intervals remain valid regardless of how arm choices depend on "
+        "earlier rewards",
         "reason",
     ),
     Claim("conservative", "standard errors are conservative", "reason"),

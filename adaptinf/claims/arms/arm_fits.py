@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and has no estimate.", "note")
+NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen, so no estimate is given for it.", "note")
 UNWEIGHTED = Claim(
     "unweighted",
     "Arm {arm} has no estimate, because all its rounds have weight 0 (round 1 always has weight 0).",
@@ -21,8 +21,8 @@ WEIGHTED_ONCE = Claim(
 )
 EXACT_TEST = Claim(
     "exact_test",
-    "For two arms with 0/1 rewards, {test} tests equality of the success rates exactly, and {interval} "
-    "gives exact intervals for their difference and ratio{given}.",
+    "For two arms with 0/1 rewards, {test} gives an exact test of equal success rates, and {interval} "
+    "gives exact confidence intervals for their difference and ratio{given}.",
     "advice",
 )
 WITH_DESIGN = Claim(
@@ -47,8 +47,8 @@ TINY = Claim(
 )
 TINY_WARNING = Claim(
     "inference.arms.fit.warn_of_tiny_propensities",
-    "{subject}: {found}; a few rewards largely determine the estimates, so normal intervals may "
-    "undercover substantially",
+    "{subject}: {found}; a few rewards largely determine the estimates, so intervals based on the "
+    "normal approximation may undercover substantially",
     "caution",
 )
 
@@ -63,7 +63,9 @@ INCOMPLETE = Claim(
 BASELINE = Claim(
     "inference.arms.choice.valid_alternatives", "{name} as a naive baseline (invalid {where})", "advice"
 )
-WITH_UNITS = Claim("inference.arms.choice.valid_alternatives", "when units have several rounds", "phrase")
+WITH_UNITS = Claim(
+    "inference.arms.choice.valid_alternatives", "when units appear in several rounds", "phrase"
+)
 CLUSTERED = Claim(
     "inference.arms.choice.valid_alternatives",
     "AdaptiveOLS on arm indicators with covariance='cluster'",
@@ -71,7 +73,7 @@ CLUSTERED = Claim(
 )
 AIPW_BY_UNIT = Claim(
     "inference.arms.choice.valid_alternatives",
-    "aipw with standard errors clustered by unit (requires propensities)",
+    "an AIPW analysis with standard errors clustered by unit (requires propensities)",
     "advice",
 )
 """What is offered in the place of what was refused."""

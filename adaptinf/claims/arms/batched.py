@@ -13,13 +13,13 @@ NO_BATCHES = Claim(
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
     "the method requires constant propensities within each batch, but propensities vary within some "
-    "batches (number: {n}; indices from 0: {which})",
+    "batches ({n} in total; zero-based batch indices: {which})",
     "needs",
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "some batches ({n} of {batches}: {which}, numbered from 0) have no rewards for one of the arms or "
-    "fewer than three rewards in total",
+    "one of the arms has no rewards, or there are fewer than three rewards in total, in {n} of "
+    "{batches} batches (numbered from 0: {which})",
     "needs",
 )
 BENT = Claim(
@@ -65,8 +65,8 @@ DIFFERENCE_MOVES = Claim(
 )
 UNVARYING = Claim(
     "unvarying",
-    "all rewards within at least one batch are equal, so the variance estimate for that batch is 0 and "
-    "the test cannot be computed",
+    "in at least one batch, all rewards are equal, so the variance estimate for that batch is 0 and the "
+    "test statistic cannot be computed",
     "caution",
 )
 MOVED_INSIDE = Claim(

@@ -24,8 +24,9 @@ NO_COVARIANCE = Claim(
 
 LIFTS = Claim(
     "inference.contrasts.lifts.lift_of",
-    "A lift is the ratio of an arm's mean to the control mean (same rounds and weights) minus 1. "
-    "Intervals use a t approximation for log ratios of positive means, and Fieller's method otherwise.",
+    "Lift is an arm's mean divided by the control mean (same rounds and weights), minus 1. Intervals "
+    "use a t approximation on the log-ratio scale if both means are positive; if not, they use "
+    "Fieller's method.",
     "note",
 )
 NO_MEANS = Claim(
@@ -44,20 +45,20 @@ FEW_OUTCOMES = Claim(
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.lifts.lift_of",
-    "for a ratio, the control {what} must be at least {fewest:g} standard errors from 0, but is only "
-    "{errors:.1f} standard errors away",
+    "a ratio requires the control {what} to be at least {fewest:g} standard errors from 0 (observed "
+    "distance: {errors:.1f} standard errors)",
     "needs",
 )
 NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
 NEGATIVE_CONTROL = Claim(
     "inference.contrasts.lifts.negative_control",
-    "the {what} of the control {control} is negative ({mean:.3g}), which reverses the sign of relative "
-    "effects: an arm with a positive lift has a lower {what} than the control",
+    "the {what} of the control arm {control} is negative ({mean:.3g}), so the sign of relative effects "
+    "is reversed: an arm with a positive lift has a lower {what} than the control arm",
     "caution",
 )
 SOME_WITHOUT = Claim(
     "inference.contrasts.methods.of_lift",
-    "relative lifts require at least {fewest} rewards in each arm that differ from the arm's most "
-    "common value",
+    "relative lifts require each arm to have at least {fewest} rewards that differ from the arm's most "
+    "frequent value",
     "caution",
 )

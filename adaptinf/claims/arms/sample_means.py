@@ -10,8 +10,8 @@ from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
 SHORT_RUNS = Claim(
     "stable",
     "intervals may undercover slightly in short runs: in UCB simulations with two identical arms, "
-    "nominal 95% intervals for the difference covered 93.9% (1,000 rounds) and 94.3% (10,000 rounds; "
-    "see audit.stability)",
+    "nominal 95% intervals for the difference had coverage 93.9% (1,000 rounds) and 94.3% (10,000 "
+    "rounds); see audit.stability",
     "caution",
 )
 VARIATION = Claim(
@@ -28,7 +28,7 @@ NEEDS = (
     Part("profile.unit_refusal", "needs"),
     Claim(
         "counts_vary",
-        "{vary} (above the limit of {most:.0%}), so sample means may not be approximately normal",
+        "{vary} (limit: {most:.0%}), so the sample means may not be approximately normal",
         "needs",
     ),
     BIASED,
@@ -82,7 +82,7 @@ EXACT_CAUTIONS = (Part("shares_moved", "caution"),)
 """With exact binomial tests."""
 
 NOTHING_TO_CORRECT = Claim(
-    "not_adaptive", "the correction does not apply, because results are valid without one: {why}", "needs"
+    "not_adaptive", "the correction is unnecessary, because the uncorrected results are valid: {why}", "needs"
 )
 CORRECTED_NEEDS = (
     Part("profile.context_refusal", "needs"),
@@ -103,7 +103,8 @@ GUARANTEED = Claim(
 )
 VACUOUS = Claim(
     "vacuous",
-    "the privacy guarantee is too weak for a correction based on it to yield informative intervals ({bound})",
+    "the privacy guarantee is too weak: a correction based on it would not yield informative intervals "
+    "({bound})",
     "reason",
 )
 LONG = Claim("long", "{guaranteed}, so ALEE is preferable unless exact inference is required", "reason")
@@ -114,7 +115,7 @@ CORRECTED_REASONS = (
 )
 CORRECTED_ASSUMES = (
     Claim("guaranteed", "the stated privacy guarantee holds", "assumes"),
-    Claim("one_law", "each arm's rewards are independent draws from one distribution", "assumes"),
+    Claim("one_law", "each arm's rewards are independent and identically distributed", "assumes"),
     Part("mixed", "assumes"),
 )
 CORRECTED_CAUTIONS = (
@@ -131,7 +132,8 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "corrected inference ({label}) is valid only if {no_part}, which the log does not state",
+        "corrected inference ({label}) is valid only if {no_part}; the log does not record whether this "
+        "condition holds",
         "caution",
     ),
 )
@@ -152,7 +154,7 @@ LONG_RUNS = Claim(
 )
 STATED = Claim(
     _WORTH,
-    "valid only if assignment did not depend on earlier rewards, as the log states (adaptive=False)",
+    "valid only if assignment did not depend on earlier rewards, as declared for this log (adaptive=False)",
     "note",
 )
 NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptive data collection", "note")
@@ -200,13 +202,13 @@ FIT = (
     ),
     Claim(
         "moved_with_batches",
-        "{moved} (p < {p:g}); to compare arms within batches, use Contrast with estimator='batched'",
+        "{moved} (p < {p:g}); use Contrast with estimator='batched' to compare arms within batches",
         "caution",
     ),
     Claim(
         "moved_without_batches",
         "{moved} (p < {p:g}); to compare arms within periods of constant assignment probabilities, log "
-        "these periods as batch=",
+        "these periods as batches (batch=)",
         "caution",
     ),
     Part("sums_cautions", "caution"),

@@ -30,8 +30,8 @@ WEIGHTS_NEED = (
     Part("sums_refusal", "needs"),
     Claim(
         "ties_units",
-        "joint weights depend on earlier rounds of all units, so units with several rounds would no longer "
-        "contribute independently",
+        "joint weights depend on earlier rounds of all units, so the contributions of different units to "
+        "the estimate would not be independent",
         "needs",
     ),
     Part("no_shared_weights", "needs"),
@@ -41,13 +41,13 @@ WEIGHTS_NEED = (
 
 FOR_CONTEXTS = Claim(
     "uniform_for_contexts",
-    "propensities are known, and uniform weights allow them to depend on {contexts}",
+    "propensities are known, and uniform weights remain valid when propensities depend on {contexts}",
     "reason",
 )
 REASONS = (
     Claim(
         "is_combined",
-        "propensities are known; common weights stabilise the variance and cancel drift common to both arms",
+        "propensities are known; identical weights for the arms stabilise variance and cancel common drift",
         "reason",
     ),
     Claim(
@@ -71,7 +71,7 @@ REASONS = (
     FOR_CONTEXTS,
     Claim(
         "unaugmented",
-        "no outcome model is needed, but intervals are usually longer than with estimator='aipw'",
+        "no outcome model is needed, but intervals are usually wider than those with estimator='aipw'",
         "reason",
     ),
     units.BY_UNIT,
@@ -82,9 +82,9 @@ ROW_CAUTIONS = (
     units.TIED,
     Claim(
         "small_propensities",
-        "intervals may undercover because some propensities are small: in the high-signal simulations of "
-        "Hadad et al., coverage of nominal 95% normal intervals was about 90% at 1,000 rounds and 92% at "
-        "10,000",
+        "intervals may undercover, because some propensities are small: in the high-signal simulations of "
+        "Hadad et al., nominal 95% normal intervals had coverage of about 90% at 1,000 rounds and 92% at "
+        "10,000 rounds",
         "caution",
     ),
     propensities.UNSETTLED,
@@ -100,7 +100,7 @@ ASSUMES = (
     stationarity.AVERAGED_BY_WEIGHT,
     Claim(
         "means_of_own_rounds",
-        "each mean is an average over the rounds in which its arm was available",
+        "each arm's mean is averaged over the rounds in which that arm was available",
         "target",
     ),
     contexts.UNUSED,
@@ -139,14 +139,15 @@ CHOSEN_ALONE_IN_BATCHES = Claim(
 )
 OWN_WEIGHTS = Claim(
     "own_weights_unstated",
-    "{weights} weights differ between arms, so comparisons require constant arm means; under common "
-    "drift, arms with equal means may appear to differ (set stationary=True if means are constant)",
+    "{weights} weights differ between arms, so comparisons require constant arm means: under common "
+    "drift, arms with equal means may appear to differ; set stationary=True if means are constant",
     "caution",
 )
 DIFFERENCE_MOVES = Claim(
     "difference_moves",
-    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so its weighted "
-    "average may differ from its unweighted average over rounds, which weights='uniform' estimates",
+    "the difference between the arms shows a linear trend over time (p = {p:.2g}), so the weighted "
+    "average estimated here may differ from the unweighted average over rounds (estimated when "
+    "weights='uniform')",
     "caution",
 )
 AGAINST_ONE = Claim(
@@ -168,14 +169,15 @@ FIT = (
     CHOSEN_ALONE_IN_BATCHES,
     Claim(
         "joint_by",
-        "With joint weights, computed from {by}, differences are estimated from comparisons of {pairs}, and "
-        "drift shared by all arms cancels. Under parallel drift, the target is the average over all rounds.",
+        "With joint weights, computed from {by}, differences are estimated from comparisons of {pairs}, so "
+        "drift shared by all arms cancels. Under parallel drift, the estimand is the average difference "
+        "over all rounds.",
         "note",
     ),
     Claim(
         "combined_by",
-        "Combined weights are the same for both arms, so common drift cancels. A time-varying effect is "
-        "averaged with these weights (weights='uniform' gives the unweighted average). Weights are based on "
+        "Combined weights are the same for both arms, so common drift cancels. If the effect varies over "
+        "time, its weighted average is estimated (unweighted if weights='uniform'). Weights are based on "
         "{by}.",
         "note",
     ),

@@ -56,8 +56,8 @@ OF_COUNTS = Claim(
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.methods.HYBRID",
-    "the interval conditions on which arm was selected and lies within the projection interval at "
-    "confidence level 1 - alpha / 10",
+    "the interval is valid conditional on which arm was selected and is contained in the projection "
+    "interval at confidence level 1 - alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
@@ -67,7 +67,7 @@ GIVEN_WINNER = Claim(
 )
 VERY_LONG = Claim(
     "inference.winners.methods.CONDITIONAL",
-    "the interval can be very wide if the estimate for another arm is close to that of the selected arm",
+    "the interval can be very wide if the selected arm's estimate is close to that of another arm",
     "caution",
 )
 SIMULTANEOUS = Claim(
@@ -88,7 +88,7 @@ HARDLY_CHOSEN = Claim(
 
 HIGHEST = Claim(
     "inference.winners.model.Winner.fit",
-    "Arm {arm!r} has the highest estimate{beside}; the number of arms compared is {n}.",
+    "Arm {arm!r} has the highest estimate of the {n} arms compared{beside}.",
     "note",
 )
 BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "phrase")
@@ -112,7 +112,7 @@ HYBRID = Claim(
 )
 CONDITIONAL = Claim(
     "inference.winners.law.WinnerLaw.of",
-    "The conditional method is used: {reason}. Conditional intervals may be very long.",
+    "The conditional method is used: {reason}. Conditional intervals may be very wide.",
     "note",
 )
 PROJECTION = Claim(
@@ -130,7 +130,7 @@ TIED = Claim(
 PROJECTED = Claim(
     "inference.winners.exact.serves",
     "For at least one arm, fewer than {fewest} rewards differ from the most frequent value, so normal "
-    "approximations are unreliable. The simultaneous (Bonferroni) interval is based on counts; the "
-    "estimate is not adjusted for selection.",
+    "approximations are unreliable. The simultaneous (Bonferroni) interval is computed from the counts "
+    "of each reward value. The estimate is not adjusted for selection.",
     "note",
 )

@@ -12,7 +12,8 @@ NEVER_DRAWN = Claim(
 )
 NEVER_TOGETHER = Claim(
     "never_together",
-    "no round offered {arms} simultaneously (arm {arm!r} was unavailable in {n} of {rounds} rounds)",
+    "{arms} were never all available in the same round (arm {arm!r} was unavailable in {n} of {rounds} "
+    "rounds)",
     "needs",
 )
 TAKEN_AWAY = Claim(
@@ -39,8 +40,7 @@ SAME_ELSEWHERE = Claim(
 """No log can tell: rounds are excluded because one of the arms in question had no rewards there."""
 LEFT_OUT = Claim(
     "left_out",
-    "Rounds in which {arm} has propensity 0 are excluded (rounds excluded: {left}; total number of "
-    "rounds: {rounds}).",
+    "Rounds in which {arm} has propensity 0 are excluded ({left} of {rounds} rounds).",
     "note",
 )
 DIFFERENT_ROUNDS = Claim(
@@ -51,8 +51,8 @@ DIFFERENT_ROUNDS = Claim(
 )
 OTHER_ELSEWHERE = Claim(
     "inference.arms.circumstances.availability_facts.AvailabilityFacts.elsewhere_found",
-    "the difference between {one!r} and {other!r} in rounds that offered all arms is not the same as in "
-    "other rounds (p = {p:.1g}), so differences estimated from common rounds may not hold for the whole log",
+    "the difference between {one!r} and {other!r} may depend on whether all arms were available (p = "
+    "{p:.1g}), so estimates from rounds with both of these arms available may not apply to the whole log",
     "caution",
 )
 BY_TURNS = Claim(

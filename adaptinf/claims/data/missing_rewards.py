@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-SHARES = Claim("shares", "Missing rewards by arm: {shares}.", "note")
+SHARES = Claim("shares", "Rewards missing in each arm: {shares}.", "note")
 AS_STATED = Claim(
     "as_stated",
-    "rewards are observed with the logged probabilities, independently of their values",
+    "each reward is observed with its logged observation probability, independently of the reward's value",
     "assumes",
 )
 AT_RANDOM = Claim("at_random", "rewards are missing at random given {given}", "assumes")
@@ -18,8 +18,7 @@ STEADY = Claim(
 )
 TOO_MANY_VALUES = Claim(
     "left_out",
-    "The model for observation probabilities omits {names}, because the number of distinct values is "
-    "too large.",
+    "The model for observation probabilities omits variables with too many distinct values: {names}.",
     "note",
 )
 WEIGHTED = Claim(
@@ -29,7 +28,7 @@ WEIGHTED = Claim(
 )
 BEFORE_OBSERVED = Claim(
     "before_observed",
-    "Rounds before an arm's first observed reward have weight 0 (at most {n} per arm).",
+    "Rounds before an arm's first observed reward have weight 0 (at most {n} such rounds per arm).",
     "note",
 )
 BEFORE_KNOWN = Claim("before_known", "Rounds before the first reward was observed have weight 0.", "note")
@@ -60,8 +59,8 @@ MEAN = Claim(
 )
 ENDS = Claim(
     "inference.results.ends.both_ends",
-    "{missing} Bounds over all missing values: {ends} (the table shows the {lead} case). Intervals are "
-    "valid for all missing values; p-values use the bound nearer the null, or equal 1 if the bounds "
-    "contain it.",
+    "{missing} Bounds over all possible missing values: {ends} (table: {lead} case). Intervals hold "
+    "whatever the missing values; p-values are computed from the bound nearer the null value, or equal "
+    "1 if the bounds contain it.",
     "note",
 )

@@ -30,9 +30,9 @@ STANDARDISED = Claim(
 )
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_models.outcome_model",
-    "Outcome model: ridge regression of earlier batches' rewards on {names} (standardised; prespecified "
-    "slope penalty {penalty:g}), fitted by arm; arms without earlier rewards use a regression pooled "
-    "over arms. First-batch predictions are leave-one-out means.",
+    "Outcome model: within-arm ridge regression of rewards from earlier batches on {names} "
+    "(standardised; prespecified penalty {penalty:g}), or a pooled regression if an arm has no earlier "
+    "rewards. First-batch predictions are leave-one-out means.",
     "note",
 )
 OWN = Claim(

@@ -17,14 +17,14 @@ ESTIMATED = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "no ratio is estimated for {arm}, because {below} is positive in only {n:.0f} of its rounds and at "
-    "least {fewest} are required",
+    "no ratio is estimated for {arm}: {below} is positive in only {n:.0f} of this arm's rounds, but at "
+    "least {fewest} such rounds are required",
     "caution",
 )
 NEAR_ZERO = Claim(
     "inference.arms.circumstances.ratios.without_ratio",
-    "the ratio for {arm} cannot be estimated, because mean {below} is only {errors:.1f} standard errors "
-    "from 0 (minimum required: {fewest:g})",
+    "the ratio for {arm} cannot be estimated, because the mean of {below} is only {errors:.1f} standard "
+    "errors from 0 (at least {fewest:g} are required)",
     "caution",
 )
 RATHER_NEAR_ZERO = Claim(

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 EFFECT = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "The complier average causal effect of {treatment} versus {control} is estimated by the effect of "
-    "assignment on rewards, {effect:.4g} (standard error {effect_error:.2g}), divided by its effect on "
+    "The complier average causal effect ({treatment} versus {control}) is estimated as the ratio of two "
+    "effects of assignment: on rewards, {effect:.4g} (standard error {effect_error:.2g}), and on "
     "receipt of {treatment}, {share:.4g} (standard error {share_error:.2g}).",
     "note",
 )
@@ -28,7 +28,8 @@ STEADY = Claim(
 )
 ANDERSON_RUBIN = Claim(
     "inference.arms.circumstances.deviations.received_effect",
-    "The interval inverts the Anderson-Rubin test, which is valid even if compliance is low.",
+    "The interval is obtained by inverting the Anderson-Rubin test, which is valid even if compliance "
+    "is low.",
     "note",
 )
 TWO_RAYS = Claim(

@@ -50,8 +50,8 @@ FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
 
 CENTRE = Claim(
     "inference.arms.circumstances.from_sums.outcome_of",
-    "The outcome model is constant: every prediction is {centre:.6g}, the value about which the sums "
-    "were centred.",
+    "The outcome model is constant: every prediction equals {centre:.6g}, the value subtracted from "
+    "outcomes before the sums were computed.",
     "note",
 )
 """Where units have several rounds, and earlier ones would tell of them."""

@@ -23,7 +23,7 @@ LACKS_DECAY = Claim(
 )
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "some units have several rounds, but clustering by unit is implemented only for the HC0 covariance",
+    "some units appear in several rounds, but clustering by unit is implemented only for the HC0 covariance",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -33,8 +33,8 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 REASONS = (
     Claim(
         "is_projection",
-        "AIPW scores are unbiased for the conditional effect, so regressing the scores on the formula's "
-        "terms estimates the best linear approximation to this effect",
+        "AIPW scores are unbiased for the conditional average treatment effect, so regressing them on the "
+        "formula's terms estimates the best linear approximation to that effect",
         "reason",
     ),
     Part("errors_by_unit", "reason"),
@@ -73,8 +73,8 @@ SATURATED = Claim(
 )
 BEST_APPROXIMATION = Claim(
     "is_best_approximation",
-    "The estimand is the best linear approximation to the conditional effect over the empirical "
-    "distribution of contexts.",
+    "The estimand is the best linear approximation to the conditional average treatment effect, with "
+    "respect to the empirical distribution of contexts.",
     "note",
 )
 T_LAW_NEEDS = Claim(
@@ -91,7 +91,7 @@ DEGREES = Claim(
 LOW_PROPENSITIES = Claim(
     "low_propensities",
     "Propensities are as low as {least:.2g}, so a few rounds carry much of the weight and intervals may "
-    "undercover. A good outcome model (outcome=) reduces the influence of these rounds.",
+    "undercover. An accurate outcome model (outcome=) reduces the influence of these rounds.",
     "note",
 )
 BARE_COLUMN = Claim(
@@ -108,8 +108,8 @@ ALONE_BY_HC = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "Standard errors cannot be computed, because the number of model columns ({columns}) is not smaller "
-    "than the number of rounds ({n}).",
+    "Standard errors cannot be computed, because the number of coefficients ({columns}) is at least as "
+    "large as the number of rounds ({n}).",
     "note",
 )
 NO_SPREAD = Claim(

@@ -11,7 +11,7 @@ from adaptinf.claims.privacy import releases
 
 NEITHER_ARM = Claim(
     "inference.effects.group_facts.gap_notes",
-    "The effect cannot be estimated for {terms}: neither arm was observed in the rounds used.",
+    "The effect cannot be estimated for {terms}, because neither arm was observed in the rounds used.",
     "note",
 )
 ONE_ARM_MISSING = Claim(
@@ -44,8 +44,8 @@ ADJUSTED = Claim(
 )
 EMPTY_INTERVAL = Claim(
     "empty_interval",
-    "The 95% interval is empty for {terms}, because the estimate, which includes privacy noise, lies "
-    "too far outside the range of possible effects.",
+    "The 95% interval is empty for {terms}, because the privacy noise is large enough that the estimate "
+    "lies far outside the range of possible effects.",
     "note",
 )
 CHOSEN = Claim(
@@ -64,7 +64,7 @@ FIXED_PROBABILITIES = Claim(
 )
 CONSTANT_PROPENSITIES = Claim(
     "is_pooled",
-    "propensities are constant within each group, so rounds of the same group can be pooled",
+    "propensities are constant within each group, so rounds in the same group can be pooled",
     "reason",
 )
 DIFFERENCE_REASONS = (FIXED_PROBABILITIES, CONSTANT_PROPENSITIES)
@@ -90,7 +90,7 @@ DIFFERENCE = (
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
-    "batched data (if assignment ignored contexts, set context_free=True instead)",
+    "batched data (if assignment did not depend on contexts, set context_free=True instead)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -100,13 +100,13 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "the AIPW scores of both arms share one weight in each round, which stabilises the variance of the "
-    "estimated difference",
+    "in each round, the AIPW scores of both arms receive the same weight, which stabilises the variance "
+    "of the estimated difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "AIPW scores have arm-specific weights that stabilise the variance of each estimated arm mean",
+    "AIPW scores are weighted separately for each arm to stabilise the variance of the estimated arm mean",
     "reason",
 )
 EVERY_ROUND = Claim(
@@ -134,9 +134,9 @@ WEIGHTED_ASSUMES = (
 )
 OWN_PAST_OF_GROUP = Claim(
     "by_round",
-    "Each reward is predicted by the mean of earlier rewards for the same arm and group or, if there are "
-    "none, by the mean over arms. The first round has weight 0. Degrees of freedom are the smaller of the "
-    "two arms' effective sample sizes minus 1.",
+    "Rewards are predicted by the group's earlier mean reward for that arm or, if unavailable, for all "
+    "arms. Round 1 has weight 0. Degrees of freedom: the smaller arm-specific effective sample size "
+    "minus 1.",
     "note",
 )
 OTHERS_PAST_OF_GROUP = Claim(
@@ -219,7 +219,7 @@ GROUPS_ALONE = Claim(
 )
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.from_sums.SumsQuestion.usable",
-    "No effect can be estimated for {terms}, because no batch offered both arms.",
+    "No effect can be estimated for {terms}, because the two arms were never available in the same batch.",
     "note",
 )
 
@@ -239,7 +239,7 @@ SATTERTHWAITE = Claim(
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
     "Some units appear in several groups, so estimates are correlated across groups. Tests of "
-    "differences use Student's t with the smaller of the two groups' degrees of freedom.",
+    "differences use a t distribution with the smaller of the two groups' degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
@@ -249,18 +249,18 @@ NO_TEST = Claim(
 )
 TOO_FEW_GROUPS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "a test needs at least two groups with a standard error (available: {n} of {all})",
+    "the test requires at least two groups with standard errors, but only {n} of {all} have one",
     "needs",
 )
 GROUPS_LEFT_OUT = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test excludes groups whose effects have no standard error: {terms}.",
+    "The test excludes groups whose effect estimates have no standard error: {terms}.",
     "note",
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if no value lies in the intervals of all G groups, "
-    "each at confidence level 1 - alpha/G.",
+    "The hypothesis of equal effects is rejected if no single value lies in all G group-specific "
+    "intervals, each at confidence level 1 - alpha/G, where G is the number of groups.",
     "note",
 )
 HOTELLING = Claim(
@@ -271,14 +271,14 @@ HOTELLING = Claim(
 )
 ADJUSTED_ENTER = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The test of equal effects uses Agresti-Caffo adjusted differences for groups with Agresti-Caffo "
-    "intervals.",
+    "For groups with Agresti-Caffo intervals, the test of equal effects uses the Agresti-Caffo adjusted "
+    "differences in proportions.",
     "note",
 )
 NOT_NORMAL = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "errors of private releases are sums of normal and Laplace terms, so normal and chi-squared tests "
-    "do not apply",
+    "errors in private releases are sums of normal and Laplace variables, so tests based on normal or "
+    "chi-squared distributions do not apply",
     "needs",
 )
 TOO_FEW_UNITS = Claim(
@@ -288,6 +288,7 @@ TOO_FEW_UNITS = Claim(
 )
 TOO_LITTLE_FREEDOM = Claim(
     "inference.effects.comparisons.equal_dependent_effects",
-    "the clustered covariance has {freedom:.1f} degrees of freedom, too few to compare {groups} groups",
+    "the cluster-robust covariance estimator has only {freedom:.1f} degrees of freedom, too few to "
+    "compare {groups} groups",
     "needs",
 )

@@ -14,12 +14,13 @@ EFFECT = Claim(
 
 NEVER_BOTH = Claim(
     "inference.effects.rounds.weightable_rounds",
-    "no round of {where} had positive propensity for both arms (rounds examined: {n})",
+    "in none of the {n} rounds of {where} did both arms have positive propensity",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "weighting requires the propensities of both arms, but the log has only that of the chosen arm",
+    "weighting requires the propensities of both arms, but the log contains only the propensity of the "
+    "chosen arm",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
@@ -39,7 +40,7 @@ PROPENSITIES_VARY = Claim(
 )
 MARK_THE_ROUNDS = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "rounds= set to an indicator column for the randomised rounds",
+    "an indicator column for the randomised rounds, supplied as rounds=",
     "advice",
 )
 KNOW_PROPENSITIES = Claim(
@@ -55,7 +56,7 @@ CONSTANT_IN_GROUPS = Claim(
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Only the estimated propensities are known to be constant within groups; the true propensities may vary.",
+    "Estimated propensities are constant within groups, but the true propensities may vary.",
     "note",
 )
 MARKED = Claim(
@@ -63,8 +64,8 @@ MARKED = Claim(
 )
 MARKED_VARY = Claim(
     "inference.effects.rounds.randomised_rounds",
-    "Logged propensities vary within {groups} in the marked rounds; the difference in means is valid "
-    "only if the actual assignment probabilities were fixed in these rounds.",
+    "Logged propensities vary within {groups} in the rounds selected by rounds=; the difference in "
+    "means is valid only if the actual assignment probabilities were constant in these rounds.",
     "note",
 )
 CHOSEN_ALONE = Claim(
@@ -74,7 +75,7 @@ CHOSEN_ALONE = Claim(
     "note",
 )
 WEIGHTABLE = Claim(
-    "inference.effects.rounds.weightable_rounds", "The number of rounds used from {where} is {n}.", "note"
+    "inference.effects.rounds.weightable_rounds", "The estimate uses {n} rounds from {where}.", "note"
 )
 LEFT_OUT = Claim(
     "inference.effects.rounds.weightable_rounds",

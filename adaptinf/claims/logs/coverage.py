@@ -11,7 +11,8 @@ from adaptinf.claims.claim import Claim
 DECLARED = Claim("always", "the value was declared before the trial", "reason")
 OWN_ACTION = Claim(
     "anticipating",
-    "the guarantee excludes a participant's own action, which can reveal the participant's context",
+    "the privacy guarantee does not cover a participant's own action, which can reveal the "
+    "participant's context",
     "needs",
 )
 
@@ -29,7 +30,8 @@ BY_CONTEXT = Claim(
 )
 COMPUTED = Claim(
     "always",
-    "propensities are computed only from actions, proposals and releases, which the guarantee covers",
+    "propensities are computed only from actions, proposals and releases, all of which are covered by "
+    "the privacy guarantee",
     "reason",
 )
 PROPENSITY = (
@@ -63,7 +65,8 @@ PHASE = (
     PHASE_BY_OUTPUTS,
     Claim(
         "always",
-        "the design does not specify that phases depend only on outputs that the guarantee covers",
+        "the specification of the design does not state that phases depend only on outputs covered by the "
+        "privacy guarantee",
         "needs",
     ),
 )
@@ -72,7 +75,9 @@ CONTEXT_IS_PUBLIC = Claim("context_is_public", "the context was declared public"
 CONTEXT_IS_PRIVATE = Claim("always", "the context was not declared public", "needs")
 CONTEXT = (
     Claim(
-        "protects_contexts", "contexts are part of the data that the per-{unit} guarantee protects", "needs"
+        "protects_contexts",
+        "contexts are among the data protected by the per-{unit} privacy guarantee",
+        "needs",
     ),
     CONTEXT_IS_PUBLIC,
     CONTEXT_IS_PRIVATE,
@@ -90,7 +95,7 @@ COLUMNS = {
     "received": (
         Claim(
             "always",
-            "the privacy guarantee does not cover the data on which arms participants actually received",
+            "the privacy guarantee does not cover the record of the arms that participants actually received",
             "needs",
         ),
     ),
@@ -105,7 +110,7 @@ COLUMNS = {
     "batch": (
         Claim(
             "always",
-            "batch boundaries may depend on data other than the calendar, actions and releases",
+            "batch boundaries may depend on data other than calendar dates, actions and releases",
             "needs",
         ),
     ),
@@ -116,7 +121,9 @@ COLUMNS = {
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
 RELEASES = Claim(
-    "always", "the guarantee covers all releases, and their noise scales were declared", "reason"
+    "always",
+    "the privacy guarantee covers all releases, and the noise scale of each release was declared",
+    "reason",
 )
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
@@ -128,7 +135,8 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds depends only on when the log was created, a time chosen without regard to outcomes",
+    "the number of rounds was determined by the time at which the log was extracted, which did not "
+    "depend on outcomes",
     "reason",
 )
 FIELDS = {
@@ -170,7 +178,7 @@ FIELDS = {
     "digests of the log": (
         Claim(
             "always",
-            "releasing a digest of the log would allow guesses about its contents to be confirmed",
+            "releasing a hash of the log would let others confirm guesses about its contents",
             "needs",
         ),
     ),
@@ -179,5 +187,7 @@ FIELDS = {
 
 UNPROMISED = Claim("log.coverage.not_covered", "the log has no privacy guarantee: {reasons}", "needs")
 INFINITE = Claim(
-    "log.coverage.not_covered", "the guarantee gives no protection, because epsilon is infinite", "needs"
+    "log.coverage.not_covered",
+    "the privacy guarantee provides no protection, because epsilon is infinite",
+    "needs",
 )

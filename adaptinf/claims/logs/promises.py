@@ -15,6 +15,6 @@ PERSON = Claim(
 )
 ADAPTIVE = Claim(
     "log.promises.Promises.adaptive_told",
-    "assignment {reacted} to outcomes, according to the user",
+    "assignment {reacted} to outcomes, as declared by the user",
     "assumes",
 )

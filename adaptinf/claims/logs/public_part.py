@@ -12,15 +12,15 @@ SIMULATED_NOISE = Claim(
 )
 PRICE = Claim(
     "price",
-    "The guarantee is per {unit}. For a person who contributes m times as many rounds as the guarantee "
-    "covers, epsilon is m times as large{delta}.",
+    "The privacy guarantee is per {unit}. For a person who contributes m times as many rounds as the "
+    "guarantee covers, epsilon is m times as large{delta}.",
     "note",
 )
-MORE_DELTA = Claim("price", ", and delta is more than m times as large", "phrase")
+MORE_DELTA = Claim("price", ", and delta increases by a factor of more than m", "phrase")
 FIXED = Claim(
     "always",
-    "The guarantee assumes that the number of rounds, the arms, the groups of contexts and the "
-    "design parameters were fixed before the first round.",
+    "The number of rounds, the arms, the context groups and the design parameters are assumed to have "
+    "been fixed before the first round; the privacy guarantee depends on this assumption.",
     "assumes",
 )
 OPENING = (
@@ -41,7 +41,8 @@ OPENING = (
     ),
     Claim(
         "unknown_noise",
-        "The log does not state whether the privacy noise was simulated or drawn for release.",
+        "The log does not state whether the privacy noise was generated for an actual release or only for "
+        "simulation.",
         "note",
     ),
     PRICE,
@@ -51,7 +52,8 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "The guarantee applies jointly to all outputs except the participant's own action.",
+    "For each participant, the privacy guarantee applies jointly to all outputs except that "
+    "participant's own action.",
     "note",
 )
 RECORD = Claim(

@@ -11,13 +11,13 @@ READ = Claim(
 SORTED = Claim(
     "log.validation.order.row_order",
     "rows were sorted by the {role} column {name!r}{newest}: {moved:,} of {rows:,} rows changed "
-    "position, and ties kept their original order",
+    "position, and tied rows kept their original order",
     "note",
 )
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
     "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
-    "be in chronological order (reverse the file if the newest rows come first)",
+    "be in chronological order; reverse the file if the newest rows come first",
     "caution",
 )
 DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "note")
@@ -49,7 +49,9 @@ THROTTLED = Claim(
     "caution",
 )
 NO_CONTEXTS = Claim(
-    "formats.dsjson.read_dsjson", "features shared by all arms but not used as contexts: {names}", "note"
+    "formats.dsjson.read_dsjson",
+    "features shared by all arms but not used as context variables: {names}",
+    "note",
 )
 OUTSIDE_POPULATION = Claim(
     "formats.adam.read_adam",
@@ -72,19 +74,19 @@ BY_ASSIGNMENT = Claim(
 )
 LATE = Claim(
     "log.storage.view.LogColumns.reading_notes",
-    "Some outcomes (number: {late:,}) became known only after a later round's arm was chosen. It is "
-    "assumed that propensities used only outcomes known at the time of assignment, which cannot be "
-    "checked from a log.",
+    "In {late:,} of the rounds, the outcome was observed only after a later assignment. Propensities "
+    "are assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
+    "from a log.",
     "assumes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "outcomes: {late:,} observed only after the arm of a later round had been chosen",
+    "outcomes: {late:,} were observed only after the arm for a later round had been chosen",
     "note",
 )
 SHOWN_RECEIVED = Claim(
     "log.storage.view.LogColumns.outcomes_told",
-    "received: arm received differs from arm assigned (number of rounds: {count:,})",
+    "received: the arm received differs from the arm assigned in {count:,} of the rounds",
     "note",
 )
 SHOWN_MISSING = Claim(

@@ -15,15 +15,22 @@ NO_ROUNDS = Claim(
 )
 MARKED = Claim(
     "inference.inputs.rounds.marked_log",
-    "Results use {kept} of {rounds} rounds (selected by rounds=); the selection is assumed not to "
-    "depend on rewards.",
+    "Results use {kept} of {rounds} rounds, specified by the rounds argument; the choice of rounds is "
+    "assumed not to depend on rewards.",
     "assumes",
 )
 SUMS = Claim("sums.Sums", "Sums: {total:,} rounds in {batches:,} batches, {arms} arms ({labels})", "note")
 COPIES = Claim(
     "log.copies.copied_rows",
-    "{n:,} of {rows:,} rows duplicate earlier rows (rows {start} to {last}, counted from 0, recur from "
-    "row {again}); remove duplicates, because duplicating every row shrinks standard errors by a factor "
-    "of up to 1.4",
+    "{n:,} of {rows:,} rows duplicate earlier rows (zero-based rows {start} to {last} are repeated "
+    "starting at row {again}); remove them, because duplicating every row reduces standard errors by a "
+    "factor of up to 1.4",
+    "caution",
+)
+ALIKE = Claim(
+    "log.dependence.alike_neighbours",
+    "rewards of consecutive rows are more similar when both rows have the same arm than when they do not "
+    "(z = {z:.1f}, p = {p:.1g}), so rows may be dependent and standard errors too small; remove events that "
+    "were recorded more than once, or identify repeated units (unit=)",
     "caution",
 )

@@ -26,8 +26,8 @@ NO_RELEASED_METHOD = Claim(
 )
 RERUN = Claim(
     "audit.rerun.fixed_length.rerun_cautions",
-    "the design is re-run with a fixed number of rounds, so results are exact only if the decision to stop "
-    "did not depend on which arms were assigned (it may have depended on rewards pooled over arms)",
+    "the design is re-run with a fixed number of rounds, so results are exact only if the stopping "
+    "decision did not depend on arm assignments (it may depend on the pooled rewards)",
     "note",
 )
 REORDERED = Claim(
@@ -66,6 +66,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "the number of rounds is treated as fixed in advance, because no stopping rule is stated",
+    "the number of rounds was fixed in advance (the log states no stopping rule)",
     "assumes",
 )

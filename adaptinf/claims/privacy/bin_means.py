@@ -11,7 +11,7 @@ NO_BIN_SUMS = Claim(
 )
 NO_STAGES = Claim(
     "inference.released.bin_sums.read_reports",
-    "the log contains no released weighted sums by context bin and stage (spent, weighted_count_...)",
+    "the log contains no released weighted sums by context bin and stage (columns spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
@@ -26,7 +26,7 @@ SUMS_MISSING = Claim(
 )
 NORMAL_WITH_COIN = Claim(
     "inference.released.bin_tests.BudgetTest",
-    "normal, with independent normal noise added to make up the unused part of each variance budget",
+    "normal, with independent normal noise added so that each test statistic has unit variance",
     "phrase",
 )
 """The name of a law."""
@@ -38,14 +38,14 @@ REPORTS_ALONE = Claim(
 )
 COIN = Claim(
     "coin",
-    "Reporting for each arm stops at a data-dependent time, so normal noise (seeded by rng={rng} and "
-    "the releases) is added to exhaust each variance budget (added share of the budget: median "
-    "{median:.0%}, maximum {largest:.0%}).",
+    "Because each arm stops reporting at a data-dependent time, normal noise is added to exhaust its "
+    "variance budget (seeds: rng={rng} and the releases). Added share of the budget: median "
+    "{median:.0%}, maximum {largest:.0%}.",
     "note",
 )
 ANYTIME_VALID = Claim(
     "of_reports",
-    "Tests are conservative, and they are valid in finite samples under any stopping rule.",
+    "Tests are conservative but valid in finite samples under any stopping rule.",
     "note",
 )
 NO_ESTIMATE = Claim(
@@ -56,12 +56,12 @@ NO_ESTIMATE = Claim(
 )
 WHOLE_RANGE = Claim(
     "whole_range",
-    "The private reports are uninformative for {terms}, because the 95% interval is the whole range [0, 1].",
+    "The private reports are uninformative for {terms}: the 95% interval spans the whole range [0, 1].",
     "note",
 )
 SINGLE_POINT = Claim(
     "single_point",
-    "For {terms}, every mean in [0, 1] is rejected at the 5% level, so the interval is reduced to the "
+    "For {terms}, every mean in [0, 1] is rejected at the 5% level, so the interval contains only the "
     "best-fitting mean.",
     "note",
 )

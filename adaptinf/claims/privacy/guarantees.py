@@ -12,29 +12,29 @@ AS_STATED = Claim(
 )
 COVERS_NOTHING = Claim(
     "inference.results.summary.Footer.privacy",
-    "Because epsilon is infinite, neither actions nor releases are protected.",
+    "Because epsilon is infinite, neither actions nor releases are differentially private.",
     "note",
 )
 COVERS_RELEASES = Claim(
     "inference.results.summary.Footer.privacy",
-    "The guarantee covers this table, which uses private releases only.",
+    "The privacy guarantee covers this table, which uses only private releases.",
     "note",
 )
 COVERS_ACTIONS = Claim(
     "inference.results.summary.Footer.privacy",
-    "The guarantee covers actions and private releases.",
+    "The privacy guarantee covers actions and private releases.",
     "note",
 )
 COVERS_ACTIONS_OF_OTHERS = Claim(
     "inference.results.summary.Footer.privacy",
-    "The guarantee covers private releases and the actions of other participants, but not a "
-    "participant's own action.",
+    "For each participant, the privacy guarantee covers the private releases and the actions of all "
+    "other participants, but not the participant's own action.",
     "note",
 )
 NOT_COVERED = Claim(
     "inference.results.summary.Footer.privacy",
-    "The raw log, its propensities and any estimates from it, such as those in this table, are outside "
-    "the guarantee.",
+    "The privacy guarantee does not cover the raw log, its propensities or any estimates computed from "
+    "the log, such as those in this table.",
     "note",
 )
 ALL_ROUNDS_OF_A_UNIT = Claim(
@@ -51,6 +51,6 @@ WITHDRAWN = Claim(
 SIMULATION_NOISE = Claim(
     "simulation_noise",
     "Simulated noise does not protect privacy, because its low-order bits can leak data; set "
-    "noise='release' to obtain noise that does.",
+    "noise='release' for noise that protects privacy.",
     "note",
 )

@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
-    "the log has no reward-level privacy guarantee, and a record-level guarantee that excludes the "
-    "participant's own action does not provide one (set reward_guarantee= if the design has one)",
+    "the log has no reward-level privacy guarantee (reward_guarantee=), and none follows from a "
+    "record-level guarantee that excludes the participant's own action",
     "needs",
 )
 ANTICIPATING = Claim(
@@ -49,13 +49,13 @@ REQUIRED = Claim(
 )
 COVERS_RELEASES = Claim(
     "inference.corrections.information.Correction.coverage",
-    "The correction is valid if the choice of tests depends only on actions, contexts and releases, but "
-    "not on rewards.",
+    "The correction is valid if the choice of tests depends only on actions, contexts and releases, and "
+    "not otherwise on rewards.",
     "note",
 )
 COVERS_ACTIONS = Claim(
     "inference.corrections.information.Correction.coverage",
     "The correction is valid for tests selected using only actions and contexts. If any part of a test, "
-    "such as its null value, was chosen using releases, set chosen_from='releases'.",
+    "such as its null value, was chosen using the released values, set chosen_from='releases'.",
     "note",
 )

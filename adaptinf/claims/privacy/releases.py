@@ -37,7 +37,7 @@ UNITS_AS_DECLARED = Claim(
 )
 UNITS_CAME_BACK = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "some released rounds (number: {n}) are from units that had already contributed a round; {vary}",
+    "{n} of the released rounds came from units that had already contributed a round; {vary}",
     "needs",
 )
 SUMS_VARY_MORE = Claim(
@@ -48,12 +48,12 @@ SUMS_VARY_MORE = Claim(
 )
 ONE_ROUND_A_UNIT = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "releases in which each unit contributes one round",
+    "releases in which each unit contributes only one round",
     "advice",
 )
 FROM_THE_LOG = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "estimators that use the raw log (not covered by the guarantee)",
+    "estimators computed from the raw log (the privacy guarantee does not cover their results)",
     "advice",
 )
 
@@ -67,7 +67,8 @@ NO_GROUP_EFFECTS = Claim(
 )
 UNFINISHED = Claim(
     "inference.released.group_effects.released_effects",
-    "the releases of the last round ({round}) lack contrast_sum or arrivals for at least one group",
+    "contrast_sum or arrivals is missing for at least one group in the releases from the last round "
+    "({round})",
     "needs",
 )
 NO_LEAST_COUNT = Claim(
@@ -78,8 +79,8 @@ NO_LEAST_COUNT = Claim(
 )
 SMALL_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate is given for {terms}, because the released count of {count:.1f} does not exceed the "
-    "required minimum, T_min/4 = {least:.1f}.",
+    "No estimate is given for {terms}, because the released count, {count:.1f}, does not exceed the "
+    "required minimum of {least:.1f}.",
     "note",
 )
 NOT_RELEASED = Claim(
@@ -94,7 +95,7 @@ SUMS_ALONE = Claim(
 )
 VARIANCE_OF_SUMS = Claim(
     "inference.released.group_effects.released_effects",
-    "The sampling variance is exact for binary rewards and an upper bound otherwise.",
+    "The sampling variance is exact for binary rewards and an upper bound for other rewards.",
     "note",
 )
 MEANS_ALONE = Claim(
@@ -105,8 +106,8 @@ MEANS_ALONE = Claim(
 )
 VARIANCE_OF_MEANS = Claim(
     "inference.released.group_effects.released_effects",
-    "With outcomes in [0, 1] and each arm assigned in half of the rounds, the sampling variance of the "
-    "difference is at most (1 - effect^2)/n, where n is the number of rounds (released as length).",
+    "For outcomes in [0, 1] and equal allocation to both arms, the estimated difference has sampling "
+    "variance at most (1 - d^2)/n, where d is the true difference and n is the number of rounds.",
     "note",
 )
 
@@ -130,8 +131,8 @@ NAMED_AFTER = Claim(
 )
 NO_PAIR_EFFECT = Claim(
     "inference.released.pair_effects.pair_effect",
-    "no difference between arms can be computed, because the releases contain neither arm means by "
-    "epoch nor sums and counts for a single group",
+    "no difference between arms can be computed: the releases contain neither arm means by epoch nor "
+    "sums and counts for only a single group",
     "needs",
 )
 SEVERAL_GROUPS = Claim(
@@ -141,7 +142,7 @@ SEVERAL_GROUPS = Claim(
 )
 NO_COMMON_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "the trial ended before any epoch in which the means of both arms were released",
+    "the trial ended before the means of both arms had been released in the same epoch",
     "needs",
 )
 OTHER_SCALES = Claim(
@@ -158,8 +159,8 @@ EPOCH_ALONE = Claim(
 )
 EPOCH_SHARE = Claim(
     "inference.released.pair_effects.epoch_share",
-    "Which epoch is the last depends on earlier releases, so each epoch is allotted a fraction of alpha "
-    "in advance ({share:.3g} for the epoch analysed); the fractions sum to at most 1.",
+    "The last epoch is determined by earlier releases, so each epoch is allotted a fraction of alpha in "
+    "advance ({share:.3g} for the epoch analysed); the fractions sum to at most 1.",
     "note",
 )
 VARIANCE_OF_EPOCH = Claim(
@@ -173,8 +174,8 @@ VARIANCE_OF_EPOCH = Claim(
 
 NOTHING_IN_TIME = Claim(
     "inference.released.in_time.in_time_means",
-    "no counts of successes and failures observed within the time window were released (set in_time= in "
-    "the session or trial)",
+    "the releases contain no counts of successes and failures observed within the time window (set "
+    "in_time= in the session or trial)",
     "needs",
 )
 IN_TIME_OUTCOME = Claim(
@@ -191,9 +192,9 @@ IN_TIME_ALONE = Claim(
 )
 MANSKI = Claim(
     "inference.released.in_time.in_time_means",
-    "Manski bounds on the mean outcome: {limits}. They allow any values of outcomes observed after the "
-    "window but ignore sampling error and privacy noise. The lower bound is the proportion of successes "
-    "within the window.",
+    "Manski bounds on the mean outcome: {limits}. The lower bound is the proportion of successes within "
+    "the window. The bounds make no assumption about outcomes observed later, but ignore sampling error "
+    "and privacy noise.",
     "note",
 )
 DROWNED = Claim(

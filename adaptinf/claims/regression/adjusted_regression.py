@@ -11,7 +11,7 @@ LACKS_BATCHES = Claim("lacks_batches", "batches are required, but the log has no
 UNUSABLE = Claim(
     "inference.regression.facts.batched.BatchedFacts.unusable",
     "regressors are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
-    "(counting from 0: {which})",
+    "(numbered from 0: {which})",
     "needs",
 )
 UNUSABLE_BY_REWARDS = Claim(
@@ -53,7 +53,11 @@ BATCHED = (
         "assumes",
     ),
     *regressions.HEAD,
-    Claim("over_batches", "Estimates combine separate least-squares fits to {batches} batches.", "note"),
+    Claim(
+        "over_batches",
+        "Estimates combine separate least-squares fits to each of the {batches} batches.",
+        "note",
+    ),
     LEFT_OUT,
     Claim("by_student", "Tests are exact if errors are normal.", "note"),
     Claim(
@@ -97,28 +101,28 @@ CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
     "too_much_left",
-    "because {cause}, decorrelated estimates could retain up to {left:.0%} of the sampling error and "
-    "bias of least squares, which their standard errors would not reflect",
+    "because {cause}, W-decorrelated estimates may retain up to {left:.0%} of the bias and sampling "
+    "error of least squares, and their standard errors would not account for this",
     "needs",
 )
 DECORRELATION_NEEDS = (TOO_MUCH_LEFT,)
 """Of a fit with its ridge."""
 ONE_SCALE = Claim(
     "uneven",
-    "covariates on a common scale (for example, use scale(age) in the formula)",
+    "rescaling the covariates to a common scale (for example, by using scale(age) in the formula)",
     "advice",
 )
 SMALLER_RIDGE = Claim("ridge_given", "a smaller ridge penalty (ridge=)", "advice")
 LEFT_ADVICE = (
     ONE_SCALE,
-    Claim("rarely_seen", "more data on the rarely observed arm or factor level", "advice"),
+    Claim("rarely_seen", "collecting more data on the rarely observed arm or factor level", "advice"),
     Part("by_propensities", "advice"),
     SMALLER_RIDGE,
 )
 DECORRELATION_REASONS = (
     Claim(
         "needs_little",
-        "decorrelation requires neither propensities nor batches nor differential privacy",
+        "decorrelation does not require propensities, batches or differential privacy",
         "reason",
     ),
 )
@@ -135,13 +139,13 @@ DECORRELATION = (
     ),
     Claim(
         "given_ridge",
-        "It is assumed that the ridge penalty of W-decorrelation ({ridge:.4g}) was fixed in advance.",
+        "The ridge penalty for W-decorrelation ({ridge:.4g}) is assumed to have been fixed in advance.",
         "note",
     ),
     Claim(
         "left_in",
         "The decorrelated estimates retain up to {left:.1%} of the estimation error of ordinary least "
-        "squares, including bias; their standard errors do not account for this remainder.",
+        "squares, including bias; their standard errors do not account for the retained error.",
         "note",
     ),
     regressions.PERFECT,
@@ -168,14 +172,14 @@ ELLIPSOID = (
     *regressions.HEAD,
     Claim(
         "ridge",
-        "The self-normalised confidence ellipsoid (ridge penalty {ridge:g}) is simultaneously valid over "
-        "all rounds and all linear combinations of coefficients, for any design.",
+        "The self-normalised confidence ellipsoid (ridge penalty {ridge:g}) is valid simultaneously over "
+        "all rounds and all linear combinations of the coefficients, under any adaptive design.",
         "note",
     ),
     Claim(
         "always",
-        "Standard errors are only descriptive: each equals the noise scale multiplied by the half-width of "
-        "the coefficient's interval from the confidence ellipsoid of radius 1.",
+        "Standard errors are only descriptive: each is the noise scale times the half-width of the "
+        "coefficient's interval based on the confidence ellipsoid of radius 1.",
         "note",
     ),
     Claim(
@@ -191,7 +195,7 @@ ELLIPSOID = (
 )
 ELLIPSOID_LAW = Claim(
     "inference.regression.ellipsoid.EllipsoidTests.wald_test",
-    "anytime-valid self-normalised ellipsoid",
+    "anytime-valid self-normalised confidence ellipsoid",
     "phrase",
 )
 
@@ -216,8 +220,8 @@ ANYTIME = (
     ),
     Claim(
         "mixture",
-        "The mixture precision, {precision:g}, must be fixed in advance; power is highest for coefficients "
-        "of about {size:.3g} error standard deviations.",
+        "The mixture precision ({precision:g}) must be fixed in advance. Power is highest for coefficients "
+        "of about {size:.3g} times the standard deviation of the errors.",
         "note",
     ),
     regressions.PERFECT,

@@ -15,8 +15,8 @@ NONE_REASONS = (Part("nothing_adapted", "reason"),)
 CORRECTED_REASONS = (
     Claim(
         "affordable",
-        "the log's privacy guarantee permits a correction, and corrected intervals are {ratio:.2g} times as "
-        "long as uncorrected intervals",
+        "the log's privacy guarantee permits a correction for adaptivity, and corrected intervals are "
+        "{ratio:.2g} times as wide as uncorrected intervals",
         "reason",
     ),
 )
@@ -27,8 +27,8 @@ CORRECTED_NEEDS = (
 ONLY_CLASSICAL = Claim(
     "inference.regression.models._check_for",
     "the max-information correction requires p-values that are accurate in the extreme tails for every "
-    "fixed sequence of actions, and only the classical covariance with homoskedastic normal errors "
-    "gives such p-values",
+    "fixed sequence of actions; only the classical covariance estimator with homoskedastic normal "
+    "errors gives such p-values",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
@@ -132,7 +132,9 @@ COVARIANCE = (
     ),
 )
 NO_RESIDUAL = Claim(
-    "no_residual", "Standard errors require more rounds than model columns ({n} rounds, {p} columns).", "note"
+    "no_residual",
+    "Standard errors require more rounds than columns in the design matrix ({n} rounds, {p} columns).",
+    "note",
 )
 EQUAL_REWARDS = Claim(
     "constant", "Standard errors are undefined, because all rewards in the regression are equal.", "note"
@@ -141,15 +143,16 @@ EXACT_FIT = Claim("exact_fit", "The fit is exact, so standard errors are undefin
 ONE_UNIT = Claim("one_unit", "Clustered standard errors are undefined with a single unit.", "note")
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Leverage is 1 in some rounds (number of rounds: {rounds}), which makes the {kind} covariance "
-    "undefined. HC0, HC1 and classical standard errors are available.",
+    "Leverage is 1 in {rounds} of the rounds, so the {kind} covariance matrix is undefined. HC0, HC1 "
+    "and classical standard errors are available.",
     "note",
 )
 NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
-    "No standard error is given for {terms} (coefficient determined by a single unit).",
+    "No standard error is given for {terms}, because each of these coefficients is determined by a "
+    "single unit.",
     "note",
 )
 _ERRORS = (*COVARIANCE, Part("no_errors", "note"), DECIDED_BY_A_UNIT)

@@ -16,12 +16,12 @@ CONSTANT = Claim(
 COEFFICIENTS_DRIFT = Claim(
     "inference.regression.facts.common.RegressionFacts.drift_found",
     "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
-    "contradicts the assumption of constant coefficients; intervals may undercover",
+    "suggests that the coefficients are not constant; intervals may undercover",
     "caution",
 )
 NO_TREND = Claim(
     "no_trend",
-    "The residuals of each arm show no evidence of a linear trend; cyclic changes were not tested for.",
+    "No arm's residuals show evidence of a linear trend; the test does not detect cyclic changes.",
     "note",
 )
 EQUAL_VARIANCES = Claim("always", "errors have equal variances", "assumes")
@@ -41,7 +41,7 @@ UNNAMED_CONTEXTS = Claim(
 )
 ROUNDS_OF_ARM = Claim(
     "rounds_of_arm",
-    "The regression {formula} uses {n} of {rounds} rounds, namely those with arm {arm!r}{how}.",
+    "The regression {formula} uses {n} of {rounds} rounds, namely those in which the arm was {arm!r}{how}.",
     "note",
 )
 NEVER_CHOSEN = Claim(
@@ -67,8 +67,8 @@ CLUSTERED = Claim(
 )
 CLASSICAL = Claim(
     "inference.regression.models._covariance",
-    "The classical covariance estimator is the default here, because some rounds have leverage 1, for "
-    "which HC2 and HC3 are undefined.",
+    "The classical covariance estimator is the default here, because HC2 and HC3 are undefined when "
+    "some rounds have leverage 1.",
     "note",
 )
 
@@ -76,16 +76,16 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "there are too few data to test for coefficient drift, which would invalidate the intervals (set "
-    "stationary=True if drift can be ruled out)",
+    "there are too few observations to test for coefficient drift, and drift would invalidate the "
+    "intervals; set stationary=True if drift can be ruled out",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
 RARE = (Part("rare.notes", "note"), Part("rare.cautions", "caution"))
 NO_SANDWICH = Claim(
     "no_sandwich",
-    "no available covariance estimator allows for both repeated units and adaptive data collection (the "
-    "adaptive sandwich estimator is not implemented)",
+    "no available covariance estimator allows for both dependence within units and adaptive data "
+    "collection (the adaptive sandwich estimator is not implemented)",
     "caution",
 )
 UNITS = (Part("units_ignored", "caution"), NO_SANDWICH, Part("few_units", "caution"))
@@ -106,8 +106,8 @@ SELECTION_UNCOVERED = Claim(
 )
 DEPENDENT_UNITS = Claim(
     "inference.regression.facts.common.RegressionFacts.repeated_units",
-    "errors may be correlated within units, and no adjustment for adaptive data collection allows for "
-    "this correlation",
+    "errors may be correlated within units, and none of the available adjustments for adaptive data "
+    "collection allows for within-unit correlation",
     "needs",
 )
 DECORRELATION_LEFT = Claim(
@@ -122,12 +122,13 @@ WEIGHTED_LEFT = Claim(
 )
 NO_SUCH_COVARIANCE = Claim(
     "inference.regression.models._chosen",
-    "the default adjustment for this log, {name!r}, does not support the {covariance} covariance",
+    "the default adjustment for this log, {name!r}, does not support the {covariance} covariance estimator",
     "needs",
 )
 BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
-    "a regression for one arm chosen in advance (arm= its label), or for all arms with arm indicators",
+    "a regression for one arm chosen in advance (with arm= set to its label), or for all arms with arm "
+    "indicators",
     "advice",
 )
 INDEPENDENT_ARM = Claim(
@@ -157,7 +158,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "set context_free=True in the log, if arms were assigned without using contexts",
+    "if arms were assigned without using contexts, set context_free=True in the log",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -167,7 +168,7 @@ BY_PROPENSITIES = Claim(
 )
 OWN_CHOICE = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "an adjustment chosen explicitly with adjustment=",
+    "choosing an adjustment explicitly with the adjustment= argument",
     "advice",
 )
 
@@ -220,6 +221,6 @@ TOO_FEW_TO_TEST = Claim(
 )
 OTHER_COEFFICIENTS = Claim(
     "inference.regression.joint.PartialTests.wald_test",
-    "a joint test that excludes the coefficients with too few rare outcomes",
+    "a joint test that excludes coefficients estimated from too few observations of the rarer outcome",
     "advice",
 )

@@ -17,7 +17,7 @@ NEEDS = (
 )
 OWN_IMPOSSIBLE = Claim(
     "inference.regression.weighted.own.fit_own",
-    "{gaps}, but sqrt weights require positive propensities in every round",
+    "{gaps}, but weights='sqrt' requires positive propensities in every round",
     "needs",
 )
 NEVER_TOGETHER = Claim(
@@ -42,7 +42,7 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "weighted adjustment is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
+    "adjustment='weighted' is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
     "and the smallest effective sample size ({size:.1f}) is below {enough:g}",
     "reason",
 )
@@ -51,7 +51,8 @@ PASSED_OVER = (
     Claim("refused", "adjustment='weighted' cannot be used: {reason}", "reason"),
     Claim(
         "chosen_alone_in_batches",
-        "the log lacks the unchosen arms' propensities, which the weighted adjustment would use",
+        "the log contains only the propensities of chosen arms, whereas the weighted adjustment uses those "
+        "of all arms",
         "reason",
     ),
     TOO_SMALL,
@@ -63,9 +64,9 @@ PASSED_OVER = (
 SHARED_WEIGHTS = Claim("shared", "{kind} weights are used, with one weight per round{all}{by}.", "note")
 PROJECTED = Claim(
     "projected",
-    "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, using outcome models fitted "
-    "to earlier rounds. Other coefficients are fitted to the residuals, with round weights divided by "
-    "propensities.",
+    "Arm coefficients are projections of AIPW contrasts with arm {arm!r}, based on outcome models "
+    "fitted to earlier rounds. Other coefficients are fitted to the residuals by least squares "
+    "(weights: round weight divided by propensity).",
     "note",
 )
 COMPARED_WHERE_POSSIBLE = Claim(
@@ -91,14 +92,14 @@ SHARED = (
     ),
     Claim(
         "shared_errors",
-        "Standard errors allow error variances to depend on arm, context and round. Tests use Student's t "
-        "with Satterthwaite degrees of freedom.",
+        "Standard errors allow error variances to depend on arm, context and round. Tests use t "
+        "distributions with Satterthwaite degrees of freedom.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
     Claim(
         "left_out",
-        "Only rounds in which every arm of the regression had positive propensity are used, because {gaps}.",
+        "Only rounds in which every arm in the regression had positive propensity are used, because {gaps}.",
         "note",
     ),
 )
@@ -116,30 +117,30 @@ OWN = (
     Claim("own", "Weights are sqrt(target probability / propensity); the target policy is {target}.", "note"),
     Claim(
         "own_errors",
-        "The sandwich covariance allows error variances to vary with arm and context but not time. "
-        "Residuals are divided by 1 - leverage. Degrees of freedom are the number of rounds minus the "
-        "number of coefficients.",
+        "The sandwich covariance allows error variances to depend on arm and context but not on time. "
+        "Residuals are divided by 1 - leverage. Degrees of freedom: number of rounds minus number of "
+        "coefficients.",
         "note",
     ),
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined, because some coefficients are each determined by a single round "
-    "(number of such rounds: {rounds}).",
+    "Standard errors are undefined, because at least one coefficient is determined entirely by a single "
+    "round.",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
     "few_with_weight",
-    "No standard error is given for arms with fewer than two rewards of positive weight.",
+    "No standard error is given for arms with fewer than two positively weighted rewards.",
     "note",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)
 """Why there are no standard errors; the first that is so is said."""
 BELOW_FLOOR = Claim(
     "below_floor",
-    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may over-reject; in simulations "
-    "of Thompson sampling without a propensity floor, nominal 5% tests rejected 6.3% of true null "
-    "hypotheses",
+    "the smallest propensity ({least:.2g}) is below {floor:g}, so tests may be anti-conservative: in "
+    "simulations of Thompson sampling without a propensity floor, nominal 5% tests had a type I error "
+    "rate of 6.3%",
     "caution",
 )
 

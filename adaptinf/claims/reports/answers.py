@@ -46,9 +46,9 @@ WEIGHTED = Claim(
 )
 SIMULATED = Claim(
     _ICH,
-    "the planning table is based on {trials:,} simulated trials per scenario and sample size "
-    "(scenarios: {scenarios}, sample sizes: {sizes}) and reports Monte Carlo standard errors; the seed "
-    "and the choice of scenarios are {for_authors}",
+    "each operating characteristic in the planning table is estimated, with its Monte Carlo standard "
+    "error, from {trials:,} simulated trials per scenario and sample size (scenarios: {scenarios}; "
+    "sample sizes: {sizes}); the seed and choice of scenarios are {for_authors}",
     "note",
 )
 ESTIMATED = Claim(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-UNNAMED_DESIGN = Claim("reports.collection.design_told", "the log does not name the design", "note")
+UNNAMED_DESIGN = Claim(
+    "reports.collection.design_told", "the log does not record which design was used", "note"
+)
 DEPENDS = Claim("reports.collection.traits_told", "the choice of arm depends on {contexts}", "note")
 INDEPENDENT = Claim("reports.collection.traits_told", "assignment does not depend on contexts", "assumes")
 POSSIBLY = Claim("reports.collection.traits_told", "assignment may depend on contexts", "note")
@@ -19,7 +21,7 @@ CONTEXTS_UNSTATED = Claim(
 )
 UNSTATED = Claim(
     "reports.collection.traits_told",
-    "the analysis allows assignment to depend on rewards and contexts, because the log rules out neither",
+    "assignment may depend on both past rewards and contexts, because the log rules out neither",
     "assumes",
 )
 SUMS = Claim(
@@ -28,8 +30,8 @@ SUMS = Claim(
 
 NOT_COVERED = Claim(
     "reports.collection.not_covered_told",
-    "Not covered by the privacy guarantee: this report shows protected data, and {promise}. Share it only "
-    "with people authorised to see the data; for publication, use report(log.public(), path).",
+    "This report is not covered by the privacy guarantee: it shows protected data, and {promise}. Share "
+    "it only with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")
@@ -38,12 +40,10 @@ BEYOND_GUARANTEE = Claim(
     "the privacy guarantee ({guarantee}) does not cover this report",
     "caution",
 )
-NO_PRIVACY = Claim(
-    "reports.collection.guarantee_facts", "the design provides no differential privacy", "note"
-)
+NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design is not differentially private", "note")
 SHOWS_RELEASES = Claim(
     "reports.collection.guarantee_facts",
-    "the guarantee covers this report, which shows only private releases",
+    "the privacy guarantee covers this report, which shows only private releases",
     "reason",
 )
 SHOWS_RAW = Claim(

@@ -8,15 +8,18 @@ _AT = "reports.methods.methods_told"
 TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),
-    "lift": Claim(_AT, "Relative lifts in mean outcomes compared with control", "target"),
-    "ratio": Claim(_AT, "Arm-specific ratios of mean outcomes", "target"),
-    "ratio-contrast": Claim(_AT, "Differences between arms in ratios of mean outcomes", "target"),
+    "lift": Claim(_AT, "Relative lifts in mean outcome over control", "target"),
+    "ratio": Claim(_AT, "Ratios of the mean outcome to the mean denominator in each arm", "target"),
+    "ratio-contrast": Claim(
+        _AT, "Differences between arms in the ratio of the mean outcome to the mean denominator", "target"
+    ),
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(
         _AT,
-        "Coefficients of the best linear projection of the treatment effect on covariates",
+        "Coefficients of the best linear projection of the conditional average treatment effect on the "
+        "covariates",
         "target",
     ),
     "policy-value": Claim(_AT, "Policy values", "target"),
@@ -34,8 +37,8 @@ SELECTED = Claim(
 )
 CORRECTED = Claim(
     "corrected",
-    "The corrected results account for adaptive data collection by a max-information correction based "
-    "on the privacy guarantee{cited}: {correction}.",
+    "The corrected results account for adaptive data collection through a max-information correction "
+    "based on the privacy guarantee{cited}: {correction}.",
     "reason",
 )
 KNOWN_PROPENSITIES = Claim(
@@ -45,7 +48,8 @@ KNOWN_PROPENSITIES = Claim(
 )
 DOUBTED_PROPENSITIES = Claim(
     "contradicted_propensities",
-    "Assignment probabilities were logged in every round, but the data contradict them.",
+    "Assignment probabilities were logged in every round, but the observed assignments are inconsistent "
+    "with them.",
     "caution",
 )
 PARAGRAPH = (
@@ -65,8 +69,8 @@ PARAGRAPH = (
     Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
     Claim(
         "anytime",
-        "Inference holds simultaneously over all rounds and so remains valid regardless of when data "
-        "collection stopped.",
+        "Inference is valid simultaneously over all rounds and therefore remains valid regardless of when "
+        "data collection stopped.",
         "reason",
     ),
     Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),

@@ -23,7 +23,7 @@ VALID = {
     ),
     "anytime": Claim(
         "reports.report",
-        "The results below are anytime-valid: inference holds under any stopping rule{more}.",
+        "The results below are anytime-valid: inference is valid under any stopping rule{more}.",
         "reason",
     ),
     "asymptotic": Claim(
@@ -56,7 +56,7 @@ PLAN_CAPTION = Claim(
 )
 PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in parentheses.", "note")
 NO_CONCERN = Claim("reports.report", "The checks found no problems.", "reason")
-CONCERNS = Claim("reports.report", "These checks raised a concern:", "caution")
+CONCERNS = Claim("reports.report", "The following checks raised a concern:", "caution")
 
 PUBLISHED = Claim(
     "reports.writing.published_page",
@@ -74,7 +74,7 @@ SEVERAL_PAIRS = Claim(
 SHARES = Claim("reports.pictures.pictures", "Cumulative proportion of rounds assigned to each arm.", "note")
 SHARES_TEXT = Claim(
     "reports.pictures.pictures",
-    "Cumulative assignment proportions of the arms; the final proportions are {shares}",
+    "Cumulative assignment proportions by arm; the final proportions are {shares}",
     "note",
 )
 PROPENSITIES = Claim("reports.pictures.pictures", "Propensity of each arm by round.", "note")

@@ -9,11 +9,11 @@ TIED = Claim(
     "the winner is tied with another arm, so only the projection method is valid",
     "caution",
 )
-NEVER_PULLED = Claim("plots.bias", "the arm was not assigned in any simulated run", "caution")
+NEVER_PULLED = Claim("plots.bias", "this arm was not assigned in any simulated run", "caution")
 UNPULLED = Claim(
     "plots.bias",
     "{name} (in {share:.1%} of runs, at least one arm was never chosen)",
     "caution",
 )
-NO_INTERVALS = Claim("plots.coverage", "no run produced an interval", "caution")
+NO_INTERVALS = Claim("plots.coverage", "no simulated run produced an interval", "caution")
 SOME_WITHOUT = Claim("plots.coverage", "{share:.1%} of the runs produced no interval", "caution")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.claims import tables
-from adaptinf.claims.logs.rows import COPIES
+from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.inference.distributions.references import (
     BinomialReference,
@@ -22,6 +22,7 @@ from adaptinf.inference.distributions.student_sums import BatchedReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log.copies import copied_rows
+from adaptinf.log.dependence import alike_neighbours
 from adaptinf.log.stopping import FIXED, Stopping
 from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
@@ -143,13 +144,28 @@ def _undecided(log: AdaptiveLog | PublicLog | Sums, *, covered: bool = False) ->
 
 
 def copies_told(log: AdaptiveLog | Sums) -> tuple[str, ...]:
-    """That rows stand in a log twice, found once and kept with it; sums do not tell."""
+    """That rows stand in a log twice, or neighbours depend on each other; found once and kept with it.
+
+    Sums do not tell. Stretches that recur explain neighbours that are alike, and are named alone.
+    """
     if isinstance(log, Sums):
         return ()
     if "copies" not in log.kept:
-        log.kept["copies"] = copied_rows(log.arrays, log.units)
-    copies = log.kept["copies"]
-    return (COPIES(**copies),) if copies else ()
+        copies = copied_rows(log.arrays, log.units)
+        log.kept["copies"] = copies, {} if copies or not _one_row_each(log) else alike_neighbours(log.arrays)
+    copies, alike = log.kept["copies"]
+    return (*([COPIES(**copies)] if copies else []), *([ALIKE(**alike)] if alike else []))
+
+
+def _one_row_each(log: AdaptiveLog) -> bool:
+    """Whether dependence between rows is neither stated, by units, nor to be expected of contexts.
+
+    Rounds of one arm have similar contexts where these decide, and neighbours may have similar contexts, too.
+    """
+    units = log.units
+    return not (log.context and log.adaptive is not False) and (
+        units is None or len(set(units.tolist())) == log.n_rounds
+    )
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:

@@ -1,0 +1,73 @@
+"""Are rewards of neighbouring rows alike if their arm is the same? Events recorded twice, units that return.
+
+With y the reward of a row less the mean of its arm's rewards shortly before, and z that of the next row less
+the mean of its arm's rewards shortly after, y z has mean zero where rewards depend on the past through the
+choice of arms alone, whatever chose them; a level that moves for all arms adds the same to pairs of one arm
+and to pairs of two. The mean of y z over pairs of one arm less that over pairs of two, divided by its
+standard error, is about standard normal. Rows recorded twice in a row, or units that keep their arm, make it
+large.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.log.validation import LogArrays
+
+ALARM = 2e-4
+"""One-sided level. Large products count in the error, too, so that heavy tails give no more alarms."""
+_NEAR = 20
+"""Rewards of which a mean is that of an arm there: few enough to follow a drift, and 5% more noise."""
+_LEAST_PAIRS = 50
+_WHOLE, _BLOCKS, _BLOCK = 2**18, 16, 2**14
+"""Rows up to which all are looked at; of longer logs so many blocks, evenly spaced: what doubles events
+seldom does so in one part of a file alone."""
+
+
+def alike_neighbours(arrays: LogArrays) -> dict[str, float]:
+    """The statistic and its p-value where it is large; empty where it is not, or pairs of a kind are few."""
+    size = len(arrays.action)
+    starts, rows = np.zeros(1, dtype=np.int64), size
+    if size > _WHOLE:
+        starts, rows = np.linspace(0, size - _BLOCK, _BLOCKS).astype(np.int64), _BLOCK
+    parts = [
+        _products(arrays.action[start : start + rows], arrays.recorded[start : start + rows])
+        for start in starts.tolist()
+    ]
+    one, two = (np.concatenate(products) for products in zip(*parts, strict=True))
+    if min(len(one), len(two)) < _LEAST_PAIRS:
+        return {}
+    error = math.sqrt(float(one @ one) / len(one) ** 2 + float(two @ two) / len(two) ** 2)
+    z = float(one.mean() - two.mean()) / error if error > 0.0 else 0.0
+    p = float(special.ndtr(-z))
+    return {"z": z, "p": p} if p < ALARM else {}
+
+
+def _products(action: IntArray, reward: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Products of neighbouring deviations: of pairs with one arm, and of pairs with two; (T,), (T,)."""
+    seen = ~np.isnan(reward)
+    at = np.flatnonzero(seen)
+    short = np.int16 if action.max() < 2**15 else np.int64  # of 16 bits the sort is by radix
+    order = at[np.argsort(action[at].astype(short), kind="stable")]
+    count = np.bincount(action[at])
+    end = np.repeat(np.cumsum(count), count)
+    number = np.arange(len(order))
+    total = np.concatenate([[0.0], np.cumsum(reward[order])])
+    before, after = np.full((2, len(action)), np.nan)
+    early = number - (end - np.repeat(count, count)) >= _NEAR
+    place = number[early]
+    before[order[early]] = reward[order[early]] - (total[place] - total[place - _NEAR]) / _NEAR
+    late = end - 1 - number >= _NEAR
+    place = number[late] + 1
+    after[order[late]] = reward[order[late]] - (total[place + _NEAR] - total[place]) / _NEAR
+    product = before[:-1] * after[1:]
+    usable = ~np.isnan(product)
+    same = action[1:] == action[:-1]
+    return product[usable & same], product[usable & ~same]
