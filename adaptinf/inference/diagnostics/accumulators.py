@@ -11,10 +11,9 @@ from adaptinf.compilation import compiled, kernel
 from adaptinf.inference.scores.score_stream import (
     OUTCOME,
     STATE,
-    WEIGHT,
     Stream,
-    enter,
     learn,
+    own_weight,
     prepare,
 )
 from adaptinf.typing import FloatArray, IntArray
@@ -120,11 +119,11 @@ def _add_up(
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
     prepare(stream, state)
     for t in range(horizon):
-        chosen = enter(stream, t, state)
+        chosen = stream.place[stream.action[t]]
         x = (t + 0.5) / horizon
         g = group[t]
         for j in range(size):
-            weight = state[WEIGHT, j]
+            weight = own_weight(stream, t, j, state)
             score = _score(stream, t, j, chosen, state)
             sums[_TOTAL, j] += weight
             sums[_SCORE, j] += weight * score
@@ -156,13 +155,14 @@ def _spread(
     horizon, size = stream.action.shape[0], stream.codes.shape[0]
     prepare(stream, state)
     for t in range(horizon):
-        chosen = enter(stream, t, state)
+        chosen = stream.place[stream.action[t]]
         x = (t + 0.5) / horizon
         g = group[t]
         for j in range(size):
             score = _score(stream, t, j, chosen, state)
-            gap = state[WEIGHT, j] * (score - centres[0, j])
-            own = state[WEIGHT, j] * (score - group_mean[g, j])
+            weight = own_weight(stream, t, j, state)
+            gap = weight * (score - centres[0, j])
+            own = weight * (score - group_mean[g, j])
             group_variance[g, j] += own * own
             errors[_SLOPE, j] = gap * (x - centres[1, j]) * scales[1, j]
             errors[_GAP, j] = -gap * scales[0, j]

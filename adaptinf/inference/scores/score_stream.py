@@ -254,6 +254,23 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
 
 
 @kernel
+def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
+    """Weight of one arm where it could be chosen in all rounds, by uniform, sqrt or two-point weights.
+
+    `enter` keeps the same weights for all arms: a pass that needs each of them once is a sixth faster so.
+    """
+    if stream.weights == _UNIFORM:
+        return 1.0 if t >= stream.start else 0.0
+    e: float = stream.propensities[t, stream.codes[j]]
+    if stream.weights == _SQRT:
+        return math.sqrt(e) if t >= stream.start else 0.0
+    share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
+    weight = math.sqrt(share * state[_LEFT, j] * e)
+    state[_LEFT, j] *= 1.0 - share
+    return weight if t >= stream.start else 0.0
+
+
+@kernel
 def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
     """No weight before the start, nor where arms are asked for jointly and one could not be chosen."""
     size = stream.codes.shape[0]
