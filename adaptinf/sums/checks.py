@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from adaptinf.log.validation.findings import SUM_TOLERANCE, Findings
+from adaptinf.log.validation.frame_columns import SUM_TOLERANCE, Findings
 from adaptinf.sums.cells import Cells
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from adaptinf.log.validation.columns import Label
+from adaptinf.log.validation.frame_columns import Label
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.groups import Key, Parts
 from adaptinf.typing import FloatArray

@@ -17,11 +17,11 @@ import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_sums import BinReports, read_reports
 from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 HERE = Path(__file__).resolve().parent
 SEED = 2026

@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.findings import EXACT
+from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.sums.cells import DEGREES
 from adaptinf.sums.engine.faults import counted, fine
 from adaptinf.sums.engine.query_columns import (

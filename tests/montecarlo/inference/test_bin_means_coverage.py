@@ -11,7 +11,7 @@ from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_means import BinMeans
 from adaptinf.inference.released.bin_sums import read_reports
 from adaptinf.inference.released.bin_tests import BudgetTest, coins
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -12,8 +12,8 @@ from adaptinf.claims import propensities
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.claims.privacy import guarantees, releases
-from adaptinf.designs.conse.epochs import ConSE
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.contextual.conse import ConSE
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.groups import arm_moments, group_aipw, group_codes, group_rows
 from adaptinf.inference.effects.models import CATE
