@@ -25,7 +25,7 @@ from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.base import PartialReference, Reference
+from adaptinf.inference.distributions.references import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import log_student_tail, normal_quantile
 from adaptinf.inference.validity.methods import Verdict

@@ -26,7 +26,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.joint import JOINT
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.methods import Verdict, verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import FEWEST

@@ -26,7 +26,7 @@ from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
@@ -41,8 +41,8 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.means import UnitErrors
+    from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")

@@ -37,14 +37,14 @@ from adaptinf.inference.arms.order import (
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
     joint_rows,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED
@@ -232,7 +232,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
+    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 

@@ -248,8 +248,8 @@ def is_said(text: str, claim: Claim) -> bool:
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
     """Rows of `ConfidenceSequence`, at their places in the order of the target's methods."""
-    from adaptinf.inference.sequences.models import ConfidenceSequence
-    from adaptinf.inference.sequences.verdicts import sequence_verdicts
+    from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+    from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
     profile, quantities = profile_of(log), model.made().quantities

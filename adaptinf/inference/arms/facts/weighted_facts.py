@@ -15,7 +15,7 @@ from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_prop
 from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.facts.data_facts import AvailabilityFacts
-from adaptinf.inference.scores.joint import JOINT, too_many
+from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS

@@ -32,7 +32,7 @@ from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.recommend.table import Recommendation
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.winners import Winner
 from adaptinf.log import AdaptiveLog, LogArrays
