@@ -15,7 +15,7 @@ import pandas as pd
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.files import as_path
-from adaptinf.formats.tables import column_of, labels_of, log_of, names_problems, read_table
+from adaptinf.formats.transport import column_of, labels_of, log_of, names_problems, read_table
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems

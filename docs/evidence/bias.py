@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import evidence
 import numpy as np
 
-from adaptinf.audit.bias.arms import conditional_bias, simulate_bias
+from adaptinf.audit.rerun.simulated_bias import conditional_bias, simulate_bias
 from adaptinf.designs import UCB, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
 from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfWarning

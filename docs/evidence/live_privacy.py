@@ -24,9 +24,9 @@ from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
-from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.audit.privacy.live.checks import Looked, live_findings, live_trial, look_at_sessions
+from adaptinf.audit.privacy.designs.audited_trial import UNIT_RANGE, Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
+from adaptinf.audit.privacy.trial_checks import Looked, live_findings, live_trial, look_at_sessions
 from adaptinf.designs import (
     DPBAI,
     DPNAS,

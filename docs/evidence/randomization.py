@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.randomization_tests import randomization_test
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours, one_reward_apart
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore, earlier_counts, laplace_log_ratio
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore, earlier_counts, laplace_log_ratio
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import LinPriv, PrivateUCB
 from adaptinf.designs.contextual.linear_noise import NoiseLaw
 from adaptinf.guarantee import PrivacyGuarantee

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
 from adaptinf.designs import LinPriv, Mixture, PrivateUCB
 from adaptinf.privacy.real_mechanisms import analytic_scale
 from adaptinf.simulation.environments import Tableau

@@ -12,8 +12,8 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.base_design import Design

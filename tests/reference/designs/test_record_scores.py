@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours
 from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.local_audits import BinRatio
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPConSE, Mixture
 from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit

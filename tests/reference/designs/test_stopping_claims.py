@@ -12,7 +12,7 @@ from scipy import optimize, stats
 from adaptinf.designs.stopping.stopping_kernel import halting_sum
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.coupling import plays
+from adaptinf.audit.privacy import coupled_plays as plays
 from adaptinf.designs import DPNAS
 from adaptinf.designs.contextual import linear_noise as whole
 from adaptinf.designs.stopping import stopping_kernel as kernel

@@ -12,9 +12,9 @@ import planted_live as live
 import pytest
 
 from adaptinf.audit import Coupled, CoupledPair, coupled
-from adaptinf.audit.privacy.coupling.histories import OUTSIDE, Terms, base_history, neighbour
-from adaptinf.audit.privacy.coupling.pairs import PairAudit
-from adaptinf.audit.privacy.coupling.stopping import stream_pair
+from adaptinf.audit.privacy.coupled_pairs import PairAudit
+from adaptinf.audit.privacy.coupled_trials import stream_pair
+from adaptinf.audit.privacy.histories import OUTSIDE, Terms, base_history, neighbour
 from adaptinf.designs import (
     DPBAI,
     DPNAS,

@@ -16,7 +16,7 @@ from planting import replaced
 
 from adaptinf import Trial
 from adaptinf.audit import coupled
-from adaptinf.audit.privacy.coupling.stopping import GivenStops
+from adaptinf.audit.privacy.coupled_trials import GivenStops
 from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.designs.arms import elimination_kernel
 from adaptinf.designs.contextual import private_conse_kernel as private_kernel

@@ -9,7 +9,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.audit.bias.counts import stability
+from adaptinf.audit.rerun.simulated_counts import stability
 from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import ParameterError

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit.privacy.designs.audited_trial import public_replay
-from adaptinf.audit.privacy.designs.linear_audits import linear_trials, unequal_contexts
+from adaptinf.audit.privacy.designs.counter_audits import linear_trials, unequal_contexts
 from adaptinf.designs import Design, LinPriv, Mixture, Session, prediction_bands
 from adaptinf.designs.contextual.linear_noise import (
     PRODUCT_UNITS,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from crashes import entries
 
-from adaptinf.audit.privacy.designs.linear_audits import unequal_contexts
+from adaptinf.audit.privacy.designs.counter_audits import unequal_contexts
 from adaptinf.designs import LinPriv, Mixture
 from adaptinf.privacy import GRID_UNITS
 from adaptinf.trial import Trial, requests

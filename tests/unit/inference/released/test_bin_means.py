@@ -13,8 +13,8 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.audit.planning.calibration import coverage
-from adaptinf.audit.simulation.analyses import true_value
+from adaptinf.audit.simulation.engine import true_value
+from adaptinf.audit.simulation.simulated_coverage import coverage
 from adaptinf.claims.privacy import bin_means as claims
 from adaptinf.claims.privacy import guarantees
 from adaptinf.designs import Uniform
