@@ -330,9 +330,10 @@ def simulate_block(
     """Run a design once for each row of the results, in a row on one stream of random numbers.
 
     Shapes: state (rows, columns).
+
+    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
+    that was pulled.
     """
-    # Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
-    # that was pulled.
     environment = world.environment
     tallies = results.tallies
     record = results.record
