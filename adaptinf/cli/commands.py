@@ -31,7 +31,7 @@ from adaptinf.sums.storage import KEY
 from adaptinf.texts import frame_text, several, spreadsheet_cell, visible, with_texts
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
 
 
 _ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")

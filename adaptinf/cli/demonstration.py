@@ -19,7 +19,7 @@ from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.simulation.environments import Replay
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
 
 _TREATMENT, _CONTROL = "free care", "cost sharing"

@@ -9,7 +9,7 @@ from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import ExplorationSampling, Thompson, TopTwoThompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.best_arm.arm_collections import OptimalDesign, max_det, optimal_design
 from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI

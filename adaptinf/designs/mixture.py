@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.run_results import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor

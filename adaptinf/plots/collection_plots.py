@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.designs.local.bins import bin_sums
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, FLAG, SHARE, UNIT, refuse
 from adaptinf.plots.style import (

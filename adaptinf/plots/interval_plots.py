@@ -14,7 +14,7 @@ import pandas as pd
 from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
 from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.winners.exact import ProjectedLaw
 from adaptinf.inference.winners.winner_law import WinnerLaw
 from adaptinf.inference.winners.winner_results import WinnerResults

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.parameters import number_array
 from adaptinf.plots.style import GREY, arm_label, label_text, look, one_for_each, prepared, small
 from adaptinf.texts import absent

@@ -27,7 +27,7 @@ from adaptinf.reports.report_page import paragraph
 if TYPE_CHECKING:
     from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
     from adaptinf.inference.diagnostics import Diagnosis
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.sums import Sums
 
 

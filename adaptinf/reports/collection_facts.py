@@ -20,7 +20,7 @@ from adaptinf.log.report import Stopping
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.inference.validity.profile import LogProfile
 

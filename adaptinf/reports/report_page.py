@@ -17,7 +17,7 @@ from adaptinf.plots.style import pyplot
 from adaptinf.reports.collection_facts import shown_limits
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.summary import ResultSummary
     from adaptinf.sums import Sums
 

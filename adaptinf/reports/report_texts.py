@@ -31,7 +31,7 @@ from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
     from adaptinf.inference.distributions.references import Reference
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
 
 
 REFERENCES: Mapping[str, str] = MappingProxyType(

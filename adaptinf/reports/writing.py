@@ -16,7 +16,7 @@ from adaptinf.inference.effects import CATE
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.recommend import Recommendation, recommend
 from adaptinf.inference.released import BinMeans
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table

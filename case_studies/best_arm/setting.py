@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.arm_collections import max_det
 from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from adaptinf.designs import ABSE, LDPBandit, LDPLinear
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import iterate_runs
 from case_studies.local_privacy.data import Task

@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptinf.audit.rerun.simulated_bias import conditional_bias, simulate_bias
 from adaptinf.designs import UCB, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.diagnostics.diagnosis_results import AGAINST
 from adaptinf.inference.diagnostics.log_checks import diagnose

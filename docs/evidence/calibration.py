@@ -46,7 +46,7 @@ from adaptinf.designs import (
     Thompson,
     Uniform,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.released.released_bin_means import BinMeans

@@ -29,7 +29,7 @@ from adaptinf.designs import (
     PrivateUCB,
     Thompson,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import Contrast

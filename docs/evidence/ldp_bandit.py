@@ -17,7 +17,7 @@ import evidence
 import numpy as np
 
 from adaptinf.designs import Uniform
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.cube_designs import ABSE
 from adaptinf.designs.local.local_linear import LDPLinear

@@ -17,7 +17,7 @@ import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_tests import (
     AnytimeTest,

@@ -22,7 +22,7 @@ from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms

@@ -19,7 +19,7 @@ from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Callee, refuse

@@ -44,7 +44,7 @@ from adaptinf.audit.binary.exact_results import (
     ExactTest,
     exact_result,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, check, refuse

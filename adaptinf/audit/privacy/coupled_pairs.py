@@ -43,7 +43,7 @@ from adaptinf.audit.privacy.histories import (
     base_history,
     neighbour,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import refuse

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from adaptinf.audit.privacy.histories import AMEND, ASSIGN, ERASE, LOSE, History, Terms
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError
 from adaptinf.log import AdaptiveLog
 from adaptinf.sessions import Decision, open_session

@@ -36,7 +36,7 @@ from adaptinf.audit.privacy.coupled_pairs import (
 from adaptinf.audit.privacy.coupled_plays import RELEASE, GivenNoise, Output
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.histories import KINDS, declared_terms, design_terms
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.designs.stopping.stopping_samples import ReleaseNoise
 from adaptinf.parameters import COUNT, SEED, OrNone, problems_of, refuse

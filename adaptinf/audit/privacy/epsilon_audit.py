@@ -38,7 +38,7 @@ from adaptinf.audit.privacy.trial_checks import (
     live_trial,
     stopping_checks,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

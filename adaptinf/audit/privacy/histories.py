@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import Count, refuse
 from adaptinf.sessions.participants import Participants

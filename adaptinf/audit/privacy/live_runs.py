@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import FAIR
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.sessions import Session

@@ -12,7 +12,7 @@ import numpy as np
 from adaptinf.audit.privacy.designs import Neighbours
 from adaptinf.audit.privacy.live_runs import session_transcripts
 from adaptinf.audit.privacy.lower_bound import Found, LearnedScore, bit_codes, digits_event
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import refuse
 from adaptinf.privacy.noise import generator

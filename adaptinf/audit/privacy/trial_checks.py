@@ -29,7 +29,7 @@ from adaptinf.audit.privacy.live_runs import (
 from adaptinf.audit.privacy.lower_bound import Finding
 from adaptinf.audit.privacy.output_sources import child
 from adaptinf.audit.privacy.release_checks import difference, noise_findings
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.contextual.linear_noise import on_grid
 from adaptinf.designs.stopping import stopping_kernel as kernel
 from adaptinf.designs.stopping.stopping_rules import DPNAS

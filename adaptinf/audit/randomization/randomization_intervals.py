@@ -13,7 +13,7 @@ from adaptinf.audit.randomization.randomization_results import RandomizationInte
 from adaptinf.audit.randomization.randomization_tests import rank, replication_problems
 from adaptinf.audit.randomization.rerun_plan import Draws, Plan, Runner, make_plan
 from adaptinf.audit.rerun.logged_rows import rerun_cautions
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import Each, Is, Number, OneOf

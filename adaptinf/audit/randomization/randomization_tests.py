@@ -26,7 +26,7 @@ from adaptinf.audit.randomization.randomization_results import (
 from adaptinf.audit.randomization.rerun_plan import Draws, PathStatistic, Plan, blocks, make_plan
 from adaptinf.audit.rerun.logged_rows import rerun_cautions
 from adaptinf.audit.rerun.path_propensities import PathFollower, fixed_propensities
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, JOBS, number_array

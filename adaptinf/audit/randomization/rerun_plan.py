@@ -11,7 +11,7 @@ import numpy as np
 
 from adaptinf.audit.rerun.logged_rows import LoggedRows, design_of, logged_rows, reordered
 from adaptinf.audit.rerun.path_propensities import contradiction, fixed_propensities, record_problems
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, SEED, Callee, OneOf, OrNone, refuse

@@ -19,7 +19,7 @@ import numpy as np
 
 from adaptinf.claims import Claim, said
 from adaptinf.claims.logs import stopping as claims
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog

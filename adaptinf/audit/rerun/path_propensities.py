@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.audit.rerun.logged_rows import LoggedRows, design_of, logged_rows
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.log import AdaptiveLog

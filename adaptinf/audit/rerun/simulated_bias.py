@@ -19,7 +19,7 @@ import pandas as pd
 from adaptinf.audit.rerun.fitted_environment import LAWS, FittedWorld, fitted_world
 from adaptinf.audit.rerun.logged_rows import design_of, late_problems, plan_problems
 from adaptinf.audit.rerun.path_propensities import contradictions
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.contextual.conse import ConSE
 from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
 from adaptinf.designs.contextual.private_conse import DPConSE

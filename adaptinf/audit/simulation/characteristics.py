@@ -37,7 +37,7 @@ from adaptinf.audit.simulation.simulated_power import (
     power_notes,
     power_rows,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import UNIT, Is, OneOf, OrNone, refuse
 from adaptinf.simulation.environments import Environment

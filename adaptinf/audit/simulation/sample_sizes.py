@@ -23,7 +23,7 @@ from adaptinf.audit.simulation.simulated_power import (
     plan_problems,
     power_rows,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, SHARE, Is, OneOf, OrNone, refuse

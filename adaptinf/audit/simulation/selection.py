@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from adaptinf.audit.simulation.engine import Chunk, LogCell, analysed
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment
 from adaptinf.typing import BoolArray, FloatArray

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.audit.simulation.engine import Chunk, Fit, LogCell, Simulated, gathered, spans, total_sums
 from adaptinf.audit.simulation.measures import SHOWN, BlockSums, Key, add_runs, hypertext, table_rows
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.parameters import COUNT, check, check_alpha
 from adaptinf.simulation.environments import Environment

@@ -29,7 +29,7 @@ from adaptinf.audit.simulation.measures import (
     rejections,
     table_rows,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.function_design import FunctionDesign
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write

@@ -27,7 +27,7 @@ from adaptinf.audit.simulation.engine import (
 from adaptinf.audit.simulation.measures import BlockSums, table_rows
 from adaptinf.audit.simulation.study_folder import Folder, described, root_of, seed_of, settle, versions
 from adaptinf.audit.simulation.study_tables import Study, cell_table, open_folder
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import BOOLEAN, COUNT, SEED, OneOf, alpha_problems, refuse
 from adaptinf.simulation.environments import Environment

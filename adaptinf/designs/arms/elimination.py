@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from adaptinf.designs.arms.elimination_kernel import elimination_program, shortest_horizon
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.run_results import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, FreshEpochs, Outputs

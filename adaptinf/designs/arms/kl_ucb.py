@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import NonNegative
 from adaptinf.simulation.environments import Environment

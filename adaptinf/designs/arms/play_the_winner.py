@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Positive
 from adaptinf.privacy.noise import uniform

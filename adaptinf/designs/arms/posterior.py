@@ -19,7 +19,7 @@ from adaptinf.designs.arms.posterior_kernel import (
     run_block,
     run_step,
 )
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.log import DesignTraits, Floor, Stability
 from adaptinf.parameters import FINITE, NON_NEGATIVE, POSITIVE, UNIT, Count, OneOf, Positive, Share, Whole

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Floor, Outputs
 from adaptinf.parameters import NonNegative, Unit, Whole

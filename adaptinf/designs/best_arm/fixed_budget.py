@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.best_arm.arm_collections import feature_problems
 from adaptinf.designs.best_arm.best_arm_kernel import best_arm_program, best_arm_tables
 from adaptinf.designs.run_results import Status

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from adaptinf.designs.base_design import Needs
+from adaptinf.designs.base import Needs
 from adaptinf.designs.best_arm.arm_collections import feature_rows, max_det_basis, optimal_design
 from adaptinf.designs.best_arm.best_arm_kernel import (
     EVERY_ARM,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.run_results import Status
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import Unit

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.contextual.linear_noise import (
     LARGEST_SCALE,
     NoiseLaw,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.contextual.conse import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
 from adaptinf.designs.contextual.private_conse_kernel import corrected_program, window_ends
 from adaptinf.designs.contextual.published_conse import PUBLISHED_RELEASES, REASONS, published_program

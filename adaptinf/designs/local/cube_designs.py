@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.base import Design, Needs
 from adaptinf.designs.local.cube_tree import ABSETables, abse_program
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits

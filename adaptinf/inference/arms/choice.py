@@ -37,7 +37,7 @@ from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.data.ratio_metrics import Denominator
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
 
 METHODS = (
     SAMPLE_MEAN,

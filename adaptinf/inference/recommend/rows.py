@@ -14,7 +14,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.order import Order
 from adaptinf.inference.validity.profile import profile_of

@@ -15,7 +15,7 @@ from adaptinf.texts import absent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.summary import ResultSummary
 
 

@@ -17,7 +17,7 @@ from adaptinf.inference.distributions.references import Reference, StudentRefere
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.regression.design import JointTests
 from adaptinf.inference.regression.least_squares import ClusterFreedom
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,

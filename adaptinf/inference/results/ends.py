@@ -8,7 +8,7 @@ import numpy as np
 
 from adaptinf.claims.data.missing_rewards import ENDS
 from adaptinf.inference.distributions.references import EndsReference
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.tables import format_number
 
 _ORDER = ("exact", "anytime", "asymptotic", "not valid")

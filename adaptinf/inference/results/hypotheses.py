@@ -35,7 +35,7 @@ from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
 
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")

@@ -44,7 +44,7 @@ from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.typing import FloatArray
 

@@ -13,7 +13,7 @@ from statsmodels.iolib.tableformatting import fmt_base
 from adaptinf.texts import literal
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
 
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {

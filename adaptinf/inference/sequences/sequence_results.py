@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.references import Reference
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.parameters import check_alpha
 from adaptinf.typing import IntArray, RandomSource

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.mixtures import GammaExponentialSide, gamma_wealth
 from adaptinf.inference.sequences.sides import BettingSide, LinearSide, MixtureSide, Side

@@ -16,7 +16,7 @@ import pytest
 from scipy import special
 
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
 

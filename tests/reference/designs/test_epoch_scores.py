@@ -16,7 +16,7 @@ from adaptinf.audit.privacy.designs.audited_trial import Neighbours
 from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
 from adaptinf.designs.stopping.stopping_kernel import halting_sum
 from adaptinf.designs.stopping.stopping_rules import DPNAS

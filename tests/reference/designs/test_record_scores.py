@@ -15,7 +15,7 @@ from adaptinf.audit.privacy.designs.audited_trial import Neighbours
 from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.local_audits import BinRatio
 from adaptinf.designs import DPConSE, Mixture
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.errors import ParameterError

@@ -16,7 +16,7 @@ from adaptinf.designs import UCB, Thompson
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.alee import alee_means, alee_offset, alee_weights, allocation
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import NormalArms
 

@@ -13,7 +13,7 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel
-from adaptinf.designs.base_design import Stepwise
+from adaptinf.designs.base import Stepwise
 from adaptinf.designs.contextual import linear_noise as whole
 from adaptinf.designs.contextual import private_conse_kernel as private_kernel
 from adaptinf.designs.stopping.stopping_rules import StoppingRule

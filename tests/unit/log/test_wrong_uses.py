@@ -25,7 +25,7 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.comparison import compare
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import COUNT, OneOf, OrNone, problems_of, refuse
 from adaptinf.privacy.release import GRID_UNITS

@@ -28,7 +28,7 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 )
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
-from adaptinf.designs.base_design import Design
+from adaptinf.designs.base import Design
 from adaptinf.designs.best_arm.best_arm_kernel import GAUSSIAN_NOISE
 from adaptinf.designs.best_arm.fixed_budget import FeatureDesign, reserve
 from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss

@@ -39,7 +39,7 @@ from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms import ArmMeans, Contrast
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
     from adaptinf.sums.cells import Cells

@@ -43,7 +43,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.arms.question import Question
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
 
 

@@ -26,7 +26,7 @@ from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms import Contrast
-    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
 
 

@@ -16,7 +16,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.log import AdaptiveLog
 

@@ -25,7 +25,7 @@ from adaptinf.claims.regression import regressions
 from adaptinf.claims.views import Assumed
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.references import NormalReference
-from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 from adaptinf.simulation.environments.vector_arms import SmoothArms
