@@ -182,7 +182,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 
 def cautions_told(log: AdaptiveLog | Sums) -> list[str]:
     """What speaks against what a log states of itself, a line each."""
-    from adaptinf.reports.report_texts import log_cautions
+    from adaptinf.reports.collection_facts import log_cautions
 
     return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
 
@@ -226,13 +226,13 @@ def fit(
     if covariate:
         chosen["covariate"] = covariate
     if winner:
-        from adaptinf.inference.winners.model import Winner
+        from adaptinf.inference.winners.winner import Winner
 
         if by or received or lift or first is not None:
             raise ParameterError("--winner", ["it stands alone, or with --control"])
         return Winner(log, control=second).fit(**chosen)
     if by:
-        from adaptinf.inference.effects.models import CATE
+        from adaptinf.inference.effects.cate import CATE
 
         return CATE(log, by=by, treatment=first, control=second).fit(**chosen)
 

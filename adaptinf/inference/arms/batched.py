@@ -18,14 +18,14 @@ from scipy import special
 
 from adaptinf.claims import Finding, said, under_table
 from adaptinf.claims.arms import batched as claims
-from adaptinf.inference.arms.circumstances.from_sums import cell_means
+from adaptinf.inference.arms.data.arms_of_sums import cell_means
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import Difference, arm_labels, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.base import PartialReference, Reference
+from adaptinf.inference.distributions.references import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
 from adaptinf.inference.distributions.tails import log_student_tail, normal_quantile
 from adaptinf.inference.validity.methods import Verdict

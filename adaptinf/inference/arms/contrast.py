@@ -22,7 +22,7 @@ from adaptinf.inference.arms.choice import (
     name_of,
     refusal,
 )
-from adaptinf.inference.arms.circumstances.from_releases import published
+from adaptinf.inference.arms.data.arms_of_releases import published
 from adaptinf.inference.arms.fit import (
     Difference,
     check_null,

@@ -21,12 +21,12 @@ import numpy as np
 from adaptinf.claims import sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
-from adaptinf.inference.arms.circumstances import laws
-from adaptinf.inference.arms.circumstances.from_sums import refuse_rows, sample_means_of
+from adaptinf.inference.arms.data import arm_laws
+from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
@@ -41,8 +41,8 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.means import UnitErrors
+    from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
@@ -267,7 +267,7 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     if kind in ("t", "normal"):
         found = (fit.estimate, fit.std_error)
         return StudentReference(*found, fit.degrees) if kind == "t" else NormalReference(*found)
-    return laws.mean_reference(question, fit, kind)
+    return arm_laws.mean_reference(question, fit, kind)
 
 
 def arm_samples(log: AdaptiveLog | Sums, pulls: FloatArray | None = None) -> SampleMeans:
@@ -294,11 +294,8 @@ def arm_bounds(
     found = arm_samples(log, pulls)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    rounds = counts
-    if isinstance(log, Sums):
-        rounds = log.cells.expected.sum(axis=0)[codes] if log.cells.knows_every and not shares else counts
-    elif log.arrays.propensities is not None and not shares:
-        rounds = np.einsum("tk->k", log.arrays.propensities)[codes]  # three times as quick as sum(axis=0)
+    expected = None if shares else profile_of(log).expected_pulls
+    rounds = counts if expected is None else expected[codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
 
@@ -352,12 +349,12 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
     told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
     notes = [*fit.told, *told]
-    unvarying = laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
+    unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
     cautions = [*fit.warned, *warned, *unvarying]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
-        notes += laws.shape_notes(question, fit, kind)
-        cautions += laws.shape_cautions(question, fit, kind)
-        fit = laws.without_rare(question, fit)
+        notes += arm_laws.shape_notes(question, fit, kind)
+        cautions += arm_laws.shape_cautions(question, fit, kind)
+        fit = arm_laws.without_rare(question, fit)
     return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
 
 
@@ -410,4 +407,4 @@ def difference_reference(question: Question, fit: ArmFit, kind: str, found: Floa
     """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
     if kind in ("t", "normal"):
         return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
-    return laws.difference_reference(question, fit, kind, found[0], found[2])
+    return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

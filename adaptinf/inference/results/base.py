@@ -14,7 +14,7 @@ from adaptinf.claims import also_assumed, said
 from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import AdjustedReference, Reference
+from adaptinf.inference.distributions.references import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import (
     USUAL,

@@ -12,7 +12,7 @@ import numpy as np
 from adaptinf.claims import tables
 from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     Reference,

@@ -11,7 +11,7 @@ approximate distribution of estimates of variance components".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,6 @@ from scipy import special
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
 
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
@@ -59,6 +56,22 @@ class WeightedMeans:
         """Difference of two of the estimates, and its standard error."""
         change = self.influence[:, first] - self.influence[:, second]
         return float(self.estimate[first] - self.estimate[second]), float(np.sqrt(change @ change))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitErrors:
+    """Errors by unit of k estimates, and what they rest on.
+
+    Shapes: covariance (k, k), freedom, units, events (k,).
+
+    `units` have a round that counts for the estimate, `events` of them an event (infinite where rewards have
+    none). Where these are fewer than 5 the covariance is NaN.
+    """
+
+    covariance: FloatArray
+    freedom: FloatArray
+    units: IntArray
+    events: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

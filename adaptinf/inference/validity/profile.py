@@ -28,8 +28,9 @@ from adaptinf.inference.validity.assignment import (
     shares_pvalue,
     strata,
 )
-from adaptinf.inference.validity.calibration import PropensityFacts, some_rounds
+from adaptinf.inference.validity.calibration import some_rounds
 from adaptinf.inference.validity.methods import Verdict
+from adaptinf.inference.validity.pieces import RowPieces
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.inference.validity.stationarity import Trends, stretches_of_rows, times, trends_of_rows
 from adaptinf.log import AdaptiveLog, DesignTraits, Stability
@@ -52,7 +53,7 @@ _IN_PLACE_OF_MEANS = {
 }
 
 
-class LogProfile(PropensityFacts, RewardFacts):
+class LogProfile(RowPieces):
     """The facts of one log; each is computed when it is first asked for."""
 
     sums: Sums | None = None
@@ -448,7 +449,7 @@ class LogProfile(PropensityFacts, RewardFacts):
     @cached_property
     def may_weigh_rounds(self) -> bool:
         """Whether there are rounds whose weights could be made from every arm's propensities."""
-        return self.sums is None and self.knows_every_propensity
+        return not self.rows_refusal and self.knows_every_propensity
 
     @cached_property
     def shares_stand_in(self) -> bool:

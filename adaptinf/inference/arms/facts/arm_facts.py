@@ -9,7 +9,7 @@ import numpy as np
 from adaptinf.claims import Finding, said
 from adaptinf.claims.arms.arm_fits import WITH_DESIGN, WITHOUT_NUMBERS
 from adaptinf.claims.facts import Fitted
-from adaptinf.inference.arms.circumstances import from_sums
+from adaptinf.inference.arms.data import arms_of_sums
 from adaptinf.inference.validity.stationarity import ConstantMeans
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ class ArmFacts(Fitted["ArmFit"], ConstantMeans):
 
     @property
     def sums_notes(self) -> list[str]:
-        return [] if self.profile.sums is None else from_sums.notes(self.question)
+        return [] if self.profile.sums is None else arms_of_sums.notes(self.question)
 
     @property
     def sums_cautions(self) -> list[str]:
-        return [] if self.profile.sums is None else from_sums.cautions(self.question)
+        return [] if self.profile.sums is None else arms_of_sums.cautions(self.question)
 
     # What every fit says
 

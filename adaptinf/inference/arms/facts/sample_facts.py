@@ -233,7 +233,7 @@ class CorrectedFacts(SampleFacts):
 
     @property
     def units_of_rows(self) -> dict[str, str]:
-        rows = self.profile.repeated_units and self.profile.sums is None
+        rows = self.profile.repeated_units and not self.profile.rows_refusal
         return {"refusal": self.profile.unit_refusal} if rows else {}
 
     @property

@@ -11,11 +11,11 @@ from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
-from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds
-from adaptinf.inference.arms.circumstances.availability_facts import AvailabilityFacts
-from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
+from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_propensities
+from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
 from adaptinf.inference.arms.facts.arm_facts import ArmFacts
-from adaptinf.inference.scores.joint import JOINT, too_many
+from adaptinf.inference.arms.facts.data_facts import AvailabilityFacts
+from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS
@@ -74,7 +74,7 @@ class WeightedFacts(ArmFacts):
     def sums_refusal(self) -> str:
         if self.is_uniform or self.profile.sums is None:
             return ""
-        return from_sums.weights_refusal(self.profile, self.weights)
+        return arms_of_sums.weights_refusal(self.profile, self.weights)
 
     @property
     def ties_units(self) -> bool:
@@ -93,7 +93,7 @@ class WeightedFacts(ArmFacts):
     @cached_property
     def _even_where_common(self) -> bool:
         asked = self.is_joint and bool(self.profile.no_shared_weights)
-        return asked and rounds.fixed_by(self.question) == "availability"
+        return asked and weight_propensities.fixed_by(self.question) == "availability"
 
     @property
     def mixes_contexts(self) -> bool:
@@ -198,11 +198,11 @@ class WeightedFacts(ArmFacts):
 
     @property
     def unit_notes(self) -> list[str]:
-        return [] if self.fit.by_unit is None else by_unit.fit_notes(self.question, self.fit)
+        return [] if self.fit.by_unit is None else arms_by_unit.fit_notes(self.question, self.fit)
 
     @property
     def unit_cautions(self) -> list[str]:
-        return [] if self.fit.by_unit is None else by_unit.fit_cautions(self.question, self.fit)
+        return [] if self.fit.by_unit is None else arms_by_unit.fit_cautions(self.question, self.fit)
 
     @property
     def outcome_notes(self) -> tuple[str, ...]:
@@ -233,14 +233,13 @@ class WeightedFacts(ArmFacts):
     @property
     def _against_one(self) -> bool:
         """Too many arms in too many rounds for every pair."""
-        size, profile = len(self.question.codes), self.profile
-        rows = profile.log.n_rounds if profile.sums is None else profile.sums.n_batches
-        return size > _FEW_ARMS and too_many(size, rows)
+        size = len(self.question.codes)
+        return size > _FEW_ARMS and too_many(size, self.profile.n_pieces)
 
     @property
     def _fixed_by(self) -> dict[str, str]:
         settled = self.is_joint and self.profile.fixed_in_time
-        return {"by": SAME_ROUND() if settled else rounds.fixed_propensities(self.question)}
+        return {"by": SAME_ROUND() if settled else weight_propensities.fixed_propensities(self.question)}
 
     @property
     def combined_by(self) -> dict[str, str]:
