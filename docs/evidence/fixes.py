@@ -168,7 +168,7 @@ FIXES = (
     ),
     Fix(
         "a short two-arm trial names its exact test",
-        f"{ARMS}/facts/fits.py",
+        f"{ARMS}/facts/arm_facts.py",
         "if calls is None:",
         "if True:",
         f"{UNIT}/results/test_compare.py::test_a_short_trial_of_two_arms_names_its_exact_test",

@@ -31,7 +31,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, profile_of
+from adaptinf.inference.validity.profile import TINY_PROPENSITY
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
@@ -270,17 +270,19 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     return arm_laws.mean_reference(question, fit, kind)
 
 
-def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
-    """Plain means of all arms."""
+def arm_samples(log: AdaptiveLog | Sums, pulls: FloatArray | None = None) -> SampleMeans:
+    """Plain means of all arms; pulls, where they are known already, (K,)."""
     if isinstance(log, Sums):
         return sample_means_of(log.cells)
-    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms, profile_of(log).pulls)
+    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms, pulls)
 
 
-def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False) -> FloatArray:
+def arm_bounds(
+    log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False, pulls: FloatArray | None = None
+) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
-    Shapes: codes (k,); returns (k,).
+    Shapes: codes (k,), pulls, where they are known already, (K,); returns (k,).
 
     Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
     one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so that no regular estimate has a variance below
@@ -289,7 +291,7 @@ def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
     """
-    found = arm_samples(log)
+    found = arm_samples(log, pulls)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
     expected = None if shares else profile_of(log).expected_pulls
@@ -316,7 +318,8 @@ def fit_efficiency(
     if not bound or question.profile.incomplete:
         return {}, ""
     data = question.profile.sums or question.profile.log
-    bounds = arm_bounds(data, question.codes, shares=bound == "shares")
+    pulls = question.profile.pulls
+    bounds = arm_bounds(data, question.codes, shares=bound == "shares", pulls=pulls)
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
     ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)
