@@ -14,8 +14,8 @@ from adaptinf.compilation import compiled
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.alee import alee_means
 from adaptinf.inference.distributions.tails import normal_quantile, student_quantile
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
 from adaptinf.inference.scores.score_stream import streamed_means

@@ -20,8 +20,8 @@ from adaptinf.audit.simulation.measures import FAILED, INVALID, MISSING, BlockSu
 from adaptinf.designs.base import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.validity.rare import FEWEST, without_interval
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import COUNT, refuse

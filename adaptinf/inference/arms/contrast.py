@@ -34,8 +34,8 @@ from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.parameters import refuse

@@ -37,8 +37,8 @@ from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.released.in_time import in_time_means
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.profile import profile_of

@@ -25,8 +25,8 @@ from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.released.group_effects import ReleasedDifferenceReference, log_common_pvalue
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.hypotheses import LinearHypothesis
 from adaptinf.inference.results.simultaneous import JointInference
 from adaptinf.inference.results.tables import format_pvalue

@@ -25,8 +25,8 @@ from adaptinf.inference.policies.fit_facts import FitFacts
 from adaptinf.inference.policies.policy_methods import METHODS, Request, policy_options
 from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion, check_support, read_policies
 from adaptinf.inference.policies.policy_scores import PolicyFit, policy_law
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog

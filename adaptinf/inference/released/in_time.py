@@ -18,8 +18,8 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction, guarantee_refusal
 from adaptinf.inference.distributions.tails import log_normal_two_laplace_tail
 from adaptinf.inference.inputs.published import answered_by
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.log.traits import IN_TIME_NAMES, WINDOW

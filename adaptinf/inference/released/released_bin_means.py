@@ -26,8 +26,8 @@ from adaptinf.inference.released.bin_tests import (
     read_reports,
 )
 from adaptinf.inference.released.pair_effects import refuse_repeated_units
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.parameters import FINITE, Count, OneOf, check

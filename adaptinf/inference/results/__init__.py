@@ -1,7 +1,7 @@
 """What a fit returns: estimates with one law behind p-values and intervals, tests and tables."""
 
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.comparison import Comparison, compare
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.hypotheses import LinearTest, WaldTest
 from adaptinf.inference.results.own import result
 

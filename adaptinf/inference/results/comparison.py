@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims import tables
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.tables import format_number, format_pvalue
 from adaptinf.parameters import check_alpha, refuse
 

@@ -11,8 +11,8 @@ import pandas as pd
 from adaptinf.claims.tables import OWN_NUMBERS
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.inputs.arguments import label_problems
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.parameters import FINITE, Is, OneOf, number_array, problems_of, refuse
 from adaptinf.texts import absent

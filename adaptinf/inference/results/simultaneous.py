@@ -38,8 +38,8 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.references import Reference
-    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.estimand import Estimand
+    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.log_facts import LogFacts
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")

@@ -23,8 +23,8 @@ from adaptinf.inference.distributions.references import (
     Reference,
     StudentReference,
 )
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 
 TERMS = 40

@@ -25,8 +25,8 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays

@@ -33,8 +33,8 @@ from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterErro
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.references import NormalReference
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.plots.collection_plots import final_bins

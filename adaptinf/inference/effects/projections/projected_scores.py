@@ -45,8 +45,8 @@ from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
 from adaptinf.inference.inputs.rounds import round_mask
 from adaptinf.inference.regression.score_projection import Projection, check_columns, weighted_projection
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size

@@ -11,8 +11,8 @@ from scipy import integrate, stats
 
 from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.distributions.student_sums import max_student_tail
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail
 from adaptinf.typing import FloatArray

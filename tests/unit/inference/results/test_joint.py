@@ -18,8 +18,8 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.references import NormalReference
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail

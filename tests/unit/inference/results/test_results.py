@@ -15,8 +15,8 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.references import NormalReference, StudentReference
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 
 ESTIMATE = np.array([0.4, -0.2, 0.0])

@@ -21,8 +21,8 @@ from adaptinf.inference.distributions.references import (
     Reference,
     StudentReference,
 )
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.summary import escape_latex, footer
 from adaptinf.inference.results.tables import format_pvalue

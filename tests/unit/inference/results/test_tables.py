@@ -19,8 +19,8 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
 from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.comparison import compare
+from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
