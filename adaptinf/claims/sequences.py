@@ -64,7 +64,7 @@ BOUNDS_NOT_IN_SUMS = Claim(
 
 RANGE_BY_NATURE = Claim(
     "inference.sequences.sequence_choice.settled",
-    "AdaptiveLog with known reward bounds (reward_range=), if rewards are bounded",
+    "AdaptiveLog(..., reward_range=), if rewards are known to be bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
@@ -74,7 +74,7 @@ KNOWN_SCALE = Claim(
 )
 GUARANTEED_FLOOR = Claim(
     "inference.sequences.sequence_choice.settled",
-    "if the design guaranteed a lower bound on the propensities, set floor= to that bound",
+    "set floor= to the lower bound on propensities that the design guaranteed in advance, if there is one",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
