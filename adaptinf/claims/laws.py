@@ -14,7 +14,9 @@ BY_BATCH = Claim(
     "average of independent t variables, one per batch",
     "phrase",
 )
-TRUNCATED = Claim("inference.winners.law.WinnerLaw", "truncated normal (conditional on selection)", "phrase")
+TRUNCATED = Claim(
+    "inference.winners.winner_law.WinnerLaw", "truncated normal (conditional on selection)", "phrase"
+)
 LARGEST_T = Claim(
     "inference.results.multiplicity.at_once_note",
     "the distribution of the maximum t statistic",

@@ -8,13 +8,13 @@ from adaptinf.claims.claim import Claim, Part
 # Why there is no value
 
 BEYOND_SUPPORT = Claim(
-    "inference.policies.inputs.check_support",
+    "inference.policies.policy_question.check_support",
     "the value of policy {policy!r} is not identified, because the policy gives positive probability to "
     "arms with propensity 0 in the log ({arms} of {rounds} rounds)",
     "needs",
 )
 UNLOGGED_CONTEXTS = Claim(
-    "inference.policies.question.PolicyQuestion.check_logging",
+    "inference.policies.policy_question.PolicyQuestion.check_logging",
     "propensities vary between rounds and may depend on contexts, but contexts are not logged",
     "needs",
 )
@@ -33,7 +33,7 @@ NEEDS = (
 """Of one way to weight."""
 
 MEANS_OF_ARMS = Claim(
-    "inference.policies.question.PolicyQuestion.check_propensities",
+    "inference.policies.policy_question.PolicyQuestion.check_propensities",
     "ArmMeans, which estimates the mean of each arm, or Contrast, which estimates differences between "
     "arm means",
     "advice",

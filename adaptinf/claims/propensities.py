@@ -80,17 +80,19 @@ OTHER_CONTEXTS_UNKNOWN = Claim(
     "the logged propensities do not determine these values",
     "needs",
 )
-SAME_ROUND = Claim("inference.arms.circumstances.rounds.fixed_by", "propensities in the same round", "phrase")
+SAME_ROUND = Claim(
+    "inference.arms.data.weight_propensities.fixed_by", "propensities in the same round", "phrase"
+)
 BATCH_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by", "the propensities of the preceding batch", "phrase"
+    "inference.arms.data.weight_propensities.fixed_by", "the propensities of the preceding batch", "phrase"
 )
 AVAILABILITY_ALONE = Claim(
-    "inference.arms.circumstances.rounds.fixed_propensities",
+    "inference.arms.data.weight_propensities.fixed_propensities",
     "arm availability alone, because propensities may depend on contexts",
     "phrase",
 )
 ROUND_BEFORE = Claim(
-    "inference.arms.circumstances.rounds.fixed_by",
+    "inference.arms.data.weight_propensities.fixed_by",
     "the propensities of the preceding round, because current propensities may depend on contexts (set "
     "context_free=True if they do not)",
     "phrase",

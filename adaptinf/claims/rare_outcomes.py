@@ -41,19 +41,19 @@ SKEWED_UNCORRECTED = Claim(
     "caution",
 )
 FEW_EVENTS = Claim(
-    "inference.arms.circumstances.laws.shape_cautions",
+    "inference.arms.data.arm_laws.shape_cautions",
     "intervals may undercover substantially for {arms}: the effective number of rewards that differ "
     "from the most frequent value (in parentheses) is below {fewest}",
     "caution",
 )
 UNVARYING = Claim(
-    "inference.arms.circumstances.laws.unvarying",
+    "inference.arms.data.arm_laws.unvarying",
     "all rewards of arm {arm} are equal, so this estimator provides no test of its mean or of its "
     "differences from other arms; estimator='sample-mean' gives exact tests and intervals",
     "caution",
 )
 UNVARYING_COUNTS = Claim(
-    "inference.arms.circumstances.laws.unvarying",
+    "inference.arms.data.arm_laws.unvarying",
     "all rewards of arm {arm} are equal, so intervals for contrasts with this arm are based on counts "
     "of each reward value, and standard errors are unavailable",
     "caution",

@@ -38,33 +38,33 @@ INCOMPLETE = Claim(
 )
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
-    "inference.scores.by_unit.units.others_means",
+    "inference.scores.unit_errors.others_means",
     "The outcome model is the mean of other units' earlier rewards under the same arm, or under any arm "
     "if there are none. Rounds without an earlier reward from another unit have weight 0.",
     "note",
 )
 LATE_MEAN = Claim(
-    "inference.scores.by_unit.units.others_means",
+    "inference.scores.unit_errors.others_means",
     "An arm's rewards are predicted by the mean of other units' earlier rewards under that arm or, if "
     "there are none, under any arm. Rounds before the first available reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
-    "inference.arms.circumstances.by_unit.fit_cautions",
+    "inference.arms.data.arms_by_unit.fit_cautions",
     "the outcome model is fitted partly to each unit's own earlier rounds, so clustered standard errors "
     "may be slightly too small (outcome='running-mean' excludes those rounds)",
     "caution",
 )
 
 OWN_PAST_TELLS = Claim(
-    "inference.arms.circumstances.by_unit.unit_scores",
+    "inference.arms.data.arms_by_unit.unit_scores",
     "arms are fixed within units, so an outcome model that uses a unit's earlier rewards would depend "
     "on that unit's arm",
     "needs",
 )
 """Why no regression on earlier rewards serves."""
 ONE_UNIT = Claim(
-    "inference.arms.circumstances.by_unit.fit_notes",
+    "inference.arms.data.arms_by_unit.fit_notes",
     "Only one unit received arm {arm}, so its mean has no standard error.",
     "note",
 )

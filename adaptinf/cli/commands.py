@@ -226,13 +226,13 @@ def fit(
     if covariate:
         chosen["covariate"] = covariate
     if winner:
-        from adaptinf.inference.winners.model import Winner
+        from adaptinf.inference.winners.winner import Winner
 
         if by or received or lift or first is not None:
             raise ParameterError("--winner", ["it stands alone, or with --control"])
         return Winner(log, control=second).fit(**chosen)
     if by:
-        from adaptinf.inference.effects.models import CATE
+        from adaptinf.inference.effects.cate import CATE
 
         return CATE(log, by=by, treatment=first, control=second).fit(**chosen)
 

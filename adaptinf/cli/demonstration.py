@@ -14,7 +14,7 @@ from tqdm import tqdm
 from adaptinf.datasets import rand_hie
 from adaptinf.designs import DPConSE, PrivateUCB
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.simulation.environments import Replay
 

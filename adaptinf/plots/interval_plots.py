@@ -16,8 +16,8 @@ from adaptinf.claims.reports.pictures import TIED
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.winners.exact import ProjectedLaw
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.parameters import FLAG, alpha_problems, number_array, refuse
 from adaptinf.plots.interval_rows import (
     ESTIMANDS,

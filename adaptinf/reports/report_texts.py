@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from adaptinf.claims import said
 from adaptinf.claims.reports import methods as claims
-from adaptinf.inference.distributions.base import BinomialReference, PartialReference, RecodedReference
-from adaptinf.inference.distributions.ends import EndsReference
-from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
+from adaptinf.inference.distributions.references import (
+    BinomialReference,
+    EndsReference,
+    JoinedReference,
+    PartialReference,
+    RecodedReference,
+)
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
-from adaptinf.inference.sequences.laws import SequenceReference
-from adaptinf.inference.sequences.methods import METHODS as SEQUENCES
+from adaptinf.inference.sequences.sequence_methods import METHODS as SEQUENCES
+from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.inference.winners.law import WinnerLaw
-from adaptinf.inference.winners.results import WinnerResults
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.reports.collection_facts import design_told
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.base import Results
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
-from adaptinf.sums.further_products import Products, joined_products
+from adaptinf.sums.covariate_products import Products, joined_products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS, DEGREES = 5, 4

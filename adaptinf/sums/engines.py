@@ -18,13 +18,8 @@ from adaptinf.log.validation.column_checks import check_reward_range
 from adaptinf.log.validation.frame_columns import Findings, read_column
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
-from adaptinf.sums.checks import check_cell_shares, check_centre
-from adaptinf.sums.engine.faults import column_of_fault, fault_query, faults_of
-from adaptinf.sums.engine.movement import moving_pvalue, together
-from adaptinf.sums.engine.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
-from adaptinf.sums.engine.query import COUNT, FAULTY, HIGHEST, LEAST, MOST, cell_query, highest_power
-from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
-from adaptinf.sums.engine.sources import (
+from adaptinf.sums.covariate_products import Products, read_sums
+from adaptinf.sums.engine.engine_tables import (
     Opened,
     check_files,
     collected,
@@ -34,10 +29,24 @@ from adaptinf.sums.engine.sources import (
     usual_values,
     waiting,
 )
-from adaptinf.sums.further_products import Products, read_sums
+from adaptinf.sums.engine.movement import moving_pvalue, together
+from adaptinf.sums.engine.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
+from adaptinf.sums.engine.queries import (
+    COUNT,
+    FAULTY,
+    HIGHEST,
+    LEAST,
+    MOST,
+    cell_query,
+    column_of_fault,
+    fault_query,
+    faults_of,
+    highest_power,
+)
+from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
 from adaptinf.sums.groups import Parts, read_groups, strata_of
-from adaptinf.sums.reading import read_arms, read_batches
-from adaptinf.sums.table import Sums
+from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
+from adaptinf.sums.sums_table import Sums
 from adaptinf.sums.unit_totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
 from adaptinf.typing import FloatArray, IntArray
 

@@ -13,7 +13,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log.validation.frame_columns import FAULTS, Column, Findings, Label, read_labels
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
-from adaptinf.sums.further_products import COVARIATE
+from adaptinf.sums.covariate_products import COVARIATE
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
 

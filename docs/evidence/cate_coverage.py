@@ -21,7 +21,7 @@ from adaptinf.designs import ConSE, DPConSE
 from adaptinf.designs.base_design import Design
 from adaptinf.designs.run_results import Replications
 from adaptinf.inference.distributions.two_samples import difference_intervals
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.released.effects import released_intervals
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog

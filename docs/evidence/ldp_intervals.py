@@ -19,8 +19,14 @@ from joblib import Parallel, delayed
 
 from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.inference.released.bin_sums import BinReports, read_reports
-from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.inference.released.bin_tests import (
+    AnytimeTest,
+    BinReports,
+    BudgetTest,
+    InvertedTest,
+    coins,
+    read_reports,
+)
 from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 HERE = Path(__file__).resolve().parent

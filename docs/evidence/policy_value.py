@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf.inference.distributions.two_samples import difference_intervals
-from adaptinf.inference.effects.groups import group_aipw
+from adaptinf.inference.effects.group_scores import group_aipw
 from adaptinf.inference.released.effects import released_intervals
 
 pytestmark = pytest.mark.benchmark

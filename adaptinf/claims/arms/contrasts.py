@@ -5,59 +5,63 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 TOGETHER = Claim(
-    "inference.contrasts.methods.told_at_once",
+    "inference.contrasts.contrast_verdicts.told_at_once",
     "intervals have simultaneous coverage (max-t method)",
     "reason",
 )
 APART = Claim(
-    "inference.contrasts.methods.told_at_once",
+    "inference.contrasts.contrast_verdicts.told_at_once",
     "simultaneous intervals use the Bonferroni correction, because correlations between contrasts are "
     "unknown",
     "reason",
 )
 NO_COVARIANCE = Claim(
-    "inference.contrasts.joint.joint_covariance",
+    "inference.contrasts.shared_control.joint_covariance",
     "Covariances between the estimates are unknown, so simultaneous inference is based on the "
     "Bonferroni correction.",
     "note",
 )
 
 LIFTS = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "Lift is an arm's mean divided by the control mean (same rounds and weights), minus 1. Intervals "
     "use a t approximation on the log-ratio scale if both means are positive; if not, they use "
     "Fieller's method.",
     "note",
 )
 NO_MEANS = Claim(
-    "inference.contrasts.methods.of_lift",
+    "inference.contrasts.contrast_verdicts.of_lift",
     "a lift requires valid estimates of both arm means, which this method does not provide",
     "needs",
 )
 NO_ERROR = Claim(
-    "inference.contrasts.lifts.lift_of", "at least one of the arm means has no standard error", "needs"
+    "inference.contrasts.shared_control.lift_of",
+    "at least one of the arm means has no standard error",
+    "needs",
 )
 FEW_OUTCOMES = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "for ratios, each arm must have at least {fewest} rewards that differ from its most frequent "
     "reward, but one arm has only {n:d}",
     "needs",
 )
 NEAR_ZERO = Claim(
-    "inference.contrasts.lifts.lift_of",
+    "inference.contrasts.shared_control.lift_of",
     "a ratio requires the control {what} to be at least {fewest:g} standard errors from 0 (observed "
     "distance: {errors:.1f} standard errors)",
     "needs",
 )
-NO_LIFT = Claim("inference.contrasts.lifts.lift_of", "No lift is given for {term}, because {reason}.", "note")
+NO_LIFT = Claim(
+    "inference.contrasts.shared_control.lift_of", "No lift is given for {term}, because {reason}.", "note"
+)
 NEGATIVE_CONTROL = Claim(
-    "inference.contrasts.lifts.negative_control",
+    "inference.contrasts.shared_control.negative_control",
     "the {what} of the control arm {control} is negative ({mean:.3g}), so the sign of relative effects "
     "is reversed: an arm with a positive lift has a lower {what} than the control arm",
     "caution",
 )
 SOME_WITHOUT = Claim(
-    "inference.contrasts.methods.of_lift",
+    "inference.contrasts.contrast_verdicts.of_lift",
     "relative lifts require each arm to have at least {fewest} rewards that differ from the arm's most "
     "frequent value",
     "caution",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim, Part
 
 NORMAL = Claim(
-    "inference.winners.law.WinnerLaw",
+    "inference.winners.winner_law.WinnerLaw",
     "arm estimates are jointly normal with known covariance",
     "assumes",
 )
@@ -21,7 +21,7 @@ NEEDS = (
 )
 """Whatever the method for means of arms."""
 NO_COVARIANCE = Claim(
-    "inference.winners.model.Winner.fit",
+    "inference.winners.winner.Winner.fit",
     "{estimator} does not give the joint covariance matrix of the arm means",
     "needs",
 )
@@ -55,28 +55,28 @@ OF_COUNTS = Claim(
     "reason",
 )
 WITHIN_PROJECTION = Claim(
-    "inference.winners.methods.HYBRID",
+    "inference.winners.winner_methods.HYBRID",
     "the interval is valid conditional on which arm was selected and is contained in the projection "
     "interval at confidence level 1 - alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
-    "inference.winners.methods.CONDITIONAL",
+    "inference.winners.winner_methods.CONDITIONAL",
     "intervals have nominal coverage conditional on which arm was selected",
     "reason",
 )
 VERY_LONG = Claim(
-    "inference.winners.methods.CONDITIONAL",
+    "inference.winners.winner_methods.CONDITIONAL",
     "the interval can be very wide if the selected arm's estimate is close to that of another arm",
     "caution",
 )
 SIMULTANEOUS = Claim(
-    "inference.winners.methods.PROJECTION",
+    "inference.winners.winner_methods.PROJECTION",
     "intervals hold simultaneously for all arms, so any selection rule is allowed",
     "reason",
 )
 HAS_NO_PART = Claim(
-    "inference.winners.methods.HELD_OUT",
+    "inference.winners.winner_methods.HELD_OUT",
     "the winner is selected using the earlier batches, and its mean is estimated from the last batch only",
     "reason",
 )
@@ -87,42 +87,42 @@ HARDLY_CHOSEN = Claim(
 )
 
 HIGHEST = Claim(
-    "inference.winners.model.Winner.fit",
+    "inference.winners.winner.Winner.fit",
     "Arm {arm!r} has the highest estimate of the {n} arms compared{beside}.",
     "note",
 )
-BESIDE_CONTROL = Claim("inference.winners.model.Winner.fit", " (excluding the control)", "phrase")
-BESIDE_SECOND = Claim("inference.winners.model.Winner.fit", ", ahead of arm {second!r}", "phrase")
+BESIDE_CONTROL = Claim("inference.winners.winner.Winner.fit", " (excluding the control)", "phrase")
+BESIDE_SECOND = Claim("inference.winners.winner.Winner.fit", ", ahead of arm {second!r}", "phrase")
 USUAL = Claim(
-    "inference.winners.model.Winner.fit",
+    "inference.winners.winner.Winner.fit",
     "The unadjusted estimate of the {what}, {own:.4g} (95% interval {low:.4g} to {high:.4g}), ignores "
     "selection of the arm; the estimate in the table is median-unbiased and accounts for selection.",
     "note",
 )
 HELD_OUT = Claim(
-    "inference.winners.model.Winner.fit",
+    "inference.winners.winner.Winner.fit",
     "Arm {arm!r} was selected as the best in the first {first:,} rounds. Results use only the last "
     "{last:,} rounds, which did not affect this selection, so no adjustment is needed.",
     "note",
 )
 HYBRID = Claim(
-    "inference.winners.law.WinnerLaw.of",
+    "inference.winners.winner_law.WinnerLaw.of",
     "The hybrid method is used: {reason}.",
     "note",
 )
 CONDITIONAL = Claim(
-    "inference.winners.law.WinnerLaw.of",
+    "inference.winners.winner_law.WinnerLaw.of",
     "The conditional method is used: {reason}. Conditional intervals may be very wide.",
     "note",
 )
 PROJECTION = Claim(
-    "inference.winners.law.WinnerLaw.of",
+    "inference.winners.winner_law.WinnerLaw.of",
     "The projection method is used: the interval for the selected arm is taken from simultaneous "
     "intervals for all arms.",
     "note",
 )
 TIED = Claim(
-    "inference.winners.law.WinnerLaw.of",
+    "inference.winners.winner_law.WinnerLaw.of",
     "The winner is tied with another arm, so the estimates alone did not determine the selection; the "
     "projection interval is shown.",
     "note",

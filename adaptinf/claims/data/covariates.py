@@ -5,23 +5,23 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 ADJUSTED = Claim(
-    "inference.arms.circumstances.covariates.adjusted", "Estimates are adjusted for {names}.", "note"
+    "inference.arms.data.covariate_adjustment.adjusted", "Estimates are adjusted for {names}.", "note"
 )
 """Where neither variance is known."""
 VARIANCE = Claim(
-    "inference.arms.circumstances.covariates.adjusted",
+    "inference.arms.data.covariate_adjustment.adjusted",
     "Covariate adjustment uses {names}. Variances are {ratio} times those obtained with the same "
     "weights but with {means} as outcome predictions.",
     "note",
 )
 TAKEN_OUT = Claim(
-    "inference.arms.circumstances.covariates.covariate_verdict",
+    "inference.arms.data.covariate_adjustment.covariate_verdict",
     "adjustment for {names} reduces the residual variance of rewards",
     "reason",
 )
 UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
 MOVED = Claim(
-    "inference.arms.circumstances.negative_controls.moved_covariates",
+    "inference.arms.data.covariate_adjustment.moved_covariates",
     "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}); "
     "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",

@@ -53,7 +53,7 @@ FIT = (
 """Of a fit that weighs by the probability to observe a reward, or waits for late ones."""
 
 MEAN = Claim(
-    "inference.arms.circumstances.deviations.past_outcome",
+    "inference.arms.data.incomplete_rewards.past_outcome",
     "Outcome model: running mean of the arm's rewards{known}{within}.",
     "note",
 )

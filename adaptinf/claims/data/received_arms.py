@@ -5,41 +5,41 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 EFFECT = Claim(
-    "inference.arms.circumstances.deviations.received_effect",
+    "inference.arms.data.noncompliance.received_effect",
     "The complier average causal effect ({treatment} versus {control}) is estimated as the ratio of two "
     "effects of assignment: on rewards, {effect:.4g} (standard error {effect_error:.2g}), and on "
     "receipt of {treatment}, {share:.4g} (standard error {share_error:.2g}).",
     "note",
 )
 EXCLUSION = Claim(
-    "inference.arms.circumstances.deviations.received_effect",
+    "inference.arms.data.noncompliance.received_effect",
     "assignment affects rewards only through the arm received (exclusion restriction)",
     "assumes",
 )
 MONOTONE = Claim(
-    "inference.arms.circumstances.deviations.received_effect",
+    "inference.arms.data.noncompliance.received_effect",
     "there are no defiers (monotonicity)",
     "assumes",
 )
 STEADY = Claim(
-    "inference.arms.circumstances.deviations.received_effect",
+    "inference.arms.data.noncompliance.received_effect",
     "the complier average causal effect and the compliance rate are constant over time",
     "assumes",
 )
 ANDERSON_RUBIN = Claim(
-    "inference.arms.circumstances.deviations.received_effect",
+    "inference.arms.data.noncompliance.received_effect",
     "The interval is obtained by inverting the Anderson-Rubin test, which is valid even if compliance "
     "is low.",
     "note",
 )
 TWO_RAYS = Claim(
-    "inference.arms.circumstances.deviations.set_cautions",
+    "inference.arms.data.noncompliance.set_cautions",
     "compliance is too low for a bounded interval: the 95% confidence set contains all values "
     "below {low:.4g} and all values above {high:.4g}",
     "caution",
 )
 NO_END = Claim(
-    "inference.arms.circumstances.deviations.set_cautions",
+    "inference.arms.data.noncompliance.set_cautions",
     "the 95% confidence set is unbounded, because compliance is too low",
     "caution",
 )

@@ -49,7 +49,7 @@ FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
 """Of a fit."""
 
 CENTRE = Claim(
-    "inference.arms.circumstances.from_sums.outcome_of",
+    "inference.arms.data.arms_of_sums.outcome_of",
     "The outcome model is constant: every prediction equals {centre:.6g}, the value subtracted from "
     "outcomes before the sums were computed.",
     "note",

@@ -49,7 +49,7 @@ EMPTY_INTERVAL = Claim(
     "note",
 )
 CHOSEN = Claim(
-    "inference.effects.models.default_method",
+    "inference.effects.cate.default_method",
     "The default is the first valid method listed by recommend(log, 'cate', ...), because {name} is not "
     "valid for this log: {reason}.",
     "note",
@@ -88,7 +88,7 @@ DIFFERENCE = (
 # Inverse propensities
 
 UNFIXED_WEIGHTS = Claim(
-    "inference.effects.question.GroupQuestion.combined",
+    "inference.effects.group_question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
     "batched data (if assignment did not depend on contexts, set context_free=True instead)",
     "needs",
@@ -191,7 +191,7 @@ WEIGHTED = (
 
 RELEASED_REASONS = (releases.COVERED,)
 OTHER_LABELS = Claim(
-    "inference.effects.from_releases.matching_effects",
+    "inference.effects.group_methods.matching_effects",
     "the groups in the releases ({groups}) do not match the values of {by}",
     "needs",
 )
@@ -201,24 +201,24 @@ RELEASED = (Part("release_notes", "note"), Part("gap_notes", "note"), EMPTY_INTE
 # Sums
 
 NO_COMMON_BATCH = Claim(
-    "inference.effects.from_sums.SumsQuestion.usable",
+    "inference.effects.groups_of_sums.SumsQuestion.usable",
     "no group has a batch in which both {treatment!r} and {control!r} could be assigned",
     "needs",
 )
 MOVING_PROPENSITIES = Claim(
-    "inference.effects.from_sums.SumsQuestion.settled",
+    "inference.effects.groups_of_sums.SumsQuestion.settled",
     "bias in the sample means cannot be ruled out, because propensities within a group are estimated or "
     "change over time",
     "needs",
 )
 GROUPS_ALONE = Claim(
-    "inference.effects.from_sums.SumsQuestion.parts",
+    "inference.effects.groups_of_sums.SumsQuestion.parts",
     "Each group's effect is estimated from that group's batch sums alone; its weights and outcome "
     "predictions use no data from other groups.",
     "note",
 )
 GROUPS_WITHOUT_BATCH = Claim(
-    "inference.effects.from_sums.SumsQuestion.usable",
+    "inference.effects.groups_of_sums.SumsQuestion.usable",
     "No effect can be estimated for {terms}, because the two arms were never available in the same batch.",
     "note",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 EFFECT = Claim(
-    "inference.effects.record.effect",
+    "inference.effects.effect_methods.effect",
     "The effect is the mean reward of {treatment!r} minus that of {control!r}.",
     "target",
 )
@@ -13,7 +13,7 @@ EFFECT = Claim(
 # Which rounds serve
 
 NEVER_BOTH = Claim(
-    "inference.effects.rounds.weightable_rounds",
+    "inference.effects.group_question.weightable_rounds",
     "in none of the {n} rounds of {where} did both arms have positive propensity",
     "needs",
 )
@@ -24,61 +24,63 @@ LACKS_BOTH_PROPENSITIES = Claim(
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "the log records neither propensities nor which rounds were randomised",
     "needs",
 )
 ESTIMATES_SHOW_NOTHING = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "constant assignment probabilities cannot be verified from estimated propensities",
     "needs",
 )
 PROPENSITIES_VARY = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "propensities vary within {groups}, so the difference in sample means can be biased",
     "needs",
 )
 MARK_THE_ROUNDS = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "an indicator column for the randomised rounds, supplied as rounds=",
     "advice",
 )
 KNOW_PROPENSITIES = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "the AIPW estimator with unit-clustered standard errors, if propensities are known",
     "advice",
 )
 ALL_ROUNDS = Claim(
-    "inference.effects.rounds.weightable_rounds", "All {n} rounds of {where} are used.", "note"
+    "inference.effects.group_question.weightable_rounds", "All {n} rounds of {where} are used.", "note"
 )
 CONSTANT_IN_GROUPS = Claim(
-    "inference.effects.rounds.randomised_rounds", "Propensities are constant within groups.", "note"
+    "inference.effects.group_question.randomised_rounds", "Propensities are constant within groups.", "note"
 )
 CONSTANT_BY_ESTIMATES = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "Estimated propensities are constant within groups, but the true propensities may vary.",
     "note",
 )
 MARKED = Claim(
-    "inference.effects.rounds.randomised_rounds", "The estimate uses {where} ({n} of {all} rounds).", "note"
+    "inference.effects.group_question.randomised_rounds",
+    "The estimate uses {where} ({n} of {all} rounds).",
+    "note",
 )
 MARKED_VARY = Claim(
-    "inference.effects.rounds.randomised_rounds",
+    "inference.effects.group_question.randomised_rounds",
     "Logged propensities vary within {groups} in the rounds selected by rounds=; the difference in "
     "means is valid only if the actual assignment probabilities were constant in these rounds.",
     "note",
 )
 CHOSEN_ALONE = Claim(
-    "inference.effects.rounds.weightable_rounds",
+    "inference.effects.group_question.weightable_rounds",
     "The propensities of unchosen arms are not logged; the estimate assumes that neither arm ever had "
     "propensity 0.",
     "note",
 )
 WEIGHTABLE = Claim(
-    "inference.effects.rounds.weightable_rounds", "The estimate uses {n} rounds from {where}.", "note"
+    "inference.effects.group_question.weightable_rounds", "The estimate uses {n} rounds from {where}.", "note"
 )
 LEFT_OUT = Claim(
-    "inference.effects.rounds.weightable_rounds",
+    "inference.effects.group_question.weightable_rounds",
     "Rounds of {where} in which either arm had propensity 0, such as rounds after randomisation "
     "stopped, are excluded ({n} in total).",
     "note",

@@ -5,22 +5,22 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim, Part
 
 NO_BIN_SUMS = Claim(
-    "inference.released.bin_sums.read_reports",
+    "inference.released.bin_tests.read_reports",
     "the log contains no released sums by context bin",
     "needs",
 )
 NO_STAGES = Claim(
-    "inference.released.bin_sums.read_reports",
+    "inference.released.bin_tests.read_reports",
     "the log contains no released weighted sums by context bin and stage (columns spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
-    "inference.released.bin_sums.read_reports",
+    "inference.released.bin_tests.read_reports",
     "two arms have the same printed label, so their releases cannot be distinguished",
     "needs",
 )
 SUMS_MISSING = Claim(
-    "inference.released.bin_sums.read_reports",
+    "inference.released.bin_tests.read_reports",
     "released sums are missing for at least one combination of bin and arm",
     "needs",
 )

@@ -118,7 +118,7 @@ NAMED_BEFORE = Claim(
 )
 PAIR_ASSUMES = (stationarity.MEANS_STAY, contexts.NO_PART, NAMED_BEFORE)
 EMPTY = Claim(
-    "inference.arms.circumstances.from_releases.published",
+    "inference.arms.data.arms_of_releases.published",
     "The confidence interval is empty, because the released difference, which includes privacy noise, "
     "lies too far outside [-1, 1].",
     "note",

@@ -17,8 +17,8 @@ from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
-from adaptinf.inference.arms.circumstances.from_releases import RELEASED
-from adaptinf.inference.arms.facts.weighted import COMMON
+from adaptinf.inference.arms.data.arms_of_releases import RELEASED
+from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -26,18 +26,17 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.joint import JOINT
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.methods import Verdict, verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
-from adaptinf.sums import NEEDS_ROWS
 from adaptinf.texts import absent, listed, unlisted
 from adaptinf.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.circumstances.ratios import Denominator
+    from adaptinf.inference.arms.data.ratio_metrics import Denominator
     from adaptinf.inference.results.base import Results
 
 METHODS = (
@@ -77,18 +76,14 @@ def arm_method(name: str) -> ArmMethod:
 
 def arm_verdicts(question: Question) -> list[Verdict]:
     """How valid every method is for arm means, or for a contrast, the valid ones first; worked out once."""
-    kept, given = question.profile.answered, (question.contrast, question.decay, question.variation)
-    key = (METHODS, *given, question.stationary, question.codes.tobytes())
-    if key not in kept:
-        kept[key] = tuple(_worked_out(question))
-    return list(kept[key])
+    return question.profile.worked_out((METHODS, *question.asked), lambda: _worked_out(question))
 
 
 def _worked_out(question: Question) -> list[Verdict]:
     """The verdicts themselves."""
     methods = [one for one in METHODS if question.contrast or not one.contrast_only]
-    if question.profile.sums is not None:
-        return _from_some(methods, [one for one in methods if one.takes_sums], question, NEEDS_ROWS)
+    if reason := question.profile.rows_refusal:
+        return _from_some(methods, [one for one in methods if one.takes_sums], question, reason)
     log = question.profile.log
     if not question.profile.incomplete:
         return _rated(verdicts(methods, question), question)
@@ -202,7 +197,7 @@ def denominator_of(subject: str, log: AdaptiveLog, given: Any, keep: BoolArray |
     """The denominator of a ratio metric in the rounds that are kept; None without one; keep (T,)."""
     if given is None:
         return None
-    from adaptinf.inference.arms.circumstances.ratios import read_denominator
+    from adaptinf.inference.arms.data.ratio_metrics import read_denominator
 
     return read_denominator(subject, log, given, keep)
 
@@ -216,7 +211,7 @@ def as_ratios(
     question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
 ) -> tuple[Question, ArmFit]:
     """Ratios to the means of a denominator, from the fit of the rewards, and the question answered."""
-    from adaptinf.inference.arms.circumstances.ratios import ratio_fit
+    from adaptinf.inference.arms.data.ratio_metrics import ratio_fit
 
     with np.errstate(under="ignore"):
         return ratio_fit(question, method, fit, asked, below)
@@ -229,17 +224,18 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
     """
     given = {name: value for name, value in arguments.items() if name != "self"}
     if given["covariate"] is not None:
-        from adaptinf.inference.arms.circumstances.covariates import adjusted
+        from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
         return adjusted(model, given)
     profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
-    if received and profile.sums is not None:
-        raise InvalidForLog("estimand='received'", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    if received and profile.rows_refusal:
+        raise InvalidForLog("estimand='received'", profile.rows_refusal, ["an AdaptiveLog of the rows"])
     if not bounds and not received:
         return None
-    from adaptinf.inference.arms.circumstances.deviations import at_both_ends, received_effect
+    from adaptinf.inference.arms.data.incomplete_rewards import at_both_ends
+    from adaptinf.inference.arms.data.noncompliance import received_effect
 
     return received_effect(model, given) if received else at_both_ends(model, given)
 
@@ -258,8 +254,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
             return _default(question, asked)
         if question.profile.incomplete and not _NAMED[estimator].takes_gaps:
             raise Refused(estimator, arm_fits.INCOMPLETE())
-        if question.profile.sums is not None and not _NAMED[estimator].takes_sums:
-            raise Refused(estimator, NEEDS_ROWS)
+        if question.profile.rows_refusal and not _NAMED[estimator].takes_sums:
+            raise Refused(estimator, question.profile.rows_refusal)
         return _NAMED[estimator].settle(question, asked)
     except Refused as refused:
         raise refusal(question, refused) from None

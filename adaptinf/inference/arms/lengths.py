@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from adaptinf.inference.arms.circumstances.from_sums import batch_weights, joint_means_of_sums
-from adaptinf.inference.arms.circumstances.rounds import joint_propensities
+from adaptinf.inference.arms.data.arms_of_sums import batch_weights, joint_means_of_sums
+from adaptinf.inference.arms.data.weight_propensities import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.scores.inverse import combined_weights, indicators, two_point_weights
-from adaptinf.inference.scores.joint import JOINT, expected_spread
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Outcome
+from adaptinf.inference.scores.joint_levels import JOINT, expected_spread
+from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Outcome
 from adaptinf.inference.validity.lengths import (
     LOG_ALPHA,
     binomial_length,
@@ -136,17 +136,10 @@ def _length_from_sums(question: Question, codes: IntArray, kind: str, mean: floa
 def batched_length(question: Question, verdict: Verdict) -> float:
     """Of batched least squares: by the arms' counts in each batch."""
     profile = question.profile
-    if profile.sums is not None:
-        control, treated = profile.sums.cells.pulls[:, question.codes].T
-    elif profile.log.arrays.batch is None:
+    counts = profile.batch_pulls(question.codes)
+    if counts is None:
         return math.nan
-    else:
-        arrays = profile.log.arrays
-        batch = np.asarray(arrays.batch)
-        control, treated = (
-            np.bincount(batch[arrays.action == code], minlength=int(batch[-1]) + 1).astype(np.float64)
-            for code in question.codes
-        )
+    control, treated = counts.T
     both = (control > 0) & (treated > 0)
     total = float(np.sqrt(control[both] * treated[both] / (control[both] + treated[both])).sum())
     error = question.profile.pooled_std * math.sqrt(np.count_nonzero(both)) / total if total else math.inf

@@ -19,11 +19,11 @@ from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.circumstances import by_unit, from_sums, rounds, scored
-from adaptinf.inference.arms.circumstances.deviations import past_outcome, seen_means
-from adaptinf.inference.arms.circumstances.from_sums import joint_means_of_sums
-from adaptinf.inference.arms.circumstances.log_rounds import joint_rounds
-from adaptinf.inference.arms.facts.weighted import COMMON, OWN, WeightedFacts, lags
+from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
+from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
+from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
+from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
+from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.order import (
@@ -37,14 +37,14 @@ from adaptinf.inference.arms.order import (
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
     joint_rows,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED
@@ -167,7 +167,7 @@ def _usual(question: Question) -> str:
 def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     """AIPW: with the running mean of the arm, unless another outcome model is asked for."""
     if question.profile.sums is not None:
-        return _fit(question, choice, asked, from_sums.outcome_of(question, asked))
+        return _fit(question, choice, asked, arms_of_sums.outcome_of(question, asked))
     model, log = RUNNING_MEAN, question.profile.log
     late = log.arrays.known is not None and not question.profile.repeated_units
     if log.arrays.observed is not None or late:
@@ -176,7 +176,7 @@ def _fit_augmented(question: Question, choice: Choice, asked: Asked) -> ArmFit:
         options = (asked.outcome, asked.ridge)
         model = outcome_model(asked.subject, log, question.codes, *options, by_batch=True)
         if question.profile.repeated_units:
-            from_sums.refuse_units(asked)
+            arms_of_sums.refuse_units(asked)
     return _fit(question, choice, asked, model)
 
 
@@ -216,7 +216,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
     if question.profile.sums is not None:
         if joint:
             return joint_means_of_sums(question, model)
-        return from_sums.estimates(question, choice, model)
+        return arms_of_sums.estimates(question, choice, model)
     if joint:
         return joint_means(joint_rounds(question, model))
     options = _options(question, choice, model)
@@ -224,13 +224,15 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         return seen_means(question, model, options)
     columns = _columns(question.profile)
     if question.profile.repeated_units:
-        return by_unit.unit_means(question, by_unit.unit_scores(question, columns, options), columns)
+        return arms_by_unit.unit_means(
+            question, arms_by_unit.unit_scores(question, columns, options), columns
+        )
     rounds, batch = len(columns[0]), question.profile.log.arrays.batch
     if rounds * len(question.codes) <= _SMALL:
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
+    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 
@@ -245,9 +247,9 @@ def _columns(profile: LogProfile) -> tuple[IntArray, FloatArray, FloatArray, Flo
 def _options(question: Question, choice: Choice, model: Outcome | None) -> dict[str, Any]:
     weights = choice.weights or "uniform"
     lagged = weights == "sqrt" and lags(question)
-    own = rounds.lagged_sqrt_weights(question) if lagged else weights
+    own = weight_propensities.lagged_sqrt_weights(question) if lagged else weights
     return {
-        "weights": rounds.pair_weights(question) if weights == COMMON else own,
+        "weights": weight_propensities.pair_weights(question) if weights == COMMON else own,
         "decay": choice.decay,
         "outcome": None if model is None else model.values,
         "start": 0 if model is None else model.start,
@@ -261,12 +263,12 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
         scores, influence = joint_rows(joint_rounds(question, fit.outcome))
         return {"scores": scores, "influence": influence}
     options = partial(_options, question, fit.choice, fit.outcome)
-    return scored.rows(question, fit, partial(_columns, question.profile), options)
+    return arms_of_rows.rows(question, fit, partial(_columns, question.profile), options)
 
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
     """What the claims on a fit ask."""
-    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit)
+    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 
 IPW = ArmMethod(

@@ -1,7 +1,7 @@
 """Effects by group, and their projections on covariates."""
 
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import GroupResults, HeterogeneityTest
-from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.effects.projections.projected_scores import ProjectionResults
 from adaptinf.inference.effects.projections.projection import CATEProjection
 

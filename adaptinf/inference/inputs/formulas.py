@@ -11,24 +11,59 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
 from adaptinf.inference.inputs.expressions import (
     Expression,
     RefusedExpression,
+    check_kinds,
+    check_labels,
+    check_products,
+    numeric,
     read_expression,
     unnamed_problems,
     values,
 )
-from adaptinf.inference.inputs.sizes import check_kinds, check_labels, check_products, numeric
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, did_you_mean
-from adaptinf.typing import FloatArray
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from adaptinf.log import AdaptiveLog
+
+
+def main_effects(
+    columns: Mapping[str, NDArray[Any]], rounds: IntArray | None, n: int
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """A column of ones, numbers as they are, and a column of 0 and 1 for each label but the first.
+
+    Columns (T,), rounds (n,), all of them where None; the entries of a column lie side by side in memory.
+    """
+    parts = [
+        part
+        for name, column in columns.items()
+        for part in _coded(name, column if rounds is None else column[rounds])
+    ]
+    x = np.ones((n, 1 + len(parts)), order="F")
+    for place, (_, column) in enumerate(parts, start=1):
+        x[:, place] = column
+    return x, ("Intercept", *(name for name, _ in parts))
+
+
+def _coded(name: str, values: NDArray[Any]) -> list[tuple[str, NDArray[Any]]]:
+    """Treatment coding of labels in their order, named as formulaic names it."""
+    if values.dtype.kind in "biuf":
+        return [(name, values)]
+    import pandas as pd
+
+    coded = pd.Categorical(values)
+    return [
+        (f"{name}[T.{label}]", coded.codes == place) for place, label in enumerate(coded.categories) if place
+    ]
+
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m|[\u29da\u29db]")
 _PLACE = re.compile(r"`?\b_(\d+)_`?")

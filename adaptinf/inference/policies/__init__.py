@@ -1,6 +1,6 @@
 """Values of policies that were never run."""
 
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 
 __all__ = [
     "PolicyContrast",

@@ -19,15 +19,15 @@ import numpy as np
 
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.policies.fit_facts import WeightFacts
-from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import (
+from adaptinf.inference.policies.policy_order import policy_verdict
+from adaptinf.inference.policies.policy_question import PolicyQuestion
+from adaptinf.inference.policies.policy_scores import (
     PolicyFit,
     PolicyOptions,
     policy_fit,
     policy_length,
     score_parts,
 )
-from adaptinf.inference.policies.verdicts import policy_verdict
 from adaptinf.inference.scores.means import effective_size
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.inference.validity.policies import LoggingPolicies, chunks

@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from adaptinf.inference.policies.fit_facts import WeightFacts
-from adaptinf.inference.policies.inputs import Policy
-from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.scores import (
+from adaptinf.inference.policies.policy_order import policy_verdict
+from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion
+from adaptinf.inference.policies.policy_scores import (
     COMMON,
     SHARED,
     PolicyFit,
@@ -28,16 +28,15 @@ from adaptinf.inference.policies.scores import (
     policy_length,
     score_parts,
 )
-from adaptinf.inference.policies.verdicts import policy_verdict
-from adaptinf.inference.policies.weights import (
+from adaptinf.inference.policies.policy_weights import (
     contextual_fit,
     contrast_weights,
     differs,
     mean_variances,
     stabiliser,
 )
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.scores.means import effective_size, weighted_means
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.claims import recommendations as claims
 from adaptinf.claims.logs.stopping import ASSUMED_FIXED
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
-from adaptinf.inference.arms.facts.fits import exact_calls
+from adaptinf.inference.arms.facts.arm_facts import exact_calls
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data, require_log
@@ -251,7 +251,7 @@ def _rows(
         question = Question(profile, codes, decay=decay, variation=variation)
         return winner_rows(question, {name: given[name] for name in _OWN["winner"]}), []
     if target == "policy-value":
-        from adaptinf.inference.policies.verdicts import VALUES
+        from adaptinf.inference.policies.policy_order import VALUES
 
         policy = given["policy"]
         always = sequence_rows(log, target, {"policy": policy}, VALUES)
@@ -307,7 +307,7 @@ def _at_fixed_rounds(row: Method, stopping: str | None) -> Method:
 
 
 def _pair(log: AdaptiveLog, treatment: Any, control: Any) -> tuple[Any, Any]:
-    from adaptinf.inference.effects.question import arm_pair
+    from adaptinf.inference.effects.group_question import arm_pair
 
     treatment, control, problems = arm_pair(log, treatment, control)
     refuse("recommend", problems)

@@ -40,6 +40,15 @@ def refused(verdict: Verdict, reason: str) -> Verdict:
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
+def _arm_lengths(question: Question) -> list[Verdict]:
+    """Verdicts on methods for arms with their lengths, worked out once for a log."""
+    found = arm_verdicts(question)
+    return question.profile.worked_out(
+        ("lengths", *question.asked),
+        lambda: [with_length(method_of(verdict), question, verdict) for verdict in found],
+    )
+
+
 class Metric:
     """A question about arms, of mean rewards or of ratios to a denominator, with covariates or without.
 
@@ -50,7 +59,7 @@ class Metric:
         self.question, self.covariate = question, covariate
         self.ratio, self.reason = denominator is not None, ""
         log = question.profile.log
-        if question.profile.sums is not None and (self.ratio or covariate is not None):
+        if question.profile.rows_refusal and (self.ratio or covariate is not None):
             given = "denominator=" if self.ratio else "covariate="
             raise InvalidForLog(
                 f"recommend({given})",
@@ -58,7 +67,7 @@ class Metric:
                 [f"fits with {given}, which take sums too", "an AdaptiveLog of the rows"],
             )
         if self.ratio:
-            from adaptinf.inference.arms.circumstances.ratios import denominator_by_round, ratio_question
+            from adaptinf.inference.arms.data.ratio_metrics import denominator_by_round, ratio_question
 
             try:
                 self.question = ratio_question(question, denominator_by_round("recommend", log, denominator))
@@ -71,7 +80,7 @@ class Metric:
 
     def _read_covariates(self) -> None:
         """Names of the covariates and what they explain, or why there is no adjustment."""
-        from adaptinf.inference.arms.circumstances.covariates import (
+        from adaptinf.inference.arms.data.covariate_adjustment import (
             covariates_of,
             covariates_refusal,
             explained,
@@ -90,13 +99,11 @@ class Metric:
     def verdicts(self, codes: IntArray | None = None, *, lengths: bool = True) -> list[Verdict]:
         """Verdicts on every method for some arms, by default those of the question; codes (k,)."""
         question = self.question if codes is None else replace(self.question, codes=codes)
-        found = arm_verdicts(question)
         if self.reason:
-            return [refused(verdict, self.reason) for verdict in found]
-        if lengths:
-            found = [with_length(method_of(verdict), question, verdict) for verdict in found]
+            return [refused(verdict, self.reason) for verdict in arm_verdicts(question)]
+        found = _arm_lengths(question) if lengths else arm_verdicts(question)
         if self.ratio:
-            from adaptinf.inference.arms.circumstances.ratios import ratio_verdict
+            from adaptinf.inference.arms.data.ratio_metrics import ratio_verdict
 
             found = [
                 ratio_verdict(verdict, contrast_only=method_of(verdict).contrast_only) for verdict in found
@@ -107,7 +114,7 @@ class Metric:
         """What AIPW is worth with covariates, where any were named."""
         if self.covariate is None:
             return []
-        from adaptinf.inference.arms.circumstances.covariates import covariate_verdict
+        from adaptinf.inference.arms.data.covariate_adjustment import covariate_verdict
 
         plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
         if self.unadjusted:
@@ -142,7 +149,7 @@ class _Model:
         return self._made
 
     def method(self, verdict: Verdict) -> Method:
-        data = "log" if profile_of(self.log).sums is None else "sums"
+        data = profile_of(self.log).data_name
         model = ", ".join([data, *_shown(self.arguments)])
         call = f"{self.name}({model}).fit({', '.join(_shown(verdict.arguments))})"
         return Method(verdict, call, lambda: self.made().fit(**verdict.arguments))
@@ -180,8 +187,8 @@ def contrasts_rows(
     lift: bool = False,
 ) -> list[Method]:
     """Rows of `Contrasts`; the lengths are those of the first pair."""
-    from adaptinf.inference.contrasts.methods import of_lift, over_pairs, told_at_once
-    from adaptinf.inference.contrasts.model import Contrasts
+    from adaptinf.inference.contrasts.contrast_verdicts import of_lift, over_pairs, told_at_once
+    from adaptinf.inference.contrasts.many_contrasts import Contrasts
 
     model = _Model(Contrasts, log, {**arguments, "denominator": denominator})
     made = Contrasts(log, **arguments)
@@ -202,8 +209,8 @@ def contrasts_rows(
 
 def winner_rows(question: Question, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `Winner`."""
-    from adaptinf.inference.winners.methods import METHODS, WinnerQuestion
-    from adaptinf.inference.winners.model import Winner
+    from adaptinf.inference.winners.winner import Winner
+    from adaptinf.inference.winners.winner_methods import METHODS, WinnerQuestion
 
     model = _Model(Winner, question.profile.log, arguments)
     model.made()  # bad arguments are refused here, and not row by row
@@ -241,20 +248,23 @@ def is_said(text: str, claim: Claim) -> bool:
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
     """Rows of `ConfidenceSequence`, at their places in the order of the target's methods."""
-    from adaptinf.inference.sequences.models import ConfidenceSequence
-    from adaptinf.inference.sequences.verdicts import sequence_verdicts
+    from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+    from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
-    found = sequence_verdicts(profile_of(log), model.made().quantities, order)
+    profile, quantities = profile_of(log), model.made().quantities
+    if target == "policy-value":  # policies are functions and tables, which say nothing of being the same
+        return [model.method(verdict) for verdict in sequence_verdicts(profile, quantities, order)]
+    asked = ("sequences", target, order, *(one.codes for one in quantities))
+    found = profile.worked_out(asked, lambda: sequence_verdicts(profile, quantities, order))
     return [model.method(verdict) for verdict in found]
 
 
 def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
     """Rows of `PolicyValue`."""
-    from adaptinf.inference.policies.inputs import read_policies
-    from adaptinf.inference.policies.methods import METHODS
-    from adaptinf.inference.policies.models import PolicyValue
-    from adaptinf.inference.policies.question import PolicyQuestion
+    from adaptinf.inference.policies.policy_methods import METHODS
+    from adaptinf.inference.policies.policy_models import PolicyValue
+    from adaptinf.inference.policies.policy_question import PolicyQuestion, read_policies
 
     model = _Model(PolicyValue, log, {"policy": policy})
     policies = read_policies("PolicyValue", log, policy)
@@ -264,8 +274,8 @@ def policy_rows(log: AdaptiveLog, policy: Any, snapshots: Any) -> list[Method]:
 
 def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
     """Rows of `CATE`."""
-    from adaptinf.inference.effects.from_sums import FROM_SUMS
-    from adaptinf.inference.effects.models import CATE, METHODS
+    from adaptinf.inference.effects.cate import CATE, METHODS
+    from adaptinf.inference.effects.groups_of_sums import FROM_SUMS
 
     model = _Model(CATE, log, arguments)
     methods: Sequence[MethodRecord[Any]] = METHODS if profile_of(log).sums is None else (FROM_SUMS,)
@@ -274,7 +284,7 @@ def cate_rows(log: AdaptiveLog, arguments: Mapping[str, Any]) -> list[Method]:
 
 def projection_rows(log: AdaptiveLog, arguments: Mapping[str, Any], decay: float | None) -> list[Method]:
     """Rows of `CATE.from_formula`."""
-    from adaptinf.inference.effects.models import CATE
+    from adaptinf.inference.effects.cate import CATE
     from adaptinf.inference.effects.projections.projected_scores import PROJECTION
     from adaptinf.inference.effects.projections.projection import CATEProjection
 

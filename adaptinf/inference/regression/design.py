@@ -12,12 +12,12 @@ from adaptinf.claims import Claim, Part
 from adaptinf.claims.regression import regressions as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import label_problems, labels
-from adaptinf.inference.inputs.columns import main_effects
 from adaptinf.inference.inputs.formulas import (
     CovariateModel,
     Formula,
     column_problems,
     context_frame,
+    main_effects,
     model_on,
     name_in_formula,
     read_formula,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog

@@ -1,6 +1,6 @@
 """Estimates from private releases alone."""
 
-from adaptinf.inference.released.bin_means import BinMeans
+from adaptinf.inference.released.released_bin_means import BinMeans
 
 __all__ = [
     "BinMeans",

@@ -30,11 +30,12 @@ import numpy as np
 from adaptinf.inference.scores.batch_sums import described_means, is_pair, slope_shares
 from adaptinf.inference.scores.means import ScoreMeans, movement
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.further_products import Products
+from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
 """Variance over the squared mean below which a covariate does not vary."""
+# What is left of a variance below this share of its terms' sizes is their rounding.
 _ROUNDING = 1e-15
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from adaptinf.claims import Finding
 from adaptinf.claims import propensities as claims
+from adaptinf.inference.inputs.rounds import all_at_once
 from adaptinf.inference.validity.assignment import (
     MOVED_WITHIN,
     VISIBLE,
@@ -27,8 +28,8 @@ from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.inference.validity.stationarity import Trends, about_means, trends_of_sums
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
-from adaptinf.sums import Sums
-from adaptinf.sums.cells import Cells, chosen_with_one, other_value
+from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.sums.cells import Cells, chosen_with_one, other_value, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 _SMALLEST = 1e-99
@@ -47,6 +48,51 @@ class SumsProfile(LogProfile):
         # Arms, guarantee, design and all else that a log says about itself, sums say by the same names.
         super().__init__(cast(AdaptiveLog, sums))
         self.sums, self.cells = sums, sums.cells
+
+    # Batches, in the words of rounds
+
+    data_name = "sums"
+    rows_refusal = NEEDS_ROWS
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of batches."""
+        return self.sums.n_batches
+
+    @property
+    def piece_sizes(self) -> FloatArray:
+        """Rounds of each batch, shape (B,)."""
+        return self.cells.rounds
+
+    def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
+        """Batches in which each arm could be chosen, or all of them; codes (k,), returns (B, k)."""
+        return all_at_once(self.cells.possible[:, codes]) if jointly else self.cells.possible[:, codes]
+
+    def drawn(self, codes: IntArray) -> BoolArray:
+        """Batches in which each arm was drawn in some round, as far as is known; codes (k,), (B, k)."""
+        spread = self.cells.spread[:, codes]
+        return np.asarray(np.isnan(spread) | (spread > 0.0))
+
+    def batch_pulls(self, codes: IntArray) -> FloatArray:
+        """Rounds of each arm by batch; codes (k,), returns (B, k)."""
+        return self.cells.pulls[:, codes]
+
+    @cached_property
+    def expected_pulls(self) -> FloatArray | None:
+        """Sums of each arm's propensities, None where they are not all known; shape (K,)."""
+        return np.asarray(self.cells.expected.sum(axis=0)) if self.cells.knows_every else None
+
+    def own_skewness(self, codes: IntArray) -> FloatArray:
+        """Sums of cubed residuals of each arm over those of squares to the power 3/2; codes (k,), (k,)."""
+        total = self.cells.moments[0].sum(axis=1, keepdims=True)
+        inside = shifted(total, -total[1] / np.maximum(total[0], 1.0))[:, 0]
+        root = np.sqrt(np.where(inside[2] > 0.0, inside[2], np.inf))
+        return np.asarray((inside[3] / root / root / root)[codes], dtype=np.float64)
+
+    def read_facts(self) -> dict[str, Any]:
+        """How much was added up, and by what."""
+        by = " and ".join(["arm", *self.sums.group_names])
+        return {"rounds": self.sums.n_rounds, "batches": self.sums.n_batches, "by": by}
 
     # Rewards
 
@@ -217,7 +263,7 @@ class SumsProfile(LogProfile):
 
     # Propensities
 
-    @property
+    @cached_property
     def knows_propensities(self) -> bool:
         """Whether inverse propensities were summed: always, if only by the shares of batches."""
         return True
@@ -232,7 +278,7 @@ class SumsProfile(LogProfile):
         """Whether the chosen arms' propensities alone show that an arm was impossible in some batch."""
         return not (self.knows_every_propensity or bool(self.cells.possible.all()))
 
-    @property
+    @cached_property
     def batched(self) -> bool:
         """Whether rounds fall into batches: always."""
         return True
@@ -306,12 +352,12 @@ class SumsProfile(LogProfile):
             return True
         return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))
 
-    @property
+    @cached_property
     def logs_propensities(self) -> bool:
         """Whether propensities were summed that are no estimates, nor shares of batches."""
         return not (self.estimated or self.shares_stand_in)
 
-    @property
+    @cached_property
     def shares_stand_in(self) -> bool:
         """Whether the arms' shares of the batches are used in place of propensities."""
         return self.sums.shares

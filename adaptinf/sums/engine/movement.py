@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import special
 
 from adaptinf.sums.engine.periods import WITHIN
-from adaptinf.sums.engine.query import COUNT
+from adaptinf.sums.engine.queries import COUNT
 from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP
 from adaptinf.typing import FloatArray, IntArray
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from adaptinf.log.validation.frame_columns import Findings, read_series
 from adaptinf.parameters import refuse
-from adaptinf.sums.engine.sources import lazily
+from adaptinf.sums.engine.engine_tables import lazily
 
 PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
 """What times are cut to; weeks are days that are moved back to their Monday."""

@@ -12,10 +12,10 @@ import narwhals as nw
 from adaptinf.log.validation.arm_columns import PARSERS, find_arm_columns
 from adaptinf.log.validation.column_roles import Roles, missing_column
 from adaptinf.log.validation.frame_columns import Findings, Label
+from adaptinf.sums.covariate_columns import further_columns
+from adaptinf.sums.covariate_products import COVARIATE, DENOMINATOR, Further
+from adaptinf.sums.engine.engine_tables import as_number, is_long, no_labels, readied
 from adaptinf.sums.engine.periods import WITHIN
-from adaptinf.sums.engine.sources import as_number, is_long, no_labels, readied
-from adaptinf.sums.further_columns import further_columns
-from adaptinf.sums.further_products import COVARIATE, DENOMINATOR, Further
 from adaptinf.sums.groups import group_names
 
 BATCH, ARM, GROUP = "batch", "arm", "group_"

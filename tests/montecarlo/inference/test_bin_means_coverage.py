@@ -8,9 +8,8 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.inference.released.bin_means import BinMeans
-from adaptinf.inference.released.bin_sums import read_reports
-from adaptinf.inference.released.bin_tests import BudgetTest, coins
+from adaptinf.inference.released.bin_tests import BudgetTest, coins, read_reports
+from adaptinf.inference.released.released_bin_means import BinMeans
 from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 

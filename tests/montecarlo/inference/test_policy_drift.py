@@ -15,7 +15,7 @@ from claims_said import says
 from scipy import special, stats
 
 from adaptinf.claims import policies
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.log import AdaptiveLog, LogArrays
 
 LOGS = 250

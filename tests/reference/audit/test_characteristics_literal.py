@@ -13,7 +13,7 @@ from adaptinf.audit.simulation.characteristics import operating_characteristics
 from adaptinf.audit.simulation.simulated_power import power
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, NormalArms
 
 RUNS, ROUNDS = 70, 160

@@ -9,9 +9,15 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.inference.released.bin_means import BinMeans
-from adaptinf.inference.released.bin_sums import BinReports, read_reports
-from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest, coins
+from adaptinf.inference.released.bin_tests import (
+    AnytimeTest,
+    BinReports,
+    BudgetTest,
+    InvertedTest,
+    coins,
+    read_reports,
+)
+from adaptinf.inference.released.released_bin_means import BinMeans
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments.vector_arms import SmoothArms
 

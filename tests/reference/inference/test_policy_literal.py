@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptinf.inference.policies import weights as policy_weights
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies import policy_weights as policy_weights
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.validity import policies as snapshots_module
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays

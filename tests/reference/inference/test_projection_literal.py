@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from statsmodels.regression.linear_model import WLS
 
-from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.scores.projection import weighted_projection
+from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 300

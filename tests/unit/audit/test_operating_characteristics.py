@@ -11,7 +11,7 @@ from adaptinf.audit.simulation.selection import best_arms, quantile, wrong_way_t
 from adaptinf.designs import LinUCB, PrivateSuccessiveElimination, Thompson, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms
 

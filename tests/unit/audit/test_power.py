@@ -10,7 +10,7 @@ from adaptinf.audit.simulation.simulated_power import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, UniformArms
 
 NULL, BETTER = BernoulliArms([0.3, 0.3]), BernoulliArms([0.3, 0.6])

@@ -19,7 +19,7 @@ NAMES = {
     "inference/arms/alee.py": 1,
     "inference/arms/sample_mean.py": 2,
     "inference/inputs/expressions.py": 6,  # of functions that formulas may use
-    "inference/winners/methods.py": 1,
+    "inference/winners/winner_methods.py": 1,
 }
 """Names of five words or more, most of them of methods, by file."""
 

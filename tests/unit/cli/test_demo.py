@@ -14,7 +14,7 @@ from statsmodels.datasets import randhie
 from adaptinf.cli.demonstration import contrast_trial, full_data_effects, group_trial, run_demo
 from adaptinf.datasets import rand_hie
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.results.tables import format_pvalue
 
 SMALL = (20_000, 2_000)

@@ -22,12 +22,12 @@ from adaptinf.claims.sequences import BOUNDS_NEEDED
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import compare
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms

@@ -20,7 +20,7 @@ from sum_rows import NAMES, assert_same_cells, assert_same_contrast, rows_of, su
 import adaptinf as ai
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.sums import engines
-from adaptinf.sums.engine import sources
+from adaptinf.sums.engine import engine_tables
 
 ENGINES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "duckdb": lambda frame: duckdb.from_df(frame),
@@ -172,7 +172,7 @@ def test_times_are_cut_to_periods(engine: str) -> None:
 def test_a_line_shows_that_a_query_is_running(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frame, collect = rows_of(4), sources.collected
+    frame, collect = rows_of(4), engine_tables.collected
     monkeypatch.setattr(engines, "collected", lambda query: (time.sleep(1.2), collect(query))[1])
     shown = ai.aggregate(frame, **NAMES, centre=0.0, progress=True)
     told = capsys.readouterr().err

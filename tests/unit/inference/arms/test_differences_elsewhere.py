@@ -10,7 +10,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims.data import availability
-from adaptinf.inference.arms.circumstances.elsewhere import differs_elsewhere
+from adaptinf.inference.arms.data.arm_availability import differs_elsewhere
 from adaptinf.inference.validity.profile import profile_of
 
 ALL = np.arange(3)

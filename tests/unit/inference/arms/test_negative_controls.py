@@ -9,7 +9,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims.data import covariates as claims
-from adaptinf.inference.arms.circumstances.negative_controls import moved_covariates
+from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.sums_profile import SumsProfile
 
@@ -70,7 +70,7 @@ def test_the_score_is_that_of_ranks() -> None:
         gap = (data["arm"] == arm) - share
         size[arm] = abs(rank @ gap) / np.sqrt(rank**2 @ (share * (1.0 - share)))
     for level, contradicted in ((0.9 * max(size.values()), True), (1.1 * max(size.values()), False)):
-        from adaptinf.inference.arms.circumstances import negative_controls as module
+        from adaptinf.inference.arms.data import covariate_adjustment as module
 
         tail = 2.0 * module.special.ndtr(-level) * len(EVERY)
         with pytest.MonkeyPatch.context() as patch:

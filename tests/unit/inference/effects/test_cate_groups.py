@@ -16,8 +16,8 @@ from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import equal_effects
-from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.released.effects import effect_from_mean
 from adaptinf.inference.released.group_effects import ReleasedDifferenceReference, log_common_pvalue
 from adaptinf.log import AdaptiveLog, LogArrays

@@ -8,10 +8,10 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray

@@ -14,10 +14,10 @@ from adaptinf.claims.effects import by_covariates as projections
 from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.tails import log_f_tail
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
-from adaptinf.inference.effects.models import CATE
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.scores.by_unit.units import unit_group_effects
+from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.log import AdaptiveLog
 
 

@@ -16,10 +16,10 @@ from adaptinf.claims.effects import by_covariates as projections
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.effects.groups import group_aipw
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.effects.group_question import Past
+from adaptinf.inference.effects.group_scores import group_aipw
 from adaptinf.inference.effects.projections.weighted_projection import combined_weights, contrast_weights
-from adaptinf.inference.effects.rounds import Past
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray, IntArray
 

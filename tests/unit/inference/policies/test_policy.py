@@ -20,8 +20,8 @@ from adaptinf.claims.propensities import FEW_EFFECTIVE
 from adaptinf.designs import EpsilonGreedy
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
-from adaptinf.inference.policies.scores import policy_freedom
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_scores import policy_freedom
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays

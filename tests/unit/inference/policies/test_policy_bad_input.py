@@ -13,7 +13,7 @@ from claims_said import says
 from adaptinf.claims import policies as claims
 from adaptinf.claims.propensities import NEEDED, OTHER_CONTEXTS_UNKNOWN
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.policies.models import PolicyContrast, PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 

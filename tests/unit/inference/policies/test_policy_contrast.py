@@ -14,10 +14,9 @@ import adaptinf as ai
 from adaptinf.claims import policies as claims
 from adaptinf.claims.propensities import EVERY_ONE_NEEDED
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.policies.inputs import read_policies
-from adaptinf.inference.policies.methods import METHODS
-from adaptinf.inference.policies.question import PolicyQuestion
-from adaptinf.inference.policies.weights import earlier_ratios
+from adaptinf.inference.policies.policy_methods import METHODS
+from adaptinf.inference.policies.policy_question import PolicyQuestion, read_policies
+from adaptinf.inference.policies.policy_weights import earlier_ratios
 from adaptinf.inference.scores.moving_effects import moving_effects
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays

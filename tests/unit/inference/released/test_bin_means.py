@@ -21,9 +21,14 @@ from adaptinf.designs import Uniform
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.released.bin_means import BinMeans
-from adaptinf.inference.released.bin_sums import BinReports, read_reports
-from adaptinf.inference.released.bin_tests import AnytimeTest, BudgetTest, InvertedTest
+from adaptinf.inference.released.bin_tests import (
+    AnytimeTest,
+    BinReports,
+    BudgetTest,
+    InvertedTest,
+    read_reports,
+)
+from adaptinf.inference.released.released_bin_means import BinMeans
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms

@@ -17,13 +17,13 @@ from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.fit import arm_bounds
-from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import compare
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.results.tables import format_pvalue
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

@@ -16,8 +16,8 @@ from adaptinf.claims.propensities import TINY
 from adaptinf.claims.rare_outcomes import UNVARYING
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
-from adaptinf.inference.policies.models import PolicyValue
+from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     indicators,
@@ -29,8 +29,8 @@ from adaptinf.inference.scores.inverse import (
     uniform_weights,
 )
 from adaptinf.inference.scores.means import arm_score_means, effective_size, weighted_means
-from adaptinf.inference.scores.outcome_models import context_matrix, running_ridge
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.outcome_predictions import context_matrix, running_ridge
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -14,7 +14,7 @@ from adaptinf import designs
 from adaptinf.claims import contexts, propensities, stationarity
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.assignment import association_pvalue, context_levels, strata
 from adaptinf.inference.validity.calibration import ALARM, excess_pvalue, miscalibration

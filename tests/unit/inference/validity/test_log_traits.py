@@ -19,7 +19,7 @@ from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
-from adaptinf.inference.effects.models import CATE
+from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays

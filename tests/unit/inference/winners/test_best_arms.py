@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import adaptinf as ai
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.winners.results import (
+from adaptinf.inference.winners.winner_results import (
     compared_with_best,
     critical_lead,
     difference_errors,

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 import adaptinf as ai
 from adaptinf.errors import ParameterError
-from adaptinf.inference.winners.noisy import log_choice
+from adaptinf.inference.winners.winner_law import log_choice
 
 
 @pytest.mark.parametrize(("scale", "limits"), [(0.5, (-1.2696, 3.5516)), (1.0, (-0.5726, 3.6733))])

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import adaptinf as ai
 from adaptinf.claims.arms import winners as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.winners.law import log_between, log_distribution
+from adaptinf.inference.winners.winner_law import log_between, log_distribution
 from adaptinf.typing import FloatArray
 
 METHODS = ("hybrid", "conditional", "projection")

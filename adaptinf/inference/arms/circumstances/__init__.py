@@ -1,1 +1,0 @@
-"""What the rounds of a log may ask of arm means: units that come back, gaps, arms that come and go."""

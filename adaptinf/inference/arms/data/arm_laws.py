@@ -1,0 +1,132 @@
+"""Laws of arm means and their differences; what rare outcomes and skewed rewards do to intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.claims import rare_outcomes
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import BinomialReference, Reference, recoded
+from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
+from adaptinf.inference.scores.means import effective_events
+from adaptinf.inference.validity.profile import compared
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Question
+
+
+def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
+    """Distribution of the means, corrected for skewness or exact."""
+    if kind == "hall":
+        return SkewedReference(fit.estimate, fit.std_error, _skewness(question, fit), fit.degrees)
+    low, high = fit.values
+    return recoded(BinomialReference(fit.successes, fit.pulls), low, high - low)
+
+
+def difference_reference(
+    question: Question, fit: ArmFit, kind: str, difference: float, df: float
+) -> Reference:
+    """Distribution of the first arm's mean minus the second's, corrected for skewness or of two values."""
+    if kind == "hall":
+        return _mover_reference(question, fit, difference, df)
+    step = fit.values[1] - fit.values[0]
+    if kind == "exact":
+        means = fit.successes / np.maximum(fit.pulls, 1.0)
+        law = BoundedDifferenceReference(means[:1], fit.pulls[:1], means[1:], fit.pulls[1:])
+        return recoded(law, 0.0, step)
+    counts = (fit.pulls[:1], fit.successes[:1], fit.pulls[1:], fit.successes[1:])
+    return DifferenceReference(agresti_caffo(*counts, step))
+
+
+def without_rare(question: Question, fit: ArmFit) -> ArmFit:
+    """The fit without standard errors of arms whose outcomes are too rare for them."""
+    hidden = np.where(without_interval(_uncommon(question, fit)), np.nan, 0.0)
+    sample = None if fit.sample is None else replace(fit.sample, std_error=fit.sample.std_error + hidden)
+    return replace(fit, covariance=fit.covariance + hidden[:, None] + hidden[None, :], sample=sample)
+
+
+def shape_notes(question: Question, fit: ArmFit, kind: str) -> list[str]:
+    """Why arms have no interval, and that intervals are corrected."""
+    notes: list[str] = [rare_outcomes.CORRECTED()] if kind == "hall" else []
+    return notes + rare_notes(fit.labels, _uncommon(question, fit))
+
+
+def shape_cautions(question: Question, fit: ArmFit, kind: str) -> list[str]:
+    """Why intervals of arms may be too short for the shape of their rewards."""
+    uncommon = _uncommon(question, fit)
+    skewness = expected_skewness(question, fit)
+    found = list(rare_cautions(fit.labels, uncommon, skewness, corrected=kind == "hall"))
+    share = uncommon / np.maximum(fit.pulls, 1.0)
+    with np.errstate(invalid="ignore"):
+        events = np.where(np.isfinite(share), effective_events(fit.ess, share), np.inf)
+    few = (fit.pulls > 0) & (events < FEW_EVENTS) & ~without_interval(uncommon)
+    arms = [f"{fit.labels[j]} ({events[j]:.1f})" for j in np.flatnonzero(few)]
+    if arms:
+        found.append(rare_outcomes.FEW_EVENTS(arms=", ".join(arms), fewest=FEW_EVENTS))
+    return found
+
+
+def unvarying(question: Question, fit: ArmFit, test: str) -> list[str]:
+    """Cautions on arms whose rewards do not vary, which therefore tell no standard error."""
+    arms = [arm for arm, size in zip(fit.labels, fit.std_error, strict=True) if size == 0.0]
+    if test not in ("exact", "few"):
+        return [rare_outcomes.UNVARYING(arm=arm) for arm in arms]
+    return [rare_outcomes.UNVARYING_COUNTS(arm=arm) for arm in arms if question.contrast]
+
+
+def expected_skewness(question: Question, fit: ArmFit) -> FloatArray:
+    """Squared skewness of the arms' estimates, by that of all rewards together; shape (k,).
+
+    Of an estimate sum h (m + 1{A = k} (y - m) / e) / sum h the third central moment is, with rewards of
+    variance s^2 and third moment c, sum h^3 c / e^2 over all rounds, and the second sum h^2 s^2 / e, but for
+    the error of m: hence c^2 / s^6 times (sum h^3 / e^2)^2 / (sum h^2 / e)^3. The sums are estimated without
+    bias by those of h^3 / e^3 and h^2 / e^2 over the rounds that chose the arm, which need no propensity but
+    the chosen arm's. An arm's own rewards have no part in it: where their skewness looks small by chance, so
+    does their variance.
+    """
+    return np.asarray(compared(question).squared_skewness * fit.evenness_lost, dtype=np.float64)
+
+
+def _mover_reference(question: Question, fit: ArmFit, difference: float, df: float) -> Reference:
+    """Law of the first arm's mean minus the second's."""
+    size = fit.std_error if fit.sample is None else fit.sample.std_error
+    spread = size[0] * size[1]
+    correlation = fit.covariance[0, 1] / spread if spread > 0.0 else 0.0
+    return skewed_difference(
+        np.array([difference]),
+        size[None, ::-1],
+        _skewness(question, fit)[None, ::-1],
+        np.array([df]),
+        np.array([correlation]),
+    )
+
+
+def _uncommon(question: Question, fit: ArmFit) -> FloatArray:
+    """Outcomes of the arms other than their commonest; infinite where there is no error anyway; (k,)."""
+    return np.where(fit.std_error > 0.0, question.profile.uncommon[question.codes], np.inf)
+
+
+def _skewness(question: Question, fit: ArmFit) -> FloatArray:
+    """Skewness of the arms' estimates, by what the rounds contribute to their errors; shape (k,)."""
+    if question.profile.repeated_units:
+        raise InvalidForLog(
+            "Hall's interval", "it takes rounds to be independent, and units have several", ["test='t'"]
+        )
+    if math.isnan(compared(question).squared_skewness):
+        raise InvalidForLog(
+            "Hall's interval",
+            "the sums do not tell how skewed rewards are: it needs sum_cubes=",
+            ["test='t'"],
+        )
+    if fit.skewness is not None:
+        return np.nan_to_num(fit.skewness)
+    return question.profile.own_skewness(question.codes)

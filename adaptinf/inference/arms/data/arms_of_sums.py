@@ -1,0 +1,239 @@
+"""Arms from sums by batch and arm: their estimates, and what sums cannot tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.claims import first, said
+from adaptinf.claims.data import outcome_models
+from adaptinf.claims.data import sums as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.data.weight_propensities import fixed_by
+from adaptinf.inference.arms.facts.data_facts import SumsFacts, SumsWeightsFacts
+from adaptinf.inference.arms.question import Refused
+from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
+from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse
+from adaptinf.inference.scores.joint_sums import Batches, batch_levels
+from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
+from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, Outcome, checked_penalty
+from adaptinf.inference.scores.score_forms import Forms, Scores, forms_of, scores_of, share_of
+from adaptinf.inference.scores.unit_sums import unit_score_means
+from adaptinf.sums import NEEDS_ROWS
+from adaptinf.sums.cells import Cells, shifted
+from adaptinf.sums.covariate_products import Products, products_of
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Asked, Choice, Question
+    from adaptinf.inference.validity.profile import LogProfile
+
+
+def refuse_rows() -> None:
+    """Refuse what is kept by round, of which sums have none."""
+    raise InvalidForLog("keep_scores=True", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+
+
+def outcome_of(question: Question, asked: Asked) -> Outcome:
+    """The outcome models that sums allow: means over earlier batches, with covariates or without."""
+    if question.profile.repeated_units:
+        return _fixed(question, asked)
+    if isinstance(asked.outcome, Covariates):
+        names, penalty = asked.outcome.names, checked_penalty(asked.subject, asked.ridge)
+        note = outcome_models.BATCH_RIDGE(names=", ".join(names), penalty=penalty)
+        return Outcome(BATCH_MEAN, note, covariates=names, penalty=penalty)
+    if asked.ridge is not None or not (asked.outcome is None or _named(asked)):
+        raise InvalidForLog(
+            "an outcome model other than the mean over earlier batches",
+            NEEDS_ROWS,
+            [f"outcome={BATCH_MEAN!r}, their default", "an AdaptiveLog of the rows"],
+        )
+    return Outcome(BATCH_MEAN, outcome_models.BATCH_MEAN())
+
+
+def _fixed(question: Question, asked: Asked) -> Outcome:
+    """A prediction from before the rounds, which knows no unit's own rewards: the centre of the sums."""
+    refuse_units(asked)
+    if asked.ridge is not None or asked.outcome is not None:
+        raise InvalidForLog("an outcome model of your own", NEEDS_ROWS, ["an AdaptiveLog of the rows"])
+    assert question.profile.sums is not None
+    centre = question.profile.sums.cells.centre
+    return Outcome("centre", claims.CENTRE(centre=centre))
+
+
+def _named(asked: Asked) -> bool:
+    if isinstance(asked.outcome, Covariates):
+        return asked.outcome.by_batch
+    return isinstance(asked.outcome, str) and asked.outcome == BATCH_MEAN
+
+
+def refuse_units(asked: Asked) -> None:
+    """Refuse means over earlier batches where they would know a unit's own earlier rewards."""
+    if _named(asked):
+        raise Refused(
+            f"outcome={BATCH_MEAN!r}",
+            "units have several rounds, and a prediction from a unit's own earlier rewards biases its score",
+            first=("outcome='running-mean'",),
+        )
+
+
+def weights_refusal(profile: LogProfile, weights: str) -> str:
+    """Why weights other than uniform ones cannot be had from sums; empty where they can."""
+    return first(claims.WEIGHTS_NEED, SumsWeightsFacts(profile, weights))
+
+
+def estimates(question: Question, choice: Choice, model: Outcome | None) -> ScoreMeans:
+    """Estimates of arm means, and what tests and tables need of them; without a model those of IPW."""
+    sums = question.profile.sums
+    assert sums is not None
+    if sums.by_unit is not None and question.profile.repeated_units:
+        return unit_score_means(sums.cells, sums.by_unit, question.codes, augmented=model is not None)
+    weights = batch_weights(question, choice.weights or "uniform")
+    if model is not None and model.covariates:
+        from adaptinf.inference.scores.score_forms import line_score_means  # loads when it is needed
+
+        given = model.covariates, model.penalty
+        return line_score_means(sums.cells, question.codes, weights, *given)
+    means = batch_score_means(sums.cells, question.codes, weights, augmented=model is not None)
+    return shared_means(sums.cells, question.codes, means) if sums.shares else means
+
+
+def batch_weights(question: Question, kind: str) -> FloatArray:
+    """Weights of batches, 0 where an arm (one of the arms, for a contrast) could not be chosen; (B, k)."""
+    assert question.profile.sums is not None
+    cells, codes = question.profile.sums.cells, question.codes
+    possible = cells.possible[:, codes]
+    if question.contrast:
+        possible = np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)
+    if kind == "sqrt":
+        return np.asarray(np.sqrt(cells.smallest[:, codes]) * possible)
+    if kind != "combined":
+        return possible.astype(np.float64)
+    both, inverse = np.asarray(possible.all(axis=1)), cells.inverse[:, codes]
+    if fixed_by(question) == "batch":
+        one = lagged_weights(inverse, cells.rounds, both)
+    else:
+        one = np.sqrt(cells.rounds / inverse.sum(axis=1)) * both
+    return np.repeat(one[:, None], len(codes), axis=1)
+
+
+def sample_means_of(cells: Cells) -> SampleMeans:
+    """Plain means of all arms; returns shapes (K,)."""
+    total = cells.moments[0].sum(axis=1, keepdims=True)  # (4, 1, K)
+    count = total[0, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = total[1, 0] / count
+        inside = shifted(total, -above[None, :])[2, 0]
+        inside = np.where(inside > 1e-14 * total[2, 0], inside, 0.0)
+        variance = np.where(count > 1.0, inside / (count - 1.0), np.nan)
+        return SampleMeans(count, above, np.sqrt(variance / count), cells.centre)
+
+
+def cell_means(cells: Cells) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts, means and squared residuals of each arm in each batch, shapes (B, K)."""
+    count = cells.pulls
+    above = cells.moments[0, 1] / np.where(count > 0.0, count, np.nan)
+    inside = shifted(cells.moments[0], -np.nan_to_num(above))[2]
+    # Rewards that are all the same leave the rounding of their squares.
+    inside = np.where(inside > 1e-14 * cells.moments[0, 2], inside, 0.0)
+    return count, above + cells.centre, inside
+
+
+def read_from(profile: LogProfile) -> str:
+    """What was added up, in a sentence; empty of rows."""
+    read = profile.read_facts()
+    return claims.READ(**read) if read else ""
+
+
+def notes(question: Question) -> list[str]:
+    """What an estimate from sums rests on, beyond what one from rows does."""
+    assert question.profile.sums is not None
+    return said(claims.FIT, SumsFacts(question, question.profile.sums), "note")
+
+
+def cautions(question: Question) -> list[str]:
+    """Why numbers from sums may be worth less than their label says."""
+    assert question.profile.sums is not None
+    return said(claims.FIT, SumsFacts(question, question.profile.sums), "caution")
+
+
+def arm_forms(
+    question: Question, weights: str, outcome: Outcome | None, below: str | None = None
+) -> tuple[Products, Forms]:
+    """What rounds add to the errors of arm means, or of their ratios to those of a denominator.
+
+    `outcome` is the outcome model of the fit, None with inverse weighting alone.
+    """
+    assert question.profile.sums is not None
+    cells, codes = question.profile.sums.cells, question.codes
+    covariates = () if outcome is None else outcome.covariates
+    products = _products(cells, (*(() if below is None else (below,)), *covariates))
+    augmented = outcome is not None
+    scores = _scores(products, cells, outcome)
+    basis = np.eye(products.size)
+    if not augmented:  # whose scores rest on the origin
+        basis[:, 0] += products.centres
+    joint = _batches(question, products, scores, augmented=augmented) if weights == JOINT else None
+    _, share = share_of(batch_weights(question, weights), cells.rounds, augmented=augmented)
+
+    def means(entry: FloatArray) -> FloatArray:
+        if joint is not None:
+            return joint.project(entry).levels
+        return forms_of(products, scores, codes, share, entry)[0]
+
+    reward = np.broadcast_to(basis[1], (len(codes), products.size))
+    if below is not None:
+        origin = products.centres * augmented
+        top, bottom = (means(basis[place]) + origin[place] for place in (1, 2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reward = (reward - (top / bottom)[:, None] * basis[2]) / bottom[:, None]
+    if joint is None:
+        return products, forms_of(products, scores, codes, share, reward)[1]
+    parts = [forms for _, _, forms in joint.forms(reward)]
+    own, gain = (np.concatenate([getattr(one, name) for one in parts]) for name in ("own", "gain"))
+    return products, Forms(own, gain, parts[0].arms)
+
+
+def joint_means_of_sums(question: Question, outcome: Outcome | None) -> ScoreMeans:
+    """Levels of arms that share their weights, from sums; without an outcome model those of IPW."""
+    assert question.profile.sums is not None
+    cells, codes, augmented = question.profile.sums.cells, question.codes, outcome is not None
+    cells = cells if augmented else cells.about(0.0)
+    products = _products(cells, () if outcome is None else outcome.covariates)
+    cells = cells.about(float(products.centres[1]))
+    scores = _scores(products, cells, outcome)
+    pulls = cells.pulls[:, codes].sum(axis=0)
+    successes = cells.moments[0, 1][:, codes].sum(axis=0) + cells.centre * pulls
+    batches = _batches(question, products, scores, augmented=augmented)
+    return batch_levels(cells, batches, (pulls, successes))
+
+
+def _scores(products: Products, cells: Cells, outcome: Outcome | None) -> Scores:
+    """Scores by the outcome model of the fit, or of inverse weighting alone."""
+    covariates, penalty = ((), 1.0) if outcome is None else (outcome.covariates, outcome.penalty)
+    places = range(products.size - len(covariates), products.size)
+    return scores_of(products, cells.rounds, places, penalty, augmented=outcome is not None)
+
+
+def _batches(question: Question, products: Products, scores: Scores, *, augmented: bool) -> Batches:
+    """The batches with the propensities that fix the weights of pairs."""
+    profile, codes = question.profile, question.codes
+    assert profile.sums is not None
+    cells = profile.sums.cells
+    possible = cells.possible[:, codes]
+    mean = cells.inverse[:, codes] / cells.rounds[:, None]
+    if fixed_by(question) == "batch":
+        mean = earlier_inverse(mean, possible, profile.sums.n_arms)
+    if augmented and cells.rounds[0] == 1.0:
+        possible = possible & (np.arange(len(possible)) > 0)[:, None]  # nothing is known of its one reward
+    return Batches(products, scores, cells.rounds, np.where(possible, mean, np.inf), possible, codes)
+
+
+def _products(cells: Cells, names: tuple[str, ...]) -> Products:
+    """Sums of products of the reward with the columns of these names alone."""
+    if names:
+        assert cells.products is not None
+        return cells.products.only(names)
+    nobody = np.zeros((0, *cells.smallest.shape))
+    return products_of((), (), cells.moments, {}, np.array([0.0, cells.centre]), nobody)

@@ -1,0 +1,180 @@
+"""Rewards that are missing or late: predictions and scores from those that are known, and bounds.
+
+References
+----------
+Robins, Rotnitzky, Zhao (1994), "Estimation of regression coefficients when some regressors are not always
+observed". Manski (1990), "Nonparametric bounds on treatment effects".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import said
+from adaptinf.claims.data import missing_rewards
+from adaptinf.claims.units import INCOMPLETE
+from adaptinf.inference.arms.facts.data_facts import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.inputs.rounds import times_of
+from adaptinf.inference.results.ends import both_ends
+from adaptinf.inference.scores.inverse import ArmScores, arm_scores
+from adaptinf.inference.scores.means import ScoreMeans, score_means
+from adaptinf.inference.scores.missing import (
+    SeenRounds,
+    past_rewards,
+    seen_scores,
+    strata,
+)
+from adaptinf.inference.scores.outcome_predictions import (
+    BATCH_MEAN,
+    RUNNING_MEAN,
+    Covariates,
+    Outcome,
+    checked_penalty,
+    outcome_model,
+    running_regression,
+)
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms import ArmMeans, Contrast
+    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.results.base import Results
+    from adaptinf.log import AdaptiveLog
+
+
+_MOST_STRATA = 50
+_ROUNDS_A_CELL = 20
+"""Rounds that a stratum of one arm has on average, at the least."""
+
+# Missing at random, and late
+
+
+def past_outcome(question: Question, asked: Asked) -> Outcome:
+    """Predictions from rewards that are observed and were known, with the probabilities to observe one.
+
+    Running means, or running regressions. Where rewards are missing these have an intercept for each arm and
+    stratum of the shares observed, so that their residuals are 0 on average there, as with its mean.
+    """
+    profile, codes = question.profile, question.codes
+    log = profile.log
+    named = asked.outcome if isinstance(asked.outcome, str) else None
+    covariates = asked.outcome if isinstance(asked.outcome, Covariates) else None
+    regression = named == "running-ridge" or (covariates is not None and not covariates.by_batch)
+    running = asked.ridge is None and (asked.outcome is None or named == "running-mean")
+    fitted = named == BATCH_MEAN or covariates is not None
+    if not running and not regression and (profile.incomplete or fitted):
+        raise Refused(
+            "an outcome model other than running means and regressions",
+            "the error of the share observed is only harmless beside means that run with it"
+            if profile.incomplete
+            else "it would be fitted on rewards before they were known",
+        )
+    if not running and not regression:
+        return outcome_model(asked.subject, log, codes, asked.outcome, asked.ridge)
+    if profile.incomplete and profile.repeated_units:
+        raise Refused("aipw with missing rewards", INCOMPLETE())
+    if profile.repeated_units:  # rounds of units are scored by the means of others
+        return RUNNING_MEAN
+    arrays, observed = log.arrays, log.arrays.observed
+    most = max(1, min(_MOST_STRATA, log.n_rounds // (_ROUNDS_A_CELL * log.n_arms)))
+    cells, used, left_out = strata(arrays.context if profile.incomplete else {}, log.n_rounds, most)
+    seen = np.ones(log.n_rounds, dtype=bool) if observed is None else observed
+    past = past_rewards(arrays.action, arrays.recorded, seen, cells, codes, arrays.known)
+    started = np.repeat(past.pooled[:, None] > 0.0, len(codes), axis=1)
+    probability, ready = np.ones(log.n_rounds), started
+    if arrays.observation is not None:
+        probability = arrays.observation
+    elif profile.incomplete:
+        mine = arrays.action[:, None] == codes[None, :]
+        probability = np.where(mine.any(axis=1), (past.share * mine).sum(axis=1), 1.0)
+        ready = (past.count > 0.0) & started
+    if question.contrast:
+        ready = np.broadcast_to(ready.all(axis=1, keepdims=True), ready.shape)
+    values, within = past.mean, f" in strata of {', '.join(used)}" if used else ""
+    known = "" if arrays.known is None else " known at the time"
+    note: str = missing_rewards.MEAN(known=known, within=within)
+    if regression:
+        penalty = checked_penalty(asked.subject, asked.ridge)
+        found = running_regression(asked.subject, log, codes, penalty, covariates, cells)
+        assert isinstance(found.values, np.ndarray)
+        values, note = found.values, found.note
+    facts = MissingRewardsFacts(question, left_out=left_out, ready=ready, used=used)
+    return Outcome(
+        values,
+        note,
+        seen=SeenRounds(seen, probability, ready),
+        notes=tuple(said(missing_rewards.FIT, facts, "note")),
+        assumes=tuple(said(missing_rewards.FIT, facts, "assumes")),
+        cautions=tuple(said(missing_rewards.FIT, facts, "caution")),
+        covariates=() if covariates is None else covariates.names,
+    )
+
+
+def seen_rounds(question: Question, model: Outcome, options: Mapping[str, Any]) -> ArmScores:
+    """Scores and weights of the arms' rounds."""
+    return _scored(question, model, options)[0]
+
+
+def seen_means(question: Question, model: Outcome, options: Mapping[str, Any]) -> ScoreMeans:
+    """Estimates of the arms' means."""
+    scored, reward, propensity = _scored(question, model, options)
+    every, log = _every(question), question.profile.log
+    every = None if every is None else every[:, question.codes]
+    paired = question.contrast and isinstance(options["weights"], np.ndarray)
+    time = times_of(log.n_rounds, log.arrays.batch) if paired else None
+    return score_means(scored, reward, propensity, every, time)
+
+
+def _scored(
+    question: Question, model: Outcome, options: Mapping[str, Any]
+) -> tuple[ArmScores, FloatArray, FloatArray]:
+    """Scores, rewards (the first one where they are missing), and propensities with those of observation."""
+    arrays, codes, seen = question.profile.log.arrays, question.codes, model.seen
+    assert arrays.propensity is not None
+    assert seen is not None
+    assert isinstance(model.values, np.ndarray)
+    reward = np.where(seen.observed, arrays.recorded, arrays.recorded[np.argmax(seen.observed)])
+    scored = arm_scores(arrays.action, reward, arrays.propensity, _every(question), codes, **options)
+    found = seen_scores(scored, reward, arrays.propensity, model.values, seen)
+    return found, reward, arrays.propensity * seen.probability
+
+
+def _every(question: Question) -> FloatArray | None:
+    """Every arm's propensity, as far as it is known, shape (T, K)."""
+    known = question.profile.log.arrays.propensities
+    return question.profile.partial_propensities if known is None else known
+
+
+# Bounds
+
+
+def at_both_ends(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:
+    """A model's results where missing rewards are at their lowest and at their highest.
+
+    The rewards of a control, which are subtracted, are at the other end.
+    """
+    log, opposed = model.log, (getattr(model, "control", None),)
+    assert log.reward_range is not None
+    assert log.missing is not None
+    low, high = log.reward_range
+    ends = {arm: (high, low) if arm in opposed else (low, high) for arm in log.arms}
+    lowest = on_log(model, log.filled({arm: own[0] for arm, own in ends.items()})).fit(**arguments)
+    # the same method at both ends, where it was left to the log
+    same = {"estimator": lowest.estimator, "weights": lowest.weights}
+    settled = {name: value for name, value in same.items() if arguments.get(name) is None}
+    highest = on_log(model, log.filled({arm: own[1] for arm, own in ends.items()})).fit(
+        **{**arguments, **settled}
+    )
+    return both_ends(lowest, highest, log.missing, missing_rewards.SHARES(**shares_of(log)))
+
+
+def on_log(model: Any, log: AdaptiveLog) -> Any:
+    """The same model of another log with the same arms."""
+    other = copy(model)
+    other.log = log
+    return other

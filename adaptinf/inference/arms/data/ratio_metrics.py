@@ -1,0 +1,464 @@
+"""Ratio metrics, such as revenue per order: an arm's mean reward over its mean of another outcome.
+
+Both means are by one estimator with one set of weights. By the delta method their ratio R = mean(y) / mean(z)
+has the error of the mean of R + (y - R z) / mean(z), the linearised rewards: the estimator is run on these,
+and what holds of means of rewards, the laws of their errors among it, holds of ratios. Where all denominators
+are 1 they are the rewards themselves. Errors of inverse weighting come from the scores of both columns.
+
+References
+----------
+Deng, Knoblich, Lu (2018), "Applying the delta method in metric analytics: a practical guide with novel
+ideas".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims.data import ratios as claims
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.data.arms_of_sums import arm_forms
+from adaptinf.inference.inputs.arguments import by_round
+from adaptinf.inference.scores.means import SampleMeans, standardised
+from adaptinf.inference.scores.outcome_predictions import Covariates
+from adaptinf.inference.scores.score_forms import covariance_of, cubes_of
+from adaptinf.inference.validity.methods import Verdict
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.sums_profile import SumsProfile
+from adaptinf.parameters import number_array, refuse
+from adaptinf.sums import Sums
+from adaptinf.sums.cells import Cells
+from adaptinf.sums.covariate_products import POWERS, Products, denominator_problems, transformed
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.question import Asked, Question
+    from adaptinf.inference.arms.record import ArmMethod
+    from adaptinf.log import AdaptiveLog
+
+
+FEWEST_ROUNDS = 20
+"""Rounds with a positive denominator below which an arm has no ratio."""
+FEWEST_ERRORS = 3.0
+"""Standard errors from 0 of the mean denominator below which an arm has no ratio."""
+CLOSE = 10.0
+"""Standard errors from 0 of the mean denominator below which the interval of a ratio is cautioned."""
+_ROUNDING = 1e-13
+"""Relative size of a residual that is only the rounding of the numbers it is a difference of."""
+_CONSTANT = 1e-14
+"""Variance of rewards over their mean square below which they are all the same."""
+
+
+Rows = Mapping[str, FloatArray]
+"""Scores, weights and what rounds add to errors, shape (T, k) each, or (units, k)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """Ratios of k arms, the means that they are divided by, and the scores of both; value, bottom (k,)."""
+
+    value: FloatArray
+    bottom: FloatArray
+    rows: Callable[[], tuple[Rows, Rows]]
+    """Made where they are asked for: sums have none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SummedDenominator:
+    """A further column of sums that the mean reward is divided by the mean of."""
+
+    name: str
+
+    def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
+        """Refuse covariates of which the sums have no products with the denominator."""
+        products = _products(question)
+        places = [products.names.index(name) + 2 for name in covariates.names]
+        sums = products.table[0, 0, self._place(question)][places]
+        known = [not np.isnan(one).any() for one in sums]
+        lacking = [name for name, one in zip(covariates.names, known, strict=True) if not one]
+        if lacking:
+            raise InvalidForLog(
+                "denominator= with covariate=",
+                f"the sums have no products of {self.name!r} with {', '.join(map(repr, lacking))}",
+                ["aggregate or Sums.of_log, which make them", "one without the other"],
+            )
+
+    def under(self, question: Question) -> Question:
+        """The question with the denominators in the place of rewards."""
+        sums, place = _sums(question), self._place(question)
+        products = _products(question)
+        change = np.eye(products.size)
+        change[1] = change[place]
+        cells = _with_reward(sums.cells, change[..., None, None], products.centres[place])
+        return replace(question, profile=profile_of(_of_cells(sums, cells)))
+
+    def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
+        """The question with linearised rewards R + (y - R z) / mean(z); ratio, bottom (k,)."""
+        sums, place, codes = _sums(question), self._place(question), question.codes
+        cells, products = sums.cells, _products(question)
+        whole = products.about(np.zeros(products.size)).table[0, :, 0, 0].sum(axis=(1, 2))
+        ratios = np.full(sums.n_arms, whole[1] / whole[place])
+        levels = np.full(sums.n_arms, whole[place] / whole[0])
+        known = np.isfinite(ratio)
+        ratios[codes[known]], levels[codes[known]] = ratio[known], bottom[known]
+        centre = float(cells.pulls.sum(axis=0) @ ratios / cells.rounds.sum())
+        change = np.repeat(np.eye(products.size)[..., None, None], sums.n_arms, axis=3)
+        change[1, 1, 0], change[1, place, 0] = 1.0 / levels, -ratios / levels
+        origin = products.centres[1] - ratios * products.centres[place]
+        change[1, 0, 0] = ratios - centre + origin / levels
+        found = _of_cells(sums, _with_reward(cells, change, centre))
+        return replace(question, profile=SummedRatioProfile(found, question.profile))
+
+    def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
+        """The fit of linearised rewards with errors by the scores of both columns."""
+        if _sums(question).shares:
+            return fit
+        products, forms = arm_forms(question, str(fit.choice.weights), fit.outcome, self.name)
+        spread = covariance_of(products, forms)
+        varies = np.diag(fit.covariance) != 0.0
+        # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
+        covariance = np.where(np.outer(varies, varies), spread, 0.0) + 0.0 * fit.covariance
+        skewness = standardised(cubes_of(products, forms), np.diag(spread))
+        return replace(fit, covariance=covariance, skewness=skewness)
+
+    def reward_name(self, log: AdaptiveLog) -> str:
+        """Of the column of rewards, of which sums do not tell."""
+        return "reward"
+
+    def positive(self, question: Question) -> FloatArray:
+        """Rounds of each arm whose denominator is above 0, at least; shape (k,).
+
+        Where nobody counted them there are at least sum(z)^2 / sum(z^2).
+        """
+        products = _products(question)
+        place = self._place(question)
+        table = products.about(np.zeros(products.size)).table[0]
+        first, squares = table[place, 0, 0].sum(axis=0), table[place, place, 0].sum(axis=0)
+        least = np.floor(first**2 / np.where(squares > 0.0, squares, 1.0) * (1.0 + 1e-9))
+        counted = products.positive[place - 2].sum(axis=0)
+        return np.asarray(np.where(np.isnan(counted), least, counted)[question.codes], dtype=np.float64)
+
+    def _place(self, question: Question) -> int:
+        return _products(question).names.index(self.name) + 2
+
+
+class SummedRatioProfile(SumsProfile):
+    """The facts of sums of linearised rewards; outcomes are rare where those of the rewards are."""
+
+    def __init__(self, sums: Sums, own: LogProfile) -> None:
+        super().__init__(sums)
+        self.own = own
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's outcomes other than its commonest, of rewards or linearised ones; (K,)."""
+        found = super().uncommon
+        squares = self.own.pooled_std**2 + self.own.pooled_mean**2
+        if self.own.pooled_std**2 <= _CONSTANT * squares:
+            return found
+        return np.minimum(found, self.own.uncommon)
+
+
+def summed_denominator(subject: str, sums: Sums, given: Any) -> SummedDenominator:
+    """The denominator of a name, of which the sums have products with rewards."""
+    if not isinstance(given, str):
+        problem = f"denominator must name a column whose sums there are, got {type(given).__name__}"
+        raise ParameterError(subject, [problem])
+    if given not in sums.denominators:
+        raise InvalidForLog(
+            f"{subject}(denominator=)",
+            f"the sums have no products of rewards with {given!r}",
+            [
+                *(f"denominator={name!r}" for name in sums.denominators),
+                "denominator= of aggregate, Sums or Sums.of_log",
+                "an AdaptiveLog of the rows",
+            ],
+        )
+    return SummedDenominator(given)
+
+
+def _sums(question: Question) -> Sums:
+    assert question.profile.sums is not None
+    return question.profile.sums
+
+
+def _products(question: Question) -> Products:
+    """Sums of products of rewards with further columns, which there are where a denominator is."""
+    products = _sums(question).cells.products
+    assert products is not None
+    return products
+
+
+def _of_cells(sums: Sums, cells: Cells) -> Sums:
+    """The sums with other rewards, and nothing known of them but what follows from them."""
+    other = copy(sums)
+    other.cells, other.reward_range, other.kept = cells, None, {}
+    return other
+
+
+def _with_reward(cells: Cells, change: FloatArray, centre: float) -> Cells:
+    """Cells with linear combinations of v in the place of rewards, less a centre.
+
+    Shapes: change (D, D, 1, K or 1), whose row 1 holds the combination.
+    """
+    products = cells.products
+    assert products is not None
+    table = transformed(products.table, change)
+    moments = np.full_like(cells.moments, np.nan)
+    for degree in range(moments.shape[1]):
+        first, second, third = (int(place < degree) for place in range(3))
+        moments[:POWERS, degree] = table[:, first, second, third]
+    moments[POWERS, 0] = cells.moments[POWERS, 0]
+    centres = products.centres.copy()
+    centres[1] = centre
+    return replace(
+        cells,
+        moments=moments,
+        centre=float(centre),
+        nonzero=np.full_like(cells.nonzero, np.nan),
+        products=replace(products, table=table, centres=centres),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundsDenominator:
+    """A denominator by round; values (T,)."""
+
+    name: str
+    values: FloatArray
+
+    def refuse_unknown(self, question: Question, covariates: Covariates) -> None:
+        """Refuse nothing: rows have every product."""
+
+    def with_errors(self, question: Question, fit: ArmFit, ratio: Ratio) -> ArmFit:
+        """The fit of linearised rewards with errors by the scores of both columns."""
+        return _by_scores(fit, ratio)
+
+    def reward_name(self, log: AdaptiveLog) -> str:
+        """Of the column of rewards, as the user calls it."""
+        return next((str(name) for name, canonical in log.columns.items() if canonical == "reward"), "reward")
+
+    def under(self, question: Question) -> Question:
+        """The question with the denominators in the place of rewards."""
+        return replace(question, profile=profile_of(with_rewards(question.profile.log, self.values)))
+
+    def linear(self, question: Question, ratio: FloatArray, bottom: FloatArray) -> Question:
+        """The question with linearised rewards; ratio, bottom (k,)."""
+        log = question.profile.log
+        linear = linearised(log, self.values, ratio, bottom, question.codes)
+        return replace(question, profile=RatioProfile(with_rewards(log, linear), question.profile))
+
+    def positive(self, question: Question) -> FloatArray:
+        """Rounds of each arm whose denominator is above 0, shape (k,)."""
+        log = question.profile.log
+        count = np.bincount(log.arrays.action[self.values > 0.0], minlength=log.n_arms)
+        return np.asarray(count[question.codes], dtype=np.float64)
+
+
+Denominator = RoundsDenominator | SummedDenominator
+"""What the mean reward is divided by the mean of."""
+
+
+class RatioProfile(LogProfile):
+    """The facts of a log with linearised rewards; its outcomes are rare where those of the log itself are."""
+
+    def __init__(self, log: AdaptiveLog, own: LogProfile) -> None:
+        super().__init__(log)
+        self.own = own
+
+    @cached_property
+    def uncommon(self) -> FloatArray:
+        """Number of each arm's outcomes other than its commonest, of rewards or linearised ones; (K,)."""
+        found = super().uncommon
+        return found if np.ptp(self.own.rewards) == 0.0 else np.minimum(found, self.own.uncommon)
+
+
+def read_denominator(
+    subject: str, log: AdaptiveLog | Sums, given: Any, keep: BoolArray | None = None
+) -> Denominator:
+    """The denominator of a ratio metric, of sums or by round; given (T,) or a name, keep (T,).
+
+    The log is the whole one, `keep` its rounds that are used.
+    """
+    if isinstance(log, Sums):
+        return summed_denominator(subject, log, given)
+    return denominator_by_round(subject, log, given, keep)
+
+
+def denominator_by_round(
+    subject: str, log: AdaptiveLog, given: Any, keep: BoolArray | None = None
+) -> RoundsDenominator:
+    """The denominator by round; shapes as above."""
+    if log.arrays.observed is not None:
+        raise InvalidForLog(
+            f"{subject}(denominator=)",
+            "rewards are missing",
+            ["AdaptiveLog.filled, which puts a number in the place of missing rewards"],
+        )
+    name = given if isinstance(given, str) else str(getattr(given, "name", None) or "the denominator")
+    try:
+        column = log.column(given) if isinstance(given, str) else given
+    except ParameterError as error:
+        raise ParameterError(subject, [f"denominator: {problem}" for problem in error.problems]) from None
+    read, problems = by_round("denominator", column, pd.RangeIndex(log.n_rounds))
+    values = number_array(read)
+    refuse(subject, problems + _problems(values, log.n_rounds))
+    assert values is not None
+    return RoundsDenominator(name, values if keep is None else values[keep])
+
+
+def _problems(values: FloatArray | None, n_rounds: int) -> list[str]:
+    """What is wrong with a column of denominators."""
+    if values is None:
+        return ["denominator must hold numbers, one per round, or name a column of them"]
+    if values.shape != (n_rounds,):
+        return [f"denominator must have one entry per round, shape ({n_rounds},), got shape {values.shape}"]
+    return denominator_problems("denominator", values)
+
+
+def with_rewards(
+    log: AdaptiveLog, reward: FloatArray, reward_range: tuple[float, float] | None = None
+) -> AdaptiveLog:
+    """The log with other rewards, and nothing known of it but what follows from them; reward (T,)."""
+    other = copy(log)
+    other.arrays = replace(log.arrays, reward=reward)
+    other.reward_range, other.kept, other._frame = reward_range, {}, None
+    return other
+
+
+def ratio_question(question: Question, below: RoundsDenominator) -> Question:
+    """The question with what linearised rewards add to the ratio of all rounds, whatever their arm."""
+    log, none = question.profile.log, np.full(len(question.codes), np.nan)
+    ratio = log.arrays.reward.sum() / below.values.sum()
+    added = linearised(log, below.values, none, none, question.codes) - ratio
+    return replace(question, profile=RatioProfile(with_rewards(log, added), question.profile))
+
+
+def ratio_verdict(verdict: Verdict, *, contrast_only: bool) -> Verdict:
+    """The verdict on a method for ratios, from that for means of linearised rewards."""
+    if not contrast_only:
+        return verdict
+    return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, claims.DIFFERENCES_ALONE())
+
+
+def ratio_fit(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, below: Denominator
+) -> tuple[Question, ArmFit]:
+    """Ratios of means from the fit of the rewards, and their question, whose rewards are linearised."""
+    _check(method, asked)
+    if isinstance(asked.outcome, Covariates):
+        below.refuse_unknown(question, asked.outcome)
+    under = below.under(question)
+    bottom = method.fit(under, fit.choice, asked)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = fit.estimate / bottom.estimate
+    own = below.linear(question, ratio, bottom.estimate)
+    found: ArmFit = method.fit(own, fit.choice, asked)
+    if fit.choice.weights is not None:
+        rows = Ratio(ratio, bottom.estimate, lambda: (method.rows(question, fit), method.rows(under, bottom)))
+        found = below.with_errors(question, found, rows)
+    refused = without_ratio(question, bottom, below)
+    hidden = np.array([np.nan if label in refused else 0.0 for label in fit.labels])
+    sample = None
+    if found.sample is not None:
+        sample = SampleMeans(found.sample.count, ratio + hidden, found.sample.std_error + hidden)
+    return own, replace(
+        found,
+        estimate=ratio + hidden,
+        above=None,
+        covariance=found.covariance + hidden[:, None] + hidden[None, :],
+        sample=sample,
+        told=(_note(question.profile, below, bottom),),
+        warned=(*refused.values(), *rather_near_zero(bottom, below, refused)),
+    )
+
+
+def linearised(
+    log: AdaptiveLog, below: FloatArray, ratio: FloatArray, bottom: FloatArray, codes: IntArray
+) -> FloatArray:
+    """Rewards R + (y - R z) / mean(z), each with the ratio and mean denominator of its arm.
+
+    Shapes: below (T,), ratio, bottom, codes (k,); returns (T,). Arms without a ratio, or not asked for, get
+    those of all rounds.
+    """
+    reward, action = log.arrays.reward, log.arrays.action
+    overall, level = reward.sum() / below.sum(), below.mean()
+    ratios, levels = np.full(log.n_arms, overall), np.full(log.n_arms, level)
+    known = np.isfinite(ratio)
+    ratios[codes[known]], levels[codes[known]] = ratio[known], bottom[known]
+    expected = ratios[action] * below
+    residual = reward - expected
+    # Rewards in proportion to their denominators have no error: what is left of them is rounding.
+    residual[np.abs(residual) <= _ROUNDING * (np.abs(reward) + np.abs(expected))] = 0.0
+    return np.asarray(ratios[action] + residual / levels[action], dtype=np.float64)
+
+
+def _by_scores(fit: ArmFit, ratio: Ratio) -> ArmFit:
+    """The fit of linearised rewards with errors by the scores of both columns."""
+    top, under = ratio.rows()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = {
+            name: (top[name] - ratio.value * under[name]) / ratio.bottom for name in top if name != "weights"
+        }
+    kept["scores"] = ratio.value + kept["scores"]
+    parts = kept.get("influence_by_unit", kept["influence"])
+    varies = np.diag(fit.covariance) != 0.0
+    # What the fit of linearised rewards does not know, such as errors of few events, stays unknown.
+    covariance = np.where(np.outer(varies, varies), parts.T @ parts, 0.0) + 0.0 * fit.covariance
+    cubes = np.einsum("tk,tk,tk->k", *(3 * [kept["influence"]]))
+    squares = np.einsum("tk,tk->k", kept["influence"], kept["influence"])
+    skewness = standardised(cubes, squares)
+    weights = {name: top[name] for name in ("weights",) if name in top}
+    return replace(fit, covariance=covariance, skewness=skewness, kept={**kept, **weights})
+
+
+def _check(method: ArmMethod, asked: Asked) -> None:
+    """Refuse methods without means of arms, and predictions of rewards alone."""
+    if method.contrast_only:
+        raise InvalidForLog(
+            f"denominator= with {method.name}",
+            claims.DIFFERENCES_ALONE(),
+            ["aipw, for a log with propensities", "alee"],
+        )
+    if asked.outcome is not None and not isinstance(asked.outcome, (str, Covariates)):
+        problem = "outcome must be named with denominator=: predictions of rewards are none of denominators"
+        raise ParameterError(asked.subject, [problem])
+
+
+def without_ratio(question: Question, bottom: ArmFit, below: Denominator) -> dict[str, str]:
+    """Arms that have no ratio, and why."""
+    found: dict[str, str] = {}
+    each = zip(bottom.labels, below.positive(question), bottom.estimate, bottom.std_error, strict=True)
+    for label, n, mean, error in each:
+        if n < FEWEST_ROUNDS:
+            found[label] = claims.FEW_ROUNDS(arm=label, below=below.name, n=n, fewest=FEWEST_ROUNDS)
+        elif not mean >= FEWEST_ERRORS * error and np.isfinite(error):
+            how = {"errors": mean / error, "fewest": FEWEST_ERRORS}
+            found[label] = claims.NEAR_ZERO(arm=label, below=below.name, **how)
+    return found
+
+
+def rather_near_zero(bottom: ArmFit, below: Denominator, refused: Mapping[str, str]) -> list[str]:
+    """Cautions on arms that have a ratio, though its denominator's mean is not far from 0."""
+    return [
+        claims.RATHER_NEAR_ZERO(arm=label, below=below.name, errors=mean / error, enough=CLOSE)
+        for label, mean, error in zip(bottom.labels, bottom.estimate, bottom.std_error, strict=True)
+        if mean < CLOSE * error and label not in refused
+    ]
+
+
+def _note(profile: LogProfile, below: Denominator, bottom: ArmFit) -> str:
+    """What is estimated, and what it is divided by."""
+    means = ", ".join(
+        f"{label} {mean:.4g} ({error:.2g})"
+        for label, mean, error in zip(bottom.labels[:8], bottom.estimate, bottom.std_error, strict=False)
+    )
+    return claims.ESTIMATED(reward=below.reward_name(profile.log), below=below.name, means=means)

@@ -1,0 +1,112 @@
+"""What the weights of rounds are made of: their own propensities, or those of rounds before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from adaptinf.claims.propensities import AVAILABILITY_ALONE, BATCH_BEFORE, ROUND_BEFORE, SAME_ROUND
+from adaptinf.inference.inputs.rounds import propensities_before, turns
+from adaptinf.inference.scores.inverse import (
+    LAGGED,
+    Fixed,
+    combined_stays,
+    combined_weights,
+    lagged_combined_weights,
+    sqrt_weights,
+)
+from adaptinf.inference.scores.joint_levels import earlier_propensities
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Question
+
+
+_MOST_TURNS = 4
+"""Changes of an arm's availability that joining, leaving and coming back explain."""
+
+
+def changes_often(possible: BoolArray) -> bool:
+    """Whether some arm comes and goes more often than a calendar explains; possible (T, k)."""
+    turns_of_arms = np.count_nonzero(np.diff(possible, axis=0), axis=0)
+    return bool(np.any(turns_of_arms > _MOST_TURNS))
+
+
+def pair_weights(question: Question) -> FloatArray:
+    """Combined weights, shape (T,): by each round's own propensities, or by those of the batch before."""
+    arrays, every = question.profile.log.arrays, question.profile.propensities
+    assert every is not None
+    fixed = fixed_by(question)
+    pair = every if every.shape[1] == len(question.codes) else every[:, question.codes]
+    if fixed == "round":
+        return combined_weights(pair)
+    if fixed == "round before" or arrays.batch is None:
+        repeated = question.profile.repeated_units
+        turn = turns(_one_cell(pair), question.profile.units)[0] if repeated else np.arange(len(pair))
+        return lagged_combined_weights(pair, turn)
+    return lagged_combined_weights(pair, arrays.batch)
+
+
+def joint_propensities(question: Question) -> FloatArray | None:
+    """Propensities that fix joint weights before a round's context, shape (T, k); None for its own ones."""
+    arrays, every = question.profile.log.arrays, question.profile.propensities
+    assert every is not None
+    fixed = fixed_by(question)
+    if fixed == "round":
+        return None
+    if fixed == "availability":
+        return np.ones((len(every), len(question.codes)))
+    place = arrays.batch
+    if fixed == "round before" or place is None:
+        place = np.arange(len(every))
+    return earlier_propensities(every[:, question.codes], place, question.profile.log.n_arms)
+
+
+def lagged_sqrt_weights(question: Question) -> FloatArray | str:
+    """Square roots of the propensities before each round, shape (T, k); a name where units need no array."""
+    profile, every = question.profile, question.profile.propensities
+    if every is None or not profile.repeated_units:
+        return LAGGED
+    before = turns(_one_cell(every), profile.units)[1]
+    return sqrt_weights(propensities_before(every[:, question.codes], profile.log.n_arms, before))
+
+
+def _one_cell(propensities: FloatArray) -> IntArray:
+    """All rounds in one; propensities (T, k), returns (T,)."""
+    return np.zeros(len(propensities), dtype=np.int64)
+
+
+def fixed_propensities(question: Question) -> str:
+    """Which propensities make the weight of a pair, in words."""
+    fixed = fixed_by(question)
+    if fixed == "round":
+        return SAME_ROUND()
+    if fixed == "availability":
+        return AVAILABILITY_ALONE()
+    return BATCH_BEFORE() if fixed == "batch" else ROUND_BEFORE()
+
+
+def fixed_by(question: Question) -> Fixed | Literal["availability"]:
+    """Whose propensities fix a pair's weight before a round's context, one that the log lacks included.
+
+    Where contexts may move propensities, weights made of these would change the mix of contexts. Whether an
+    arm can be chosen at all follows the calendar where it changes seldom: a table's weights then are even
+    over the rounds that two arms have in common.
+    """
+    profile, codes = question.profile, question.codes
+    if profile.fixed_in_time:
+        return "round"
+    if profile.sums is not None:
+        return "round" if profile.fixed_before_contexts[codes].all() else "batch"
+    if profile.propensities is None:
+        return "round"
+    goes = not question.contrast and bool(profile.no_shared_weights) and profile.impossible[codes].any()
+    if goes and not changes_often(profile.propensities[:, codes] > 0.0):
+        return "availability"
+    batch = profile.log.arrays.batch
+    if batch is None:
+        return "round before"
+    if profile.fixed_before_contexts[codes].all():
+        return "round"
+    return "round" if combined_stays(profile.propensities[:, codes], None, batch) else "batch"

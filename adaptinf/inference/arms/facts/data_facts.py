@@ -1,0 +1,310 @@
+"""What claims ask of arms that came or went, rewards that are missing or late, releases, and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import Finding
+from adaptinf.claims.data.availability import OTHER_ELSEWHERE
+from adaptinf.inference.arms.data.arm_availability import ALARM, differs_elsewhere
+from adaptinf.inference.arms.data.weight_propensities import changes_often
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.scores.missing import (
+    observed_counts,
+)
+from adaptinf.typing import BoolArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.log import AdaptiveLog
+    from adaptinf.sums import Sums
+
+
+class AvailabilityFacts:
+    """Rounds in which arms could be chosen.
+
+    `levels` says that arms share their weights, so that each mean is for the rounds of all.
+    """
+
+    def __init__(self, question: Question, *, levels: bool = False) -> None:
+        self.question, self.profile, self.levels = question, question.profile, levels
+
+    @cached_property
+    def _impossible(self) -> bool:
+        return bool(np.any(self.profile.impossible[self.question.codes]))
+
+    @cached_property
+    def _possible(self) -> BoolArray:
+        """Rounds that each arm's estimate uses, shape (T, k); batches of sums, (B, k)."""
+        return self.profile.possible(self.question.codes, jointly=self.question.contrast)
+
+    @property
+    def _arms(self) -> list[str]:
+        return [str(self.profile.log.arms[code]) for code in self.question.codes]
+
+    # Why there is nothing to weight
+
+    @property
+    def never_drawn(self) -> dict[str, Any]:
+        if not self._impossible:
+            return {}
+        drawn = (self._possible & self.profile.drawn(self.question.codes)).any(axis=0)
+        never = np.flatnonzero(self._possible.any(axis=0) & ~drawn)
+        return {"arm": self.profile.log.arms[self.question.codes[never[0]]]} if len(never) else {}
+
+    @property
+    def never_together(self) -> dict[str, Any]:
+        if not self._impossible or self._possible.any():
+            return {}
+        return {**self._worst, "arms": "the two arms" if self.question.contrast else "the requested arms"}
+
+    @property
+    def taken_away(self) -> dict[str, Any]:
+        traits = self.profile.traits
+        if not self._impossible or traits is None or not traits.adapts or self._undealt.all():
+            return {}
+        return {**self._worst, "design": self.profile.design_title}
+
+    @property
+    def _worst(self) -> dict[str, Any]:
+        """The arm that could least often be chosen."""
+        counts, log = self.profile.impossible[self.question.codes], self.profile.log
+        worst = int(np.argmax(counts))
+        arm = log.arms[self.question.codes[worst]]
+        return {"arm": arm, "n": int(counts[worst]), "rounds": log.n_rounds}
+
+    @property
+    def _undealt(self) -> BoolArray:
+        """Rounds that each arm's estimate uses after those at the start that the calendar dealt out."""
+        profile = self.profile
+        if profile.traits is None or profile.traits.dealt == 0 or profile.propensity is None:
+            return self._possible
+        start = profile.propensity[: profile.traits.dealt * profile.log.n_arms] >= 1.0
+        return self._possible[len(start) if start.all() else int(np.argmin(start)) :]
+
+    # What a fit says
+
+    @property
+    def compared_in_common(self) -> bool:
+        return self._impossible and self.levels
+
+    @cached_property
+    def elsewhere_found(self) -> Finding | None:
+        """Whether two arms differ otherwise where a third could not be chosen; None where none can tell."""
+        found = differs_elsewhere(self.profile, np.asarray(self.question.codes))
+        if found is None:
+            return None
+        if found.pvalue >= ALARM:
+            return Finding()
+        arms = self.profile.log.arms
+        return Finding((OTHER_ELSEWHERE(one=arms[found.first], other=arms[found.second], p=found.pvalue),))
+
+    @property
+    def same_elsewhere(self) -> dict[str, str]:
+        if not self._impossible or self.levels:
+            return {}
+        return {"same": "the difference is" if self.question.contrast else "each mean is"}
+
+    @property
+    def left_out(self) -> dict[str, Any]:
+        if not self._impossible:
+            return {}
+        left, arms = self.profile.piece_sizes @ ~self._possible, self._arms
+        if self.question.contrast:
+            told, arm = f"{int(left[0])}", f"{arms[0]} or {arms[1]}"
+        else:
+            told = ", ".join(f"{int(n)} for {arm}" for arm, n in zip(arms, left, strict=True) if n)
+            arm = "an arm"
+        return {"rounds": self.profile.log.n_rounds, "left": told, "arm": arm}
+
+    @property
+    def _several(self) -> bool:
+        question = self.question
+        apart = not question.contrast and not question.stationary and len(question.codes) > 1
+        return self._impossible and apart
+
+    @property
+    def different_rounds(self) -> bool:
+        return self._several and not self.levels
+
+    @property
+    def by_turns(self) -> bool:
+        if not self._several or not self.levels or self.profile.fixed_in_time:
+            return False
+        return changes_often(self._possible)
+
+    @property
+    def gone(self) -> dict[str, str]:
+        if not self._impossible or not self.profile.adaptive:
+            return {}
+        arms = self._arms
+        gone = [arm for arm, here in zip(arms, self._undealt.T, strict=True) if _leaves(here)]
+        if gone and self.question.contrast:
+            gone = arms
+        return {"arms": " and ".join(gone)} if gone else {}
+
+
+def _leaves(possible: BoolArray) -> bool:
+    """Whether a round in which an arm was possible comes before one in which it was not; possible (T,)."""
+    known = np.flatnonzero(possible)
+    return len(known) > 0 and not possible[known[0] :].all()
+
+
+_DIFFERENT = 0.01
+"""P-value below which arms are said to differ in the share of missing rewards."""
+
+
+def shares_of(log: AdaptiveLog) -> dict[str, str]:
+    """How many rewards are missing, by arm."""
+    observed = log.arrays.observed
+    if observed is None:
+        return {}
+    drawn = np.bincount(log.arrays.action, minlength=log.n_arms)
+    gone = np.bincount(log.arrays.action[~observed], minlength=log.n_arms)
+    shares = ", ".join(
+        f"{arm} {lost / rounds:.1%} ({lost} of {rounds})" if rounds else f"{arm} never chosen"
+        for arm, lost, rounds in zip(log.arms, gone.tolist(), drawn.tolist(), strict=True)
+    )
+    return {"shares": shares}
+
+
+class MissingRewardsFacts:
+    """Scores of rounds whose reward is observed and known.
+
+    `used` and `left_out` are the contexts that make strata of the shares observed, and those of too many
+    values; `ready` (T, k) are the rounds with a weight.
+    """
+
+    def __init__(
+        self, question: Question, used: Sequence[str], left_out: Sequence[str], ready: BoolArray
+    ) -> None:
+        self.question, self.profile, self.log = question, question.profile, question.profile.log
+        self._used, self._left_out, self._ready = used, left_out, ready
+
+    @property
+    def estimates_shares(self) -> bool:
+        """Nobody states the probabilities to observe a reward."""
+        return self.log.arrays.observed is not None and self.log.arrays.observation is None
+
+    @property
+    def as_stated(self) -> bool:
+        return self.log.arrays.observed is not None and self.log.arrays.observation is not None
+
+    @property
+    def at_random(self) -> dict[str, str]:
+        given = f"the arm and {', '.join(self._used)}" if self._used else "the arm"
+        return {"given": given} if self.estimates_shares else {}
+
+    @property
+    def shares(self) -> dict[str, str]:
+        return shares_of(self.log)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        return {"names": ", ".join(self._left_out)} if self.estimates_shares and self._left_out else {}
+
+    @property
+    def weighted(self) -> dict[str, str]:
+        within = f" in strata of {', '.join(self._used)}" if self._used else ""
+        return {"within": within} if self.estimates_shares else {}
+
+    @property
+    def before_observed(self) -> dict[str, int]:
+        if not self.estimates_shares:
+            return {}
+        return {"n": int(np.max(np.count_nonzero(~self._ready, axis=0)))}
+
+    @property
+    def before_known(self) -> bool:
+        return self.log.arrays.observed is None
+
+    @property
+    def shares_differ(self) -> dict[str, Any]:
+        observed = self.log.arrays.observed
+        if observed is None or not self.estimates_shares:
+            return {}
+        drawn, seen = observed_counts(self.log.arrays.action, observed, self.log.n_arms)
+        table = np.array([seen, drawn - seen])[:, self.question.codes]
+        table = table[:, table.sum(axis=0) > 0.0]
+        if table.shape[1] < 2 or np.any(table.sum(axis=1) == 0.0):
+            return {}
+        from scipy.stats import chi2_contingency  # scipy.stats loads when needed: longer than a first table
+
+        found = chi2_contingency(table, correction=False)
+        if not found.pvalue < _DIFFERENT:
+            return {}
+        return {"statistic": found.statistic, "df": found.dof, "p": found.pvalue}
+
+
+class ReleasedPairFacts:
+    """A pair of a log's arms."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.profile = question, question.profile
+
+    @property
+    def contexts_found(self) -> None:
+        """None: a table from releases tells nothing that rows show."""
+
+    @property
+    def means_stay(self) -> bool:
+        return True
+
+    @property
+    def drift_found(self) -> None:
+        """A table of releases tells nothing of the rewards behind them."""
+
+    @property
+    def several_pairs(self) -> bool:
+        return self.profile.log.n_arms > 2
+
+
+_FEW_IN_A_BATCH = 10
+"""Rounds of an arm in a batch below which its share is a poor propensity."""
+
+
+class SumsWeightsFacts:
+    """Weights that sums may not have."""
+
+    def __init__(self, profile: LogProfile, weights: str) -> None:
+        self.profile, self.weights = profile, weights
+
+    @property
+    def totals_by_unit(self) -> bool:
+        return self.profile.repeated_units
+
+    @property
+    def weights_by_round(self) -> bool:
+        return self.weights == "two-point"
+
+    @property
+    def moves_within_batches(self) -> bool:
+        moving = np.any(self.profile.moving_batches) or not self.profile.fixed_before_contexts.all()
+        return self.weights == "sqrt" and bool(moving)
+
+
+class SumsFacts:
+    """Estimates of arms from sums."""
+
+    def __init__(self, question: Question, sums: Sums) -> None:
+        self.question, self.profile, self.sums = question, question.profile, sums
+
+    @property
+    def read(self) -> dict[str, Any]:
+        return self.profile.read_facts()
+
+    @property
+    def skewness_unknown(self) -> bool:
+        return not self.profile.knows_skewness
+
+    @property
+    def few_in_a_batch(self) -> dict[str, int]:
+        if not self.sums.shares:
+            return {}
+        least = int(self.sums.cells.pulls[:, self.question.codes].min())
+        return {"n": least, "enough": _FEW_IN_A_BATCH} if least < _FEW_IN_A_BATCH else {}

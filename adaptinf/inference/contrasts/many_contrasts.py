@@ -1,0 +1,430 @@
+"""All arms against a control.
+
+References
+----------
+Dunnett (1955), "A multiple comparison procedure for comparing several treatments with a control".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims.arms import contrasts as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms import Contrast
+from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
+from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
+from adaptinf.inference.arms.fit import check_null
+from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.contrasts.shared_control import (
+    Lift,
+    influence_of,
+    joint_covariance,
+    lift_of,
+    negative_control,
+    rows_correlation,
+    sums_correlation,
+)
+from adaptinf.inference.distributions.references import joined
+from adaptinf.inference.inputs.arguments import label_problems, require_data
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.results import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.multiplicity import AT_ONCE
+from adaptinf.inference.results.tables import said_of
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.rare import without_interval
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import FLAG, refuse
+from adaptinf.sums import Sums
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class ContrastsResults(Results):
+    """Differences of arms to one control, or their lifts over it.
+
+    Printed with p-values and intervals that hold for all of them at once; those of single terms are as in
+    every result.
+
+    Parameters
+    ----------
+    control : label
+        The arm that all others are compared with.
+    pairs : tuple of Results
+        The results of the single contrasts.
+    **others
+        As for `Results`.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.45])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> result = ai.Contrasts(log, control=0).fit()
+    >>> result.control, [pair.terms for pair in result.pairs]
+    (0, [('1 - 0',), ('2 - 0',)])
+    """
+
+    control: Any
+    pairs: tuple[Results, ...]
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = "max-t") -> ResultSummary:
+        """Table with p-values and intervals that hold for all terms at once.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"max-t", "holm", "bh"} or None
+            As for other results, whose tables are of single terms if not asked. Where a correction for
+            adaptive collection is due, Holm's method takes the place of ``"max-t"``.
+
+        Returns
+        -------
+        ResultSummary
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        due = adjust == AT_ONCE and self.correction is not None
+        return super().summary(alpha, "holm" if due else adjust)
+
+    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """All numbers as a plain frame, those that hold at once among them.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+
+        Returns
+        -------
+        DataFrame
+            Columns as for other results, and p_value_simultaneous, conf_low_simultaneous and
+            conf_high_simultaneous (p_value_holm alone where a correction is due).
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5.
+        """
+        frame = super().to_frame(alpha)
+        if self.correction is not None:
+            return frame.assign(p_value_holm=self.adjust("holm").to_numpy())
+        limits = self.conf_int_simultaneous(alpha)
+        return frame.assign(
+            p_value_simultaneous=self.pvalues_simultaneous().to_numpy(),
+            conf_low_simultaneous=limits["low"].to_numpy(),
+            conf_high_simultaneous=limits["high"].to_numpy(),
+        )
+
+
+_ORDER = {"not valid": 0, "asymptotic": 1, "anytime": 2, "exact": 3}
+
+
+class Contrasts:
+    """Differences of the mean rewards of several arms to that of a control.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data.
+    control : label
+        The arm that all others are compared with.
+    treatments : sequence of labels, optional
+        The others, by default all other arms.
+    rounds, denominator : optional
+        As for `ArmMeans`; with a denominator, differences, or lifts, of ratios of means.
+
+    Raises
+    ------
+    ParameterError
+        If an arm is unknown or repeated, or the control is among the treatments.
+
+    Notes
+    -----
+    Each row is the `Contrast` of its pair, over the rounds in which both arms could be chosen, with weights
+    of the pair's own. Their covariance comes from what each round (or unit) adds to the errors of all, and
+    the joint law of their largest t statistic (Dunnett's) gives intervals and p-values that hold for all
+    comparisons at once; they are what is printed. `adjust` has Holm's and Benjamini and Hochberg's.
+
+    References
+    ----------
+    Dunnett (1955), "A multiple comparison procedure for comparing several treatments with a control".
+    Hothorn, Bretz, Westfall (2008), "Simultaneous inference in general parametric models". Fieller (1954),
+    "Some problems in interval estimation".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.45])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> result = ai.Contrasts(log, control=0).fit()
+    >>> result.conf_int_simultaneous().round(2)
+            low  high
+    1 - 0 -0.06  0.10
+    2 - 0  0.11  0.23
+    >>> lifts = ai.Contrasts(log, control=0).fit(lift=True)
+    >>> lifts.params.round(2).to_dict()
+    {'1 / 0 - 1': 0.06, '2 / 0 - 1': 0.61}
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums,
+        *,
+        control: Any,
+        treatments: Sequence[Any] | None = None,
+        rounds: Any = None,
+        denominator: Any = None,
+    ) -> None:
+        log = require_data("Contrasts", log)
+        refuse("Contrasts", label_problems("control", [control]))
+        arm_codes("Contrasts", log, (control,))
+        others = tuple(arm for arm in log.arms if arm != control) if treatments is None else treatments
+        codes = arm_codes("Contrasts", log, others)
+        self.treatments = tuple(log.arms[code] for code in codes)
+        if control in self.treatments:
+            refuse("Contrasts", [f"the control {control!r} is among the treatments"])
+        self.log, keep, self._told = marked_log("Contrasts", log, rounds)
+        self.denominator = denominator_of("Contrasts", log, denominator, keep)
+        self.control = control
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        *,
+        lift: bool = False,
+        null: float = 0.0,
+        stationary: bool = False,
+        **options: Any,
+    ) -> ContrastsResults:
+        """Estimate all differences, or lifts.
+
+        Parameters
+        ----------
+        estimator, weights : str, optional
+            As for `Contrast.fit`; by default what is the default for the first pair, or for the first of an
+            arm whose outcomes are so rare that some methods have no interval.
+        lift : bool
+            Whether to estimate an arm's mean over the control's, less 1, instead of their difference. A lift
+            needs 20 outcomes other than the commonest in either arm (where rewards have a commonest), and a
+            control whose mean is 3 standard errors from 0; else it is NaN, with the reason in the notes. A
+            negative control reverses the sign of lifts, and a caution says so.
+        null : float
+            Difference, or lift, that is tested.
+        stationary : bool
+            Whether no arm's mean drifts, as you know beforehand.
+        **options
+            Other arguments of `Contrast.fit`.
+
+        Returns
+        -------
+        ContrastsResults
+            One term per treatment.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support the estimator, or, for lifts, the estimator has no means of arms.
+        """
+        check_null("Contrasts.fit", null, [*FLAG("lift", lift), *_unusable(options, lift)])
+        given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
+        sums = profile_of(self.log).sums
+        keep = not lift and sums is None
+        pairs, influences = list[Results](), list[FloatArray | None]()
+        fitted: dict[int, tuple[Results, FloatArray | None]] = {}
+        lead = self._rarest()
+        for place in (lead, *(other for other in range(len(self.treatments)) if other != lead)):
+            pair = Contrast(self.log, treatment=self.treatments[place], control=self.control)
+            pair.denominator, pair.family = self.denominator, len(self.treatments)
+            found, influence = _fitted(pair, keep, estimator=estimator, weights=weights, **given)
+            first = fitted[lead][0] if fitted else found
+            if (found.estimator, found.weights) != (first.estimator, first.weights):
+                same = {"estimator": first.estimator, "weights": first.weights}
+                found, influence = _fitted(pair, keep, **same, **given)
+            fitted[place] = found, influence
+        for place in sorted(fitted):
+            pairs.append(fitted[place][0])
+            influences.append(fitted[place][1])
+        if lift:
+            return self._lifts(pairs, null, {**options, "stationary": stationary})
+        estimate, std_error = (_stacked(pairs, name) for name in ("estimate", "std_error"))
+        if sums is None:
+            correlation = rows_correlation(influences)
+        else:
+            codes = np.array([self._codes(treatment) for treatment in self.treatments])
+            asked = Asked("Contrasts.fit", **self._modelled(options), stationary=stationary)
+            correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator)
+        covariance = joint_covariance(correlation, std_error)
+        law = joined([pair.reference for pair in pairs], estimate, std_error)
+        return self._results(pairs, estimate, std_error, law, covariance, null=null)
+
+    def _lifts(self, pairs: list[Results], null: float, options: dict[str, Any]) -> ContrastsResults:
+        """Lifts by the methods of the contrasts that were fitted."""
+        lifts, influences = list[Lift](), list[FloatArray | None]()
+        for pair, treatment in zip(pairs, self.treatments, strict=True):
+            lift, influence = self._lift(pair, treatment, options, joint=len(pairs) > 1)
+            lifts.append(lift)
+            influences.append(influence)
+        terms = tuple(f"{arm} / {self.control} - 1" for arm in self.treatments)
+        told = [
+            claims.NO_LIFT(term=term, reason=one.reason)
+            for term, one in zip(terms, lifts, strict=True)
+            if one.reason
+        ]
+        estimate = np.array([one.estimate for one in lifts])
+        std_error = np.array([one.std_error for one in lifts])
+        law, notes = joined([one.reference for one in lifts], estimate, std_error), (claims.LIFTS(), *told)
+        if (sums := profile_of(self.log).sums) is None:
+            correlation = rows_correlation(influences)
+        else:
+            codes = np.array([self._codes(treatment) for treatment in self.treatments])
+            ratios = np.array([0.0 if one.reason else one.ratio for one in lifts])
+            steady = bool(options["stationary"])
+            asked = Asked("Contrasts.fit", **self._modelled(options), stationary=steady)
+            correlation = sums_correlation(sums, pairs[0], codes, asked, self.denominator, ratios)
+        covariance = joint_covariance(correlation, std_error)
+        told_with = {"notes": notes, "cautions": negative_control(lifts, self.control, self._what)}
+        return self._results(pairs, estimate, std_error, law, covariance, null=null, terms=terms, **told_with)
+
+    @property
+    def _what(self) -> str:
+        """What lifts are ratios of."""
+        return "mean" if self.denominator is None else "ratio"
+
+    def _rarest(self) -> int:
+        """The pair that settles the method: the first whose treatment's outcomes are too rare for some."""
+        uncommon = profile_of(self.log).uncommon
+        rare = without_interval(uncommon[[self._codes(treatment)[0] for treatment in self.treatments]])
+        return int(np.argmax(rare))
+
+    def _codes(self, treatment: Any) -> tuple[int, int]:
+        """Positions of the arms of a pair."""
+        return self.log.arms.index(treatment), self.log.arms.index(self.control)
+
+    def _modelled(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What estimates of arms take of the options, covariates as an outcome model."""
+        taken = ("decay", "outcome", "ridge", "arm_error")
+        also = {name: options[name] for name in taken if name in options}
+        if options.get("covariate") is not None:
+            named = options["covariate"], options.get("outcome")
+            also["outcome"] = covariates_of("Contrasts.fit", self.log, *named)
+        return also
+
+    def _lift(
+        self, pair: Results, treatment: Any, options: dict[str, Any], *, joint: bool
+    ) -> tuple[Lift, FloatArray | None]:
+        """One lift, of the means that the contrast is the difference of, and what rounds add to its error."""
+        codes = np.array(self._codes(treatment))
+        stationary = bool(options["stationary"])
+        question = Question(profile_of(self.log), codes, contrast=True, stationary=stationary)
+        also = self._modelled(options)
+        asked = Asked("Contrasts.fit", pair.estimator, pair.weights, **also, stationary=stationary)
+        method, fit = fit_method(question, asked)
+        if method.contrast_only or pair.correction is not None or question.profile.incomplete:
+            raise InvalidForLog(
+                f"a lift by {pair.estimator}", claims.NO_MEANS(), ["aipw, for a log with propensities"]
+            )
+        if self.denominator is not None:
+            question, fit = as_ratios(question, method, fit, asked, self.denominator)
+        lift = lift_of(question, fit, self._what)
+        if not joint or question.profile.rows_refusal:
+            return lift, None
+        kept = method.contributions(question, fit)
+        rows = kept.get("influence_by_unit", kept["influence"])
+        return lift, np.zeros(len(rows)) if lift.reason else lift.influence(rows)
+
+    def _results(
+        self,
+        pairs: list[Results],
+        estimate: FloatArray,
+        std_error: FloatArray,
+        law: Any,
+        covariance: FloatArray | None,
+        *,
+        null: float,
+        terms: tuple[str, ...] | None = None,
+        notes: tuple[str, ...] = (),
+        cautions: tuple[str, ...] = (),
+    ) -> ContrastsResults:
+        """All rows in one table, with each note once."""
+        first = pairs[0]
+        names = tuple(pair.terms[0] for pair in pairs)
+        kind = "contrast" if terms is None else "lift"
+        unknown = (claims.NO_COVARIANCE(),) if covariance is None and len(pairs) > 1 else ()
+        details = {
+            name: np.concatenate([pair.details.get(name, np.full(1, np.nan)) for pair in pairs])
+            for name in first.details
+        }
+        return ContrastsResults(
+            model="Contrasts",
+            estimands=tuple(
+                Estimand(
+                    kind if self.denominator is None else f"ratio-{kind}",
+                    treatment=arm,
+                    control=self.control,
+                    denominator=name_of(self.denominator),
+                )
+                for arm in self.treatments
+            ),
+            terms=names if terms is None else terms,
+            estimate=estimate,
+            std_error=std_error,
+            covariance=covariance,
+            reference=law,
+            estimator=first.estimator,
+            weights=first.weights,
+            facts=first.facts,
+            validity=min((pair.validity for pair in pairs), key=lambda label: _ORDER[label]),
+            null=null,
+            correction=first.correction,
+            details=details,
+            notes=(*notes, *said_of(names, pairs, lambda pair: pair.notes), *unknown, *self._told),
+            cautions=(*cautions, *said_of(names, pairs, lambda pair: pair.cautions)),
+            private=first.private,
+            control=self.control,
+            pairs=tuple(pairs),
+        )
+
+
+def _unusable(options: dict[str, Any], lift: bool) -> list[str]:
+    """What single contrasts take and lifts, or several contrasts, cannot."""
+    problems = []
+    if "keep_scores" in options:
+        problems.append("keep_scores is not taken: it is of single contrasts, Contrast(log, ...)")
+    if lift and options.get("estimand", "assigned") != "assigned":
+        problems.append("lift=True is of the arms that were assigned: leave estimand= out")
+    return problems
+
+
+def _fitted(pair: Contrast, keep: bool, **given: Any) -> tuple[Results, FloatArray | None]:
+    """The fit and what each round adds to its error, shape (n,), where that can be kept."""
+    if not keep:
+        return pair.fit(**given), None
+    try:
+        found = pair.fit(**given, keep_scores=True)
+    except InvalidForLog:
+        return pair.fit(**given), None
+    return replace(found, scores=None), influence_of(found)
+
+
+def _stacked(pairs: Sequence[Results], name: str) -> FloatArray:
+    """A number of each pair, shape (P,)."""
+    return np.array([float(getattr(pair, name)[0]) for pair in pairs])

@@ -1,0 +1,180 @@
+"""Contrasts with one control: their covariance, and lifts of means over the control's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims.arms import contrasts as claims
+from adaptinf.inference.arms.choice import as_ratios, fit_method
+from adaptinf.inference.arms.data.arms_of_sums import outcome_of
+from adaptinf.inference.arms.fit import ArmFit
+from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+from adaptinf.inference.distributions.references import RecodedReference, Reference
+from adaptinf.inference.scores.batch_sums import arm_factors, correlation_of
+from adaptinf.inference.scores.unit_sums import unit_correlation
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.arms.data.ratio_metrics import Denominator
+    from adaptinf.inference.results import Results
+    from adaptinf.sums import Sums
+
+
+SHARED = ("combined", "uniform")
+"""Weights that both arms of a pair have."""
+
+
+def influence_of(pair: Results) -> FloatArray | None:
+    """What each round, or unit, adds to the error of a contrast, shape (n,); None where nobody kept it."""
+    kept = pair.scores or {}
+    rows = kept.get("influence_by_unit", kept.get("influence"))
+    return None if rows is None else np.nan_to_num(rows[:, 0])
+
+
+def rows_correlation(influences: Sequence[FloatArray | None]) -> FloatArray | None:
+    """Correlation of contrasts by their influences, (n,) each; None where one is unknown; returns (P, P)."""
+    known = [one for one in influences if one is not None]
+    if len(known) < len(influences):
+        return None
+    rows = np.array(known)
+    return correlation_of(rows @ rows.T)
+
+
+def sums_correlation(
+    sums: Sums,
+    first: Results,
+    codes: IntArray,
+    asked: Asked,
+    below: Denominator | None,
+    multiples: FloatArray | None = None,
+) -> FloatArray | None:
+    """Correlation of contrasts from sums by batch, None where their weights are not each pair's own.
+
+    Shapes: codes (P, 2), the treatment first; multiples (P,), of the control's mean that are subtracted, 1 by
+    default; returns (P, P). All contrasts are by the methods of the first, and `asked` says what else was
+    asked of them.
+    """
+    kind, profile = first.weights, profile_of(sums)
+    if first.estimator not in ("ipw", "aipw") or kind not in SHARED:
+        return None
+    factors = np.ones(len(codes)) if multiples is None else multiples
+    if sums.by_unit is not None and profile.repeated_units:
+        own = (sums.cells, sums.by_unit, codes)
+        return unit_correlation(*own, augmented=first.estimator == "aipw", multiples=factors)
+    asked = replace(asked, estimator=first.estimator, weights=kind)
+    if sums.shares:
+        return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
+    from adaptinf.inference.arms.data.arms_of_sums import arm_forms
+    from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms
+
+    found = []
+    for pair, factor in zip(codes, factors, strict=True):
+        question = Question(profile, pair, contrast=True, stationary=asked.stationary)
+        outcome = outcome_of(question, asked) if first.estimator == "aipw" else None
+        products, forms = arm_forms(question, kind, outcome, None if below is None else below.name)
+        found.append(contrast_of(forms, float(factor)))
+    return correlation_of(covariance_of(products, stacked_forms(found)))
+
+
+def _of_independent(
+    question: Question,
+    codes: IntArray,
+    asked: Asked,
+    below: Denominator | None,
+    multiples: FloatArray,
+) -> FloatArray:
+    """Correlation where shares stand in for propensities: given the arms their means are independent."""
+    method, fit = fit_method(question, asked)
+    if below is not None:
+        fit = as_ratios(question, method, fit, asked, below)[1]
+    factors = arm_factors(codes, len(fit.estimate), multiples)
+    return correlation_of((factors * fit.std_error**2) @ factors.T)
+
+
+def joint_covariance(correlation: FloatArray | None, std_error: FloatArray) -> FloatArray | None:
+    """Covariance whose diagonal is the squared errors; correlation (P, P), std_error (P,), returns (P, P)."""
+    if correlation is None:
+        return None
+    covariance = correlation * np.outer(std_error, std_error)
+    covariance[np.diag_indices(len(std_error))] = std_error**2
+    return np.asarray(covariance, dtype=np.float64)
+
+
+FEWEST_EVENTS = 20
+"""Outcomes other than the commonest in either arm below which there is no lift."""
+FEWEST_ERRORS = 3.0
+"""Standard errors by which the control's mean must differ from 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lift:
+    """One lift; NaN, with the reason, where there is none."""
+
+    estimate: float
+    std_error: float
+    reference: Reference
+    reason: str = ""
+    ratio: float = math.nan
+    control: float = math.nan
+    """The control's mean."""
+
+    def influence(self, rows: FloatArray) -> FloatArray:
+        """What each round, or unit, adds to its error; rows (n, 2), of the means of arm and control."""
+        return np.nan_to_num((rows[:, 0] - self.ratio * rows[:, 1]) / self.control)
+
+
+def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
+    """The treatment's mean, or ratio metric, over the control's, less 1, from the fit of the pair."""
+    (top, bottom), covariance = fit.estimate, fit.covariance
+    df = _freedom(fit)
+    reason = _refusal(question, fit, what)
+    if reason:
+        return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
+    slope = np.array([1.0, -top / bottom]) / bottom
+    std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
+    ratio = float(top / bottom)
+    if top > 0.0 and bottom > 0.0:
+        law: Reference = LogRatioReference(ratio, std_error / ratio, df)
+    else:
+        inner = AndersonRubinReference(float(top), float(bottom), covariance, df)
+        law = RecodedReference(inner, -1.0, 1.0)
+    return Lift(ratio - 1.0, std_error, law, ratio=ratio, control=float(bottom))
+
+
+def negative_control(lifts: Sequence[Lift], control: Any, what: str) -> tuple[str, ...]:
+    """The caution that a negative control reverses signs; none where it is positive."""
+    below = [lift.control for lift in lifts if lift.control < 0.0]
+    return (claims.NEGATIVE_CONTROL(what=what, control=control, mean=below[0]),) if below else ()
+
+
+def _freedom(fit: ArmFit) -> float:
+    """Degrees of freedom of the log ratio: of sample means Welch's, by the arms' relative variances.
+
+    As in a difference, scores have those of the arm with fewer, and so have errors by unit.
+    """
+    if fit.sample is None or fit.by_unit is not None or not np.all(fit.estimate != 0.0):
+        return float(fit.degrees.min())
+    parts = np.diag(fit.covariance) / fit.estimate**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(parts.sum() ** 2 / (parts**2 / fit.degrees).sum())
+
+
+def _refusal(question: Question, fit: ArmFit, what: str) -> str:
+    """Why there is no lift; empty where there is."""
+    events = question.profile.uncommon[question.codes]
+    error = float(fit.std_error[1])
+    if not np.all(np.isfinite(fit.std_error)) or not np.all(fit.std_error > 0.0):
+        return claims.NO_ERROR()
+    if np.any(events < FEWEST_EVENTS):
+        return claims.FEW_OUTCOMES(n=int(events.min()), fewest=FEWEST_EVENTS)
+    if abs(float(fit.estimate[1])) < FEWEST_ERRORS * error:
+        errors = abs(float(fit.estimate[1])) / error
+        return claims.NEAR_ZERO(what=what, errors=errors, fewest=FEWEST_ERRORS)
+    return ""

@@ -1,0 +1,315 @@
+"""Treatment effects within groups of adaptively gathered data.
+
+References
+----------
+Li, Shi, Simchi-Levi (2024), "Privacy preserving adaptive experiment design". Hadad, Hirshberg, Zhan,
+Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive experiments". Welch (1947),
+"The generalization of 'Student's' problem when several different population variances are involved".
+Agresti, Caffo (2000), "Simple and effective confidence intervals for proportions and differences of
+proportions result from adding two successes and two failures".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.claims.effects import by_group as group_effects
+from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.effects.comparisons import GroupResults
+from adaptinf.inference.effects.effect_methods import EffectMethod, group_results
+from adaptinf.inference.effects.group_methods import AIPW, DIFFERENCE_IN_MEANS, POOLED, RELEASED
+from adaptinf.inference.effects.group_question import GroupQuestion, group_question
+from adaptinf.inference.effects.groups_of_sums import FROM_SUMS, SumsQuestion, sums_question
+from adaptinf.inference.effects.projections.projection import CATEProjection
+from adaptinf.inference.inputs.arguments import require_log, text_problems
+from adaptinf.inference.inputs.published import answered_by, from_releases
+from adaptinf.inference.validity.methods import Verdict
+from adaptinf.log import AdaptiveLog, PublicLog
+from adaptinf.parameters import FLAG, refuse
+from adaptinf.sums import Sums
+from adaptinf.texts import unlisted
+
+Record = EffectMethod[GroupQuestion]
+METHODS: tuple[Record, ...] = (DIFFERENCE_IN_MEANS, POOLED, AIPW, RELEASED)
+ESTIMATORS: Mapping[str, Record] = {one.name: one for one in METHODS if one is not POOLED}
+"""Methods by the name of their estimator; pooling is an option of the first."""
+
+
+def default_method(question: GroupQuestion) -> tuple[Record, str]:
+    """The first method that the log supports, and a note why it is not the very first.
+
+    Where rewards are missing none is taken: a table that falls back on releases would show that some are.
+    """
+    if question.gap_refusal:
+        return METHODS[0], ""
+    refused: list[Verdict] = []
+    for record in METHODS:
+        found = record.assess(question)
+        if any(verdict.valid for verdict in found):
+            return record, _note(refused)
+        refused += found
+    # its refusal is the one that says what a log needs
+    return AIPW if question.profile.repeated_units else METHODS[0], ""
+
+
+def valid_alternatives(question: GroupQuestion, refused: Any) -> list[str]:
+    """What errors offer in place of a refused method."""
+    ways = [one.name for one in (DIFFERENCE_IN_MEANS, AIPW) if one is not refused and _valid(one, question)]
+    if refused is POOLED:
+        ways = [f"{way} with pooled=False" if way == METHODS[0].name else way for way in ways]
+    if refused is RELEASED:
+        return ways
+    return [*ways, effects.MARK_THE_ROUNDS(), *([RELEASED.name] if _valid(RELEASED, question) else [])]
+
+
+def _valid(record: Record, question: GroupQuestion) -> bool:
+    return any(verdict.valid for verdict in record.assess(question))
+
+
+def _note(refused: list[Verdict]) -> str:
+    if not refused:
+        return ""
+    return group_effects.CHOSEN(name=refused[0].name, reason=refused[0].reason)
+
+
+_WEIGHTS = ("uniform", "sqrt", "combined")
+
+
+class CATE:
+    """Effect of one arm over another within groups of the context.
+
+    Parameters
+    ----------
+    log : AdaptiveLog, Sums or PublicLog
+        The data; sums by the groups that are asked for, or by more columns; of a public part, its releases
+        answer.
+    by : str or sequence of str
+        Context columns whose combinations of labels are the groups, by the user's or the canonical names.
+    treatment, control : label, optional
+        The arms; the control's mean is subtracted. With two arms the second is the treatment.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds whose arm was drawn at random: the name of a column of the log, or a mask. By default the
+        randomised rounds of phase "estimation" where the log has phases, else the rounds it marks as
+        randomised, else all rounds if the propensities are constant within each group.
+
+    Raises
+    ------
+    ParameterError
+        Listing every argument that does not fit the log.
+
+    Notes
+    -----
+    Groups are taken to be fixed, and contexts not to depend on earlier rewards or actions. Plain means over
+    randomised rounds estimate the average effect over these rounds; what AIPW estimates under an effect that
+    changes depends on its weights.
+
+    Where the numbers come from the randomised rounds of a second phase, no correction for adaptivity is due:
+    what was learnt in the first phase fixed the propensities before those rounds began.
+
+    From sums each group's effect is the `Contrast` of the group's own sums, by one method in all groups:
+    plain means where propensities are constant in every group, else AIPW.
+
+    References
+    ----------
+    Li, Shi, Simchi-Levi (2024), "Privacy preserving adaptive experiment design". Hadad, Hirshberg, Zhan,
+    Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive experiments".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> group, action = rng.integers(0, 2, 800), rng.integers(0, 2, 800)
+    >>> reward = rng.binomial(1, np.array([[0.4, 0.7], [0.6, 0.3]])[group, action]).astype(float)
+    >>> arrays = LogArrays(action, reward, randomised=np.full(800, True), context={"feature": group})
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("old", "new"))
+    >>> result = ai.CATE(log, by="feature").fit()
+    >>> result.conf_int().round(2)
+                low  high
+    feature=0  0.17  0.36
+    feature=1 -0.43 -0.24
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums | PublicLog,
+        *,
+        by: str | Sequence[str],
+        treatment: Any = None,
+        control: Any = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
+        self.question: GroupQuestion | SumsQuestion
+        if isinstance(log, Sums):
+            self.question = sums_question(log, by, treatment, control, rounds)
+        else:
+            self.question = group_question(log, by, treatment, control, rounds)
+        self.log = log
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        log: AdaptiveLog,
+        *,
+        treatment: Any = None,
+        control: Any = None,
+        rounds: str | ArrayLike | None = None,
+        trusted: bool = False,
+    ) -> CATEProjection:
+        """Effect as a linear function of covariates.
+
+        Parameters
+        ----------
+        formula : str
+            Covariates, such as ``"~ age + group"``, without a response: contexts of the log, by the user's or
+            the canonical names.
+        log, treatment, control, rounds
+            As for `CATE`.
+        trusted : bool
+            Compute any Python in the formula. By default it may hold arithmetic, comparisons, formulaic's
+            transforms and NumPy's functions of columns, and nothing else: a formula is code.
+
+        Returns
+        -------
+        CATEProjection
+
+        Raises
+        ------
+        ParameterError
+            If the formula cannot be read or used, or holds Python that is not allowed, or other arguments do
+            not fit the log.
+        """
+        if isinstance(log, str):
+            problem = "the formula comes first and the log second, as in CATE.from_formula('age', log)"
+            raise ParameterError("CATE.from_formula", [problem])
+        return CATEProjection(
+            formula, log, treatment=treatment, control=control, rounds=rounds, trusted=trusted
+        )
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        *,
+        pooled: bool = False,
+        weights: str | None = None,
+        null: float = 0.0,
+        stationary: bool = False,
+    ) -> GroupResults:
+        """Estimate the effects.
+
+        Parameters
+        ----------
+        estimator : {"difference-in-means", "aipw", "released"}, optional
+            By default the first of these that the log supports, plain means over all rounds of constant
+            propensity (``pooled``) coming second: the first of ``recommend(log, "cate", by=...)``.
+            Plain means over randomised rounds, with Welch's t, or with the Agresti-Caffo adjustment for
+            rewards of 0 and 1 where an arm has few successes or failures; AIPW over all rounds in which both
+            arms could be chosen, with a t whose degrees of freedom are the smaller arm's effective number of
+            rewards minus 1; or the estimate from the log's private releases alone.
+        pooled : bool
+            Difference in means over every round of the estimation phase, not only those marked as randomised;
+            the propensities must be constant within each group.
+        weights : {"combined", "uniform", "sqrt"}, optional
+            Weights of the AIPW scores. By default combined where both arms' propensities are known: one for
+            both arms, (1/e1 + 1/e0)^(-1/2), under which a drift that both share cancels. A round's own
+            propensities make it where they stay within the group or its batches, or contexts are known to
+            have had no part beside the group; else, as a context that the log may lack could have moved
+            them, those of the group's previous batch or round. Where contexts of the log other than those of
+            ``by`` may move the propensities and there are no batches, weights are uniform. Under an effect
+            that changes over the rounds the target is its average with these weights; uniform ones estimate
+            the plain average. Sqrt weights are each arm's own, fixed likewise, and need arm means that do
+            not drift.
+        null : float
+            Effect that is tested.
+        stationary : bool
+            Whether each arm's mean within a group is known not to drift: then sqrt weights are the default,
+            unless other contexts may move the propensities within a group.
+
+        Returns
+        -------
+        GroupResults
+            Results with methods ``interactions`` and ``heterogeneity``. One term per group, such as
+            ``"feature=0"``. Groups without enough data are NaN, with the reason in the notes.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support the estimator; it names the reason and what is valid.
+        """
+        if from_releases("CATE.fit", self.log, estimator, pooled=pooled or None, weights=weights):
+            estimator = "released"
+        if estimator is None and (pooled or weights is not None):
+            estimator = "difference-in-means" if weights is None else "aipw"
+        _check_arguments(self.question, estimator, pooled, weights, null, stationary)
+        if isinstance(self.question, SumsQuestion):
+            how = {"estimator": estimator, "weights": weights, "stationary": stationary}
+            with np.errstate(under="ignore"):
+                of_sums: GroupResults = FROM_SUMS.fit(self.question, float(null), **how)
+            return of_sums
+        note = ""
+        options: dict[str, Any] = {} if weights is None else {"weights": weights}
+        if estimator is None:
+            record, note = default_method(self.question)
+        else:
+            record = POOLED if pooled else ESTIMATORS[estimator]
+        if record is ESTIMATORS["aipw"]:
+            options["stationary"] = stationary
+        _refuse_gaps(self.question, record)
+        try:
+            with np.errstate(under="ignore"):
+                found = record.fit(self.question, **options)
+                result = group_results(self.question, record, found, float(null))
+        except InvalidForLog as error:
+            if isinstance(self.log, PublicLog):
+                raise InvalidForLog(error.method, error.reason, answered_by(self.log)) from None
+            ways = error.alternatives or valid_alternatives(self.question, record)
+            raise InvalidForLog(error.method, error.reason, ways) from None
+        return replace(result, notes=(*result.notes, note)) if note else result
+
+
+def _refuse_gaps(question: GroupQuestion, record: Record) -> None:
+    """Refuse a log with missing rewards to all but what reads its releases alone, which is offered."""
+    if record is ESTIMATORS["released"]:
+        return
+    log = question.profile.log
+    try:
+        require_log("CATE.fit", log)
+    except InvalidForLog as error:
+        raise InvalidForLog(error.method, error.reason, [*error.alternatives, *answered_by(log)]) from None
+
+
+def _check_arguments(
+    question: GroupQuestion | SumsQuestion,
+    estimator: str | None,
+    pooled: bool,
+    weights: str | None,
+    null: Any,
+    stationary: Any,
+) -> None:
+    problems = text_problems(estimator=estimator, weights=weights)
+    problems += FLAG("pooled", pooled) + FLAG("stationary", stationary)
+    refuse("CATE.fit", problems)
+    if estimator is not None and estimator not in ESTIMATORS:
+        problems.append(unlisted("estimator", ESTIMATORS, estimator))
+    if weights is not None and weights not in _WEIGHTS:
+        problems.append(unlisted("weights", _WEIGHTS, weights))
+    if weights is not None and estimator != "aipw":
+        problems.append("weights belong to aipw")
+    if pooled and estimator != "difference-in-means":
+        problems.append("pooled belongs to difference-in-means (aipw pools all usable rounds anyway)")
+    if pooled and isinstance(question, GroupQuestion) and question.marked is not None:
+        problems.append("pooled and rounds= contradict each other: give one of them")
+    if isinstance(null, bool) or not isinstance(null, Real) or not np.isfinite(float(null)):
+        problems.append(f"null must be a finite number, got {null!r}")
+    refuse("CATE.fit", problems)

@@ -1,0 +1,131 @@
+"""The record of a method for effects within groups, what it finds, and the table that is made of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import Claim, Part, Said, under_table
+from adaptinf.claims.effects import rounds_and_weights as claims
+from adaptinf.errors import AdaptinfWarning
+from adaptinf.inference.distributions.references import Reference
+from adaptinf.inference.effects.comparisons import GroupResults
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.inference.validity.methods import MethodRecord, Question
+from adaptinf.inference.validity.order import Order
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.effects.group_question import GroupQuestion
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GroupFit:
+    """Effects of G groups; estimate, std_error (G,), covariance (G, G) where it is by unit."""
+
+    estimate: FloatArray
+    std_error: FloatArray
+    reference: Reference
+    details: Mapping[str, FloatArray]
+    facts: Any
+    """What the claims of the method ask."""
+    weights: str | None = None
+    covariance: FloatArray | None = None
+    terms: tuple[str, ...] | None = None
+    """Where they are not the question's."""
+    groups: Sequence[Any] | None = None
+    """Where they are not the question's."""
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectMethod(MethodRecord[Question]):
+    """One method of inference for effects."""
+
+    claims: tuple[Claim | Part, ...] = ()
+    """What a fit may say, in order: what it assumes, notes and cautions."""
+
+
+def effect(question: Any) -> Said:
+    """Which effect is estimated, of a question with a treatment and a control."""
+    return claims.EFFECT(treatment=question.treatment, control=question.control)
+
+
+def group_results(
+    question: GroupQuestion, method: EffectMethod[GroupQuestion], fit: GroupFit, null: float
+) -> GroupResults:
+    """Effects of the groups as a table."""
+    treatment, control, groups = question.treatment, question.control, fit.groups
+    by_unit = fit.covariance is not None
+    covariance = fit.covariance if by_unit else np.diag(fit.std_error**2)
+    if groups is None:
+        groups = [label[0] if len(label) == 1 else label for label in question.labels]
+    warn_of_tiny("CATE.fit", fit.facts.tiny_propensities)
+    notes, cautions = under_table(method.claims, fit.facts)
+    return GroupResults(
+        model="CATE",
+        estimands=tuple(
+            Estimand("cate", treatment=treatment, control=control, group=group) for group in groups
+        ),
+        terms=question.terms if fit.terms is None else fit.terms,
+        estimate=fit.estimate,
+        std_error=fit.std_error,
+        covariance=None if fit.private else covariance,
+        reference=fit.reference,
+        estimator=fit.facts.estimator,
+        facts=LogFacts.of(question.profile.log, by_unit=by_unit, private=fit.private),
+        validity="asymptotic",
+        weights=fit.weights,
+        null=null,
+        details=fit.details,
+        notes=(effect(question), *notes),
+        cautions=tuple(cautions),
+        private=fit.private,
+    )
+
+
+def warn_of_tiny(subject: str, tiny: Sequence[Mapping[str, Any]]) -> None:
+    """Warn of terms whose propensities are so small that a few rewards carry their estimate."""
+    if tiny:
+        told = "; ".join(claims.TINY_PROPENSITIES(**one) for one in tiny)
+        warnings.warn(f"{subject}: {told}.", AdaptinfWarning, stacklevel=4)
+
+
+GROUPS = Order(
+    [
+        # Plain means of randomised rounds need no model, no weights and no propensities.
+        "difference-in-means",
+        # The same over every round of a phase, where propensities are constant within groups.
+        "difference-in-means, pooled",
+        # Of sums there are these contrasts alone, ordered among themselves as `Contrast` orders them.
+        "contrasts of sums",
+        # Weights made of propensities tie units together, and uniform ones do not.
+        "uniform weights, by unit",
+        # One weight for both arms keeps the variance even, and a drift that both share out.
+        "combined weights",
+        "combined weights, by unit",
+        "uniform weights",
+        # Each arm's own weights need means that stay.
+        "sqrt weights",
+        "sqrt weights, by unit",
+        # Noise makes the intervals long: for who may see nothing else.
+        "released",
+    ]
+)
+"""Of effects by group."""
+PROJECTIONS = Order(
+    [
+        # Combined where they cannot change what is estimated and tie no units together, else uniform.
+        "weights by default",
+        "uniform weights",
+        "combined weights",
+        # They weigh contexts by their propensities wherever contexts had a part in the choice.
+        "two-point weights",
+    ]
+)
+"""Of projections of the effect on covariates."""

@@ -1,0 +1,407 @@
+"""What `CATE` asks of a log (two arms, groups, the rounds that serve each method), and its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from adaptinf.claims import Said, propensities
+from adaptinf.claims.effects import by_group as group_effects
+from adaptinf.claims.effects import rounds_and_weights as claims
+from adaptinf.claims.effects import rounds_and_weights as effects
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.effects.group_scores import group_codes
+from adaptinf.inference.effects.projections.weighted_projection import combined_weights
+from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
+from adaptinf.inference.inputs.published import has_group_effects, refuse_rounds
+from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
+from adaptinf.inference.scores.inverse import Fixed, stays_in_cells
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.inference.validity.stationarity import Trends, times, trends_of_rows
+from adaptinf.log import AdaptiveLog, PublicLog
+from adaptinf.parameters import refuse
+from adaptinf.texts import absent, listed, several
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.log import AdaptiveLog
+
+
+_PHASE, _PLAIN = "estimation", "difference-in-means"
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Rounds that an estimate uses; keep (T,)."""
+
+    keep: BoolArray
+    notes: tuple[Said, ...]
+    left_out: int = 0
+    """Rounds in which one of the two arms was impossible."""
+
+
+def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
+    """Propensities of two arms in every round, as far as the log tells; pair (2,); returns (T, 2)."""
+    own, every = profile.propensity, profile.propensities
+    if every is not None:
+        return np.asarray(every[:, pair], dtype=float)
+    if own is None or profile.log.n_arms != 2:
+        return None
+    chosen = profile.log.arrays.action[:, None] == pair[None, :]
+    return np.where(chosen, own[:, None], 1.0 - own[:, None])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two where known.
+
+    `free` says that nothing but the cell moved propensities.
+    """
+
+    cell: IntArray
+    unit: IntArray | None
+    batch: IntArray | None
+    free: bool
+
+
+def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
+    """Of the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
+
+    Where the design says that it looks at contexts, the log has those that it looked at.
+    """
+    traits = profile.traits
+    unit, batch = (
+        None if column is None else column[keep] for column in (profile.units, profile.log.arrays.batch)
+    )
+    told = traits is not None and traits.uses_context != "unknown" and not others
+    return Past(cell, unit, batch, profile.fixed_in_time or told)
+
+
+def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:
+    """Rounds whose arms can be compared by plain means within a group."""
+    profile, marked, terms = question.profile, question.marked, question.terms
+    log = profile.log
+    in_phase, where = _phase_rounds(log)
+    if marked is None and not pooled and log.arrays.randomised is not None:
+        marked, where = in_phase & log.arrays.randomised, f"the randomised rounds of {where}"
+    elif marked is not None:
+        where = "the marked rounds"
+    candidates = in_phase if marked is None else marked
+    _check_units(profile, candidates & np.isin(log.arrays.action, question.pair))
+    varying = _varying_groups(question, candidates)
+    if marked is None:
+        method = f"{_PLAIN} with pooled=True" if pooled else _PLAIN
+        _check_constant(method, profile, varying, terms)
+        used = int(in_phase.sum())
+        notes = [claims.ALL_ROUNDS(n=used, where=where), claims.CONSTANT_IN_GROUPS()]
+        notes += [claims.CONSTANT_BY_ESTIMATES()] if profile.estimated else []
+        return Rounds(in_phase, tuple(notes))
+    notes = [claims.MARKED(where=where, n=int(marked.sum()), all=log.n_rounds)]
+    if varying is not None and np.any(varying):
+        notes.append(claims.MARKED_VARY(groups=_some(terms, varying)))
+    return Rounds(marked, tuple(notes))
+
+
+def weightable_rounds(profile: LogProfile, marked: BoolArray | None, both: FloatArray | None) -> Rounds:
+    """Rounds in which both arms could be chosen, for inverse weighting; marked (T,), both (T, 2)."""
+    log = profile.log
+    if log.arrays.propensity is None:
+        raise InvalidForLog("aipw", propensities.NEEDED(), ())
+    if profile.contradicted_draws:
+        raise InvalidForLog("aipw", profile.contradicted_draws, ())
+    candidates, where = _phase_rounds(log)
+    if marked is not None:
+        candidates, where = marked, "the selection (rounds=)"
+    if both is None:
+        used = claims.ALL_ROUNDS(n=int(candidates.sum()), where=where)
+        return Rounds(candidates, (used, claims.CHOSEN_ALONE()))
+    keep = candidates & (both > 0.0).all(axis=1)
+    dropped = int(candidates.sum() - keep.sum())
+    if not keep.any():
+        raise InvalidForLog("aipw", claims.NEVER_BOTH(n=dropped, where=where), ())
+    notes = [claims.WEIGHTABLE(n=int(keep.sum()), where=where)]
+    notes += [claims.LEFT_OUT(n=dropped, where=where)] if dropped else []
+    return Rounds(keep, tuple(notes), dropped)
+
+
+def _phase_rounds(log: AdaptiveLog) -> tuple[BoolArray, str]:
+    """Rounds of the estimation phase, or all where the log has no such phase; and what to call them."""
+    phase = log.arrays.phase
+    if phase is None or _PHASE not in log.phases:
+        return np.ones(log.n_rounds, dtype=bool), "the log"
+    return phase == log.phases.index(_PHASE), f"phase {_PHASE!r}"
+
+
+def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | None:
+    """Groups in which the share of the treatment among the two arms varies, keep (T,).
+
+    Returns shape (G,), and None if it is not known.
+    """
+    log, both, pair, group = question.profile.log, question.propensities, question.pair, question.group
+    n_groups = len(question.labels)
+    if log.arrays.propensity is None:
+        return None
+    action = log.arrays.action
+    rows = np.flatnonzero(keep & np.isin(action, pair))
+    if both is None:
+        # The chosen arm's propensity alone: each arm's own must not move.
+        cell = 2 * group[rows] + (action[rows] == pair[1])
+        spread = _spread(log.arrays.propensity[rows], cell, 2 * n_groups)
+        return np.asarray(spread.reshape(n_groups, 2).max(axis=1) > _SAME)
+    share = both[rows, 1] / both[rows].sum(axis=1)
+    return np.asarray(_spread(share, group[rows], n_groups) > _SAME)
+
+
+def _spread(values: FloatArray, cell: IntArray, n_cells: int) -> FloatArray:
+    low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
+    np.minimum.at(low, cell, values)
+    np.maximum.at(high, cell, values)
+    return np.where(high >= low, high - np.where(high >= low, low, 0.0), 0.0)
+
+
+def _check_units(profile: LogProfile, keep: BoolArray) -> None:
+    """Refuse plain means where units have several of the rounds; keep (T,)."""
+    if profile.repeats_in(keep):
+        ways = [claims.KNOW_PROPENSITIES()] if profile.propensity is None else []
+        raise InvalidForLog(_PLAIN, profile.unit_refusal, ways)
+
+
+def _check_constant(
+    method: str, profile: LogProfile, varying: BoolArray | None, terms: Sequence[str]
+) -> None:
+    if varying is None:
+        raise InvalidForLog(method, claims.NOTHING_RANDOMISED(), ())
+    if profile.estimated and profile.adaptive:
+        raise InvalidForLog(method, claims.ESTIMATES_SHOW_NOTHING(), ())
+    if np.any(varying):
+        raise InvalidForLog(method, claims.PROPENSITIES_VARY(groups=_some(terms, varying)), ())
+
+
+def _some(terms: Sequence[str], where: BoolArray, most: int = 5) -> str:
+    return several([term for term, flag in zip(terms, where, strict=True) if flag], most)
+
+
+_FEW_GROUPS = 20
+_ROUNDS_PER_GROUP = 4
+
+
+@dataclass(frozen=True, eq=False)
+class GroupQuestion:
+    """Effect of one arm over another by group; marked (T,), pair (2,) with the control first, group (T,)."""
+
+    profile: LogProfile
+    by: tuple[str, ...]
+    treatment: Any
+    control: Any
+    marked: BoolArray | None
+    pair: IntArray
+    group: IntArray
+    labels: list[tuple[Any, ...]]
+    terms: tuple[str, ...]
+
+    @cached_property
+    def gap_refusal(self) -> str:
+        """Why what reads rewards does not serve: some are missing, which releases alone do without."""
+        return refusal(require_log, "CATE", self.profile.log)
+
+    @cached_property
+    def other_contexts(self) -> tuple[str, ...]:
+        """Contexts of the log that vary within a group."""
+        columns, contexts = self.profile.log.columns, self.profile.log.arrays.context
+        used = {name if name in contexts else columns[name] for name in self.by}
+        grouped = [contexts[name] for name in contexts if name in used]
+        return tuple(
+            name
+            for name, values in contexts.items()
+            if name not in used and len(group_codes([*grouped, values])[1]) > len(self.labels)
+        )
+
+    @cached_property
+    def by_unit(self) -> IntArray | None:
+        """Units of the rounds used for inverse weighting, None where none has several of them; shape (n,)."""
+        units, keep = self.profile.units, self.weightable.keep
+        return None if units is None or not self.profile.repeats_in(keep) else units[keep]
+
+    @property
+    def movers(self) -> tuple[str, ...]:
+        """Those that may have had a part in the choice: none where contexts are known to have had none."""
+        return () if self.profile.context_free else self.other_contexts
+
+    @cached_property
+    def past(self) -> Past:
+        """What is known before the contexts of each of the rounds used, beside its group."""
+        keep = self.weightable.keep
+        return past_of(self.profile, self.group[keep], keep, others=bool(self.other_contexts))
+
+    @cached_property
+    def own(self) -> tuple[FloatArray, Fixed]:
+        """Propensities of each arm that make its own weight in the rounds used, and whose; shape (n, 2)."""
+        both, past = self.propensities, self.past
+        if both is None:
+            reason = effects.LACKS_BOTH_PROPENSITIES()
+            raise InvalidForLog("aipw with sqrt weights", reason, ["aipw with uniform weights"])
+        used = both[self.weightable.keep]
+        if past.free or stays_in_cells(used, past.cell, past.batch):
+            return used, "round"
+        before = turns(past.cell, past.unit)[1]
+        return propensities_before(used, self.profile.log.n_arms, before), "round before"
+
+    @cached_property
+    def combined(self) -> tuple[FloatArray, Fixed]:
+        """One weight for both arms in each of the rounds used, and whose propensities fix it; shape (n,)."""
+        rounds, both = self.weightable, self.propensities
+        if both is None:
+            reason = effects.LACKS_BOTH_PROPENSITIES()
+            raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
+        found = combined_weights(both[rounds.keep], self.past, movers=bool(self.movers))
+        if found is None:
+            reason = group_effects.UNFIXED_WEIGHTS(contexts=", ".join(self.movers))
+            raise InvalidForLog("aipw with combined weights", reason, ["aipw with uniform weights"])
+        return found
+
+    @cached_property
+    def propensities(self) -> FloatArray | None:
+        """Of both arms in every round, as far as the log tells; shape (T, 2)."""
+        return arm_propensities(self.profile, self.pair)
+
+    @cached_property
+    def trends(self) -> Trends:
+        """Of the rewards of both arms in each group, the control's first; of 2 G in all."""
+        log, groups = self.profile.log, len(self.labels)
+        if self.profile.incomplete:
+            return Trends(np.full(2 * groups, np.nan))
+        keep = self.weightable.keep & np.isin(log.arrays.action, self.pair)
+        cell = 2 * self.group[keep] + (log.arrays.action[keep] == self.pair[1])
+        unit = self.profile.units if self.profile.repeated_units else None
+        time = times(log.n_rounds, log.arrays.batch)[keep]
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return trends_of_rows(
+                cell, log.arrays.reward[keep], time, 2 * groups, None if unit is None else unit[keep]
+            )
+
+    @cached_property
+    def randomised(self) -> Rounds:
+        """Rounds whose arm was drawn at random."""
+        return randomised_rounds(self, pooled=False)
+
+    @cached_property
+    def pooled(self) -> Rounds:
+        """All rounds, where propensities are constant within each group."""
+        return randomised_rounds(self, pooled=True)
+
+    @cached_property
+    def weightable(self) -> Rounds:
+        """Rounds in which both arms could be chosen."""
+        return weightable_rounds(self.profile, self.marked, self.propensities)
+
+
+def group_question(
+    log: AdaptiveLog | PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
+) -> GroupQuestion:
+    """Check and complete what a user asks."""
+    if isinstance(log, PublicLog):
+        return _of_public(log, by, treatment, control, rounds)
+    given: Any = log
+    require_log("CATE", log, incomplete=isinstance(given, AdaptiveLog) and has_group_effects(log))
+    names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
+    problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
+    refuse("CATE", problems)
+    treatment, control, problems = arm_pair(log, treatment, control)
+    problems += context_problems(log, names)
+    refuse("CATE", problems)
+    marked = round_mask("CATE", log, rounds)
+    pair = np.array([log.arms.index(control), log.arms.index(treatment)])
+    group, found = group_codes([log.column(name) for name in names])
+    terms = group_terms(names, found)
+    return GroupQuestion(profile_of(log), names, treatment, control, marked, pair, group, found, terms)
+
+
+def _of_public(
+    log: PublicLog, by: str | Sequence[str], treatment: Any, control: Any, rounds: Any
+) -> GroupQuestion:
+    """The same of the public part of a log: its groups are those of the releases, and no round has one."""
+    refuse_rounds("CATE", log, rounds=rounds)
+    names, problems = ((by,), []) if isinstance(by, str) else labels("by", by)
+    problems += label_problems("treatment", [treatment]) + label_problems("control", [control])
+    refuse("CATE", problems)
+    treatment, control, problems = arm_pair(log, treatment, control)
+    contexts = log.facts["contexts"]
+    problems += [
+        absent("context column", name, contexts, "the log has") for name in names if name not in contexts
+    ]
+    problems += [] if len(names) == 1 else ["by must name the one context whose groups have releases"]
+    refuse("CATE", problems)
+    pair, nothing = np.array([log.arms.index(control), log.arms.index(treatment)]), np.zeros(0, np.int64)
+    profile = LogProfile(cast(AdaptiveLog, log))
+    return GroupQuestion(profile, names, treatment, control, None, pair, nothing, [], ())
+
+
+def arm_pair(log: AdaptiveLog | PublicLog, treatment: Any, control: Any) -> tuple[Any, Any, list[str]]:
+    """Both arms, with what is missing filled in for logs of two arms; and what is wrong."""
+    problems = [
+        absent("arm", arm, log.arms, "the log has")
+        for arm in (treatment, control)
+        if arm is not None and arm not in log.arms
+    ]
+    if problems:
+        return treatment, control, problems
+    if log.n_arms == 2:
+        first, second = log.arms
+        if treatment is None:
+            treatment = second if control is None or control == first else first
+        if control is None:
+            control = first if treatment == second else second
+    if treatment is None or control is None:
+        problems.append(f"name treatment= and control=: the log has {log.n_arms} arms, {listed(log.arms)}")
+    elif treatment == control:
+        problems.append(f"treatment and control must be two arms, both are {treatment!r}")
+    return treatment, control, problems
+
+
+def context_problems(log: AdaptiveLog, by: tuple[str, ...]) -> list[str]:
+    """What is wrong with the columns that make the groups."""
+    if not log.context:
+        return ["the log has no context columns to group by: give context= when making the log"]
+    problems = [] if by else ["by must name at least one context column"]
+    if len(set(by)) < len(by):
+        problems.append("by names a column more than once")
+    columns = log.columns
+    unknown = [name for name in by if name not in log.context and columns.get(name) not in log.context]
+    problems += [absent("context column", name, log.context, "the log has") for name in unknown]
+    if not problems:
+        distinct = len(group_codes([log.column(name) for name in by])[1])
+        if distinct > max(_FEW_GROUPS, log.n_rounds // _ROUNDS_PER_GROUP):
+            problems.append(
+                f"by {', '.join(by)} makes {distinct} groups of {log.n_rounds} rounds: cut it into fewer"
+            )
+    return problems
+
+
+def group_terms(by: tuple[str, ...], labels: Sequence[tuple[Any, ...]]) -> tuple[str, ...]:
+    """Names of the groups in tables.
+
+    Fractions have six digits where that keeps the labels of their column apart.
+    """
+    columns = [_written(column) for column in zip(*labels, strict=True)]
+    return tuple(
+        ", ".join(f"{name}={text}" for name, text in zip(by, row, strict=True))
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _written(column: Sequence[Any]) -> list[str]:
+    """The labels of one column as text."""
+    short = [_rounded(label) if isinstance(label, float) else str(label) for label in column]
+    return short if len(set(short)) == len(set(column)) else list(map(str, column))
+
+
+def _rounded(number: float) -> str:
+    short = f"{number:.6g}"
+    return str(number) if number.is_integer() or float(short) == number else short

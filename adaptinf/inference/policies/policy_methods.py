@@ -1,0 +1,133 @@
+"""The methods of `PolicyValue` and `PolicyContrast`, and what a user asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from adaptinf.claims.policies import CONTEXTUAL_BY_UNIT
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.policies.cadr import CADR, default_burn_in
+from adaptinf.inference.policies.policy_question import PolicyQuestion
+from adaptinf.inference.policies.policy_scores import COMMON, SHARED, PolicyOptions
+from adaptinf.inference.policies.policy_weights import KINDS
+from adaptinf.inference.policies.weighted_scores import AIPW, IPW
+from adaptinf.inference.validity.methods import MethodRecord, refusal
+from adaptinf.inference.validity.policies import snapshots_problems
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    FLAG,
+    OneOf,
+    refuse,
+)
+from adaptinf.texts import unlisted
+
+METHODS: Mapping[str, MethodRecord[PolicyQuestion]] = {one.name: one for one in (AIPW, IPW, CADR)}
+"""By estimator."""
+_WEIGHTS = ("uniform", *KINDS)
+
+
+class Request(NamedTuple):
+    """The arguments of a fit."""
+
+    weights: Any
+    contextual: Any
+    estimator: Any
+    outcome: Any
+    ridge: Any
+    snapshots: Any
+    burn_in: Any
+    null: Any
+    keep_scores: Any
+    stationary: Any
+
+
+def policy_options(subject: str, question: PolicyQuestion, asked: Request) -> PolicyOptions:
+    """Complete and check what a user asked for."""
+    log, estimator, weights = question.profile.log, asked.estimator, asked.weights
+    problems = snapshots_problems(asked.snapshots) + _argument_problems(question, asked)
+    refuse(subject, problems)
+    question.check_propensities(subject)
+    outcomes = None
+    if estimator != "ipw":
+        outcomes = question.outcome(subject, asked.outcome, asked.ridge)
+    elif asked.ridge is not None:
+        raise ParameterError(subject, ["ridge= belongs to an outcome model, and ipw has none"])
+    method, defaulted = "cadr", False
+    if estimator != "cadr":
+        if weights is None:
+            weights = _own_default(question, asked) if asked.stationary else _default(question, asked)
+            defaulted = weights == "uniform"
+        method = f"{estimator} with {weights} weights"
+    logging = None
+    if weights == COMMON:
+        logging = question.check_combined(method)
+    elif weights != "uniform" or asked.snapshots is not None:
+        logging = question.check_logging(method)
+    burn = default_burn_in(log.n_rounds) if asked.burn_in is None else int(asked.burn_in)
+    by_context = weights is not None and asked.contextual is True
+    if by_context and question.profile.repeated_units:
+        raise InvalidForLog("contextual weights", CONTEXTUAL_BY_UNIT(), ["weights='uniform'"])
+    return PolicyOptions(
+        estimator,
+        weights,
+        by_context,
+        None if weights == "uniform" else logging,
+        outcomes,
+        burn,
+        stationary=asked.stationary,
+        defaulted=defaulted,
+    )
+
+
+def _default(question: PolicyQuestion, asked: Request) -> str:
+    """Weights that a drift of all rewards leaves alone: one for both policies, uniform for a value."""
+    if asked.contextual is not None:
+        return "stable-variance"
+    alone = not question.contrast or question.profile.repeated_units
+    return "uniform" if alone or refusal(question.check_combined, "") else COMMON
+
+
+def _own_default(question: PolicyQuestion, asked: Request) -> str:
+    """Weights of each policy's own, where the design's policies are known: rewards do not drift."""
+    if asked.contextual is not None or asked.snapshots is not None:
+        return "stable-variance"
+    plain = not question.settled_logging or question.profile.repeated_units
+    return "uniform" if plain else "stable-variance"
+
+
+def _argument_problems(question: PolicyQuestion, asked: Request) -> list[str]:
+    weights, contextual, estimator, burn_in = asked.weights, asked.contextual, asked.estimator, asked.burn_in
+    problems = OneOf(*METHODS)("estimator", estimator)
+    problems += _weights_problems(weights, (COMMON, *_WEIGHTS) if question.contrast else _WEIGHTS)
+    problems += FLAG("contextual", contextual) + FLAG("keep_scores", asked.keep_scores)
+    problems += FLAG("stationary", asked.stationary)
+    problems += FINITE("null", asked.null)
+    if estimator == "cadr":
+        if weights is not None or contextual is not None:
+            problems.append("cadr has weights of its own: leave weights and contextual out")
+        if burn_in is not None:
+            problems += COUNT("burn_in", burn_in)
+            rounds = question.profile.log.n_rounds
+            if not problems and burn_in >= rounds:
+                problems.append(f"burn_in must be below the log's {rounds} rounds, got {burn_in}")
+    elif burn_in is not None:
+        problems.append("burn_in belongs to estimator='cadr'")
+    if estimator == "ipw" and asked.outcome is not None:
+        problems.append("ipw has no outcome model: leave outcome out, or ask for aipw")
+    if contextual is True and weights in SHARED:
+        problems.append(f"{weights} weights are not contextual: leave contextual out")
+    return problems
+
+
+def _weights_problems(weights: Any, known: Sequence[str]) -> list[str]:
+    """What is wrong with a name of weights, with a hint for those that other models have."""
+    if weights is None or weights in known:
+        return []
+    hints = {
+        "sqrt": " (stable-variance weights are the sqrt weights of a policy: the same for one arm)",
+        COMMON: " (combined weights are one for both policies of a PolicyContrast)",
+    }
+    hint = hints.get(weights, "") if isinstance(weights, str) else ""
+    return [unlisted("weights", known, weights) + hint]

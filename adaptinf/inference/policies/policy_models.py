@@ -1,0 +1,376 @@
+"""Values of policies that were not followed, from adaptively gathered data.
+
+References
+----------
+Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from contextual
+bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit inference".
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.claims import policies as claims
+from adaptinf.claims import said, under_table
+from adaptinf.errors import AdaptinfWarning, ParameterError
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.policies.fit_facts import FitFacts
+from adaptinf.inference.policies.policy_methods import METHODS, Request, policy_options
+from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion, check_support, read_policies
+from adaptinf.inference.policies.policy_scores import PolicyFit, policy_law
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+
+
+class PolicyValue:
+    """Mean reward that a policy would have earned.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data, with the propensity of the chosen arm at least.
+    policy : policy, or list of policies
+        One of: an arm's label, for always that arm; ``"uniform"``; an array of probabilities of shape (T, K),
+        one row per round, or (K,), in the order of ``log.arms``; a frame with a column per arm, or a Series
+        indexed by the arms, in any order; a mapping from arms to columns of the log, arrays of T
+        probabilities or numbers (arms left out have probability 0); a callable that takes the frame
+        of contexts and returns a (T, K) array, a frame or a mapping; a model with ``predict_proba``. A list
+        gives one term per policy, with their joint covariance. What has a row per round must be in the log's
+        order: a pandas index other than 0, ..., T - 1 is refused.
+    names : sequence of str, optional
+        Labels of the policies.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to use, all by default: the name of a column of the log, or a mask. It must not depend on
+        rewards. What has a row per round (policies, predictions, starts of snapshots) stays for all rounds.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with any policy: rows that do not sum to 1, negative entries, unknown arms.
+
+    Notes
+    -----
+    Assumed are arms that do not change later contexts and rewards; logged propensities that are the arms'
+    probabilities given the past and the round's context; and a policy that was fixed without this log, or
+    learned from other data: that one was chosen on this log no log can show.
+
+    Uniform weights, the default, estimate the mean value over the period, whatever drifts. They are normal
+    where propensities settle, and close to it where a floor keeps them up.
+
+    Weights that stabilise the variance make the estimate asymptotically normal when propensities move with
+    the data, as long as they do not fall too fast. They take contexts and potential rewards to be drawn anew,
+    from one distribution, in every round: under a drift they estimate no mean over the period. They need the
+    design's policy at the contexts of other rounds: see `PolicySnapshots`. Non-contextual stable-variance
+    weights and CADR do not need propensities that settle. Contextual and min-variance weights often give
+    shorter intervals, and rely on it.
+
+    References
+    ----------
+    Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
+    contextual bandits". Bibaut, Dimakopoulou, Kallus, Chambaz, van der Laan (2021), "Post-contextual-bandit
+    inference".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=2000)
+    >>> action = rng.integers(0, 2, size=2000)
+    >>> arrays = LogArrays(
+    ...     action=action,
+    ...     reward=np.where(action == (x > 0), 1.0, 0.0) + rng.normal(size=2000),
+    ...     propensity=np.full(2000, 0.5),
+    ...     propensities=np.full((2000, 2), 0.5),
+    ...     context={"x": x},
+    ... )
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> def adapt(contexts):
+    ...     right = (contexts["x"] > 0).to_numpy(float)
+    ...     return np.column_stack([1 - right, right])
+    >>> result = ai.PolicyValue(log, ["b", adapt]).fit()
+    >>> result.conf_int().round(2)
+            low  high
+    b      0.38  0.52
+    adapt  0.94  1.07
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
+        require_log("PolicyValue", log)
+        self.log = log
+        self._question = _question(
+            "PolicyValue", log, read_policies("PolicyValue", log, policy, names), rounds
+        )
+        self.policies = self._question.policies
+
+    def fit(
+        self,
+        weights: str | None = None,
+        contextual: bool | None = None,
+        estimator: str = "aipw",
+        outcome: Any = None,
+        ridge: float | None = None,
+        snapshots: Any = None,
+        burn_in: int | None = None,
+        null: float = 0.0,
+        keep_scores: bool = False,
+        *,
+        stationary: bool = False,
+    ) -> Results:
+        """Estimate the values.
+
+        Parameters
+        ----------
+        weights : {"uniform", "stable-variance", "min-variance"}, optional
+            By default uniform, or stable-variance where `contextual` is given, or where rewards are
+            `stationary` and the design's policies at all contexts are known.
+        contextual : bool, optional
+            Whether weights depend on the round's own context, or, as is the default, on the mean over the
+            earlier contexts.
+        estimator : {"aipw", "ipw", "cadr"}
+            Scores with an outcome model, without one, or with one and weights of its own (CADR).
+        outcome : str, mapping, or array_like of shape (T, K), optional
+            Predicted rewards of every arm: ``"running-mean"`` (the default), ``"running-ridge"``, columns by
+            arm, a frame, or an array in the order of ``log.arms``. Row t must not have used the rewards of
+            round t and later.
+        ridge : float, optional
+            Penalty of the running ridge.
+        snapshots : PolicySnapshots or "context-free", optional
+            What the design would have done with other rounds' contexts. ``"context-free"`` says that it never
+            looked at contexts, which is the default for logs without any and for designs known for it.
+        burn_in : int, optional
+            First rounds to which CADR gives no weight, fixed in advance; by default a tenth of the log, but
+            no more than 100.
+        null : float
+            Value that each is tested against.
+        keep_scores : bool
+            Whether the result keeps scores and weights, arrays over the rounds.
+        stationary : bool
+            Whether contexts and rewards do not drift, as you know beforehand: weights that assume it are then
+            the default, and carry no caution.
+
+        Returns
+        -------
+        Results
+            One term per policy.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense, or snapshots disagree with the logged propensities.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
+        """
+        chosen = Request(
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
+        )
+        return _results("PolicyValue", replace(self._question, snapshots=snapshots), chosen)
+
+
+class PolicyContrast:
+    """Difference of the values of policies from that of a baseline policy.
+
+    Parameters
+    ----------
+    log : AdaptiveLog
+        The data, with the propensity of the chosen arm at least.
+    policy : policy, or list of policies
+        As for `PolicyValue`.
+    baseline : policy
+        The policy whose value is subtracted from each.
+    names : sequence of str, optional
+        Labels of the policies, the baseline's last.
+    rounds : str or array_like of bool, shape (T,), optional
+        As for `PolicyValue`.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong with any policy.
+
+    Notes
+    -----
+    As for `PolicyValue`, but the difference of two policies' scores is one score with one weight a round, so
+    that what moves the rewards of all arms in a round cancels. Combined weights, the default, keep its
+    variance even: they are v^(-1/2), with v the mean over past rounds of the sum over arms of
+    (policy - baseline)^2 / e, e the propensities. Past rounds are those of the batch before, or the last 50
+    in which the policies differ, whichever are more, and never the round itself, whose context may have moved
+    its e. Where no context had a part in e, it is the round's own; where `snapshots` tell the design's policy
+    it is that at the contexts of earlier rounds. Before the policies have differed it is a fair draw's.
+
+    Where the difference changes, the target is its mean over the rounds with these weights; uniform weights
+    estimate the mean over the period. Policies that always take one arm each have the `Contrast` of the arms,
+    with the same numbers where a round's own propensities make the weights.
+
+    Stable-variance and min-variance weights are each policy's own, and the standard error takes into account
+    that both come from the same rounds: a drift that all arms share biases such a difference. CADR weights
+    the difference of the two scores by the inverse of its own standard deviation.
+
+    References
+    ----------
+    Zhan, Hadad, Hirshberg, Athey (2021), "Off-policy evaluation via adaptive weighting with data from
+    contextual bandits". Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy
+    evaluation in adaptive experiments".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
+    >>> arrays = LogArrays(
+    ...     action=np.array([0, 1, 0, 1, 1, 0]),
+    ...     reward=np.array([0.1, 0.8, 0.3, 0.6, 0.7, 0.2]),
+    ...     propensity=np.full(6, 0.5),
+    ...     propensities=np.full((6, 2), 0.5),
+    ... )
+    >>> log = ai.AdaptiveLog.from_arrays(arrays, arms=("a", "b"))
+    >>> ai.PolicyContrast(log, "b", baseline="uniform").fit(estimator="ipw").params.round(3)
+    b - uniform    0.25
+    Name: estimate, dtype: float64
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        policy: Any,
+        *,
+        baseline: Any,
+        names: Sequence[str] | None = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
+        if isinstance(baseline, (list, tuple)):
+            raise ParameterError("PolicyContrast", ["baseline must be one policy, got a list"])
+        require_log("PolicyContrast", log)
+        self.log = log
+        given = [*policy, baseline] if isinstance(policy, (list, tuple)) else [policy, baseline]
+        if len(given) < 2:
+            raise ParameterError("PolicyContrast", ["give at least one policy besides the baseline"])
+        read = read_policies("PolicyContrast", log, given, names)
+        self._question = _question("PolicyContrast", log, read, rounds, contrast=True)
+        *first, self.baseline = self._question.policies
+        self.policies = tuple(first)
+
+    def fit(
+        self,
+        weights: str | None = None,
+        contextual: bool | None = None,
+        estimator: str = "aipw",
+        outcome: Any = None,
+        ridge: float | None = None,
+        snapshots: Any = None,
+        burn_in: int | None = None,
+        null: float = 0.0,
+        keep_scores: bool = False,
+        *,
+        stationary: bool = False,
+    ) -> Results:
+        """Estimate the differences.
+
+        Parameters
+        ----------
+        weights : {"combined", "uniform", "stable-variance", "min-variance"}, optional
+            By default combined, or uniform where these need what the log lacks or units have several rounds;
+            where `contextual` is given or rewards are `stationary`, as for `PolicyValue.fit`.
+        contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
+            As for `PolicyValue.fit`.
+
+        Returns
+        -------
+        Results
+            One term per policy.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense, or snapshots disagree with the logged propensities.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Warns
+        -----
+        AdaptinfWarning
+            If a policy takes arms of propensity below 0.0001, or 0/1 rewards have an effective sample size
+            that is worth fewer than 10 successes or failures.
+        """
+        chosen = Request(
+            weights, contextual, estimator, outcome, ridge, snapshots, burn_in, null, keep_scores, stationary
+        )
+        return _results("PolicyContrast", replace(self._question, snapshots=snapshots), chosen)
+
+
+def _question(
+    subject: str, log: AdaptiveLog, policies: tuple[Policy, ...], rounds: Any, *, contrast: bool = False
+) -> PolicyQuestion:
+    """Policies at the rounds used, which must have been able to choose their arms; rounds (T,)."""
+    used, keep, notes = marked_log(subject, log, rounds)
+    if keep is not None:
+        policies = tuple(policy.within(keep) for policy in policies)
+    check_support(subject, used, policies)
+    source = None if keep is None else log
+    return PolicyQuestion(
+        profile_of(used), policies, contrast=contrast, source=source, keep=keep, notes=notes
+    )
+
+
+def _results(model: str, question: PolicyQuestion, chosen: Request) -> Results:
+    options = policy_options(f"{model}.fit", question, chosen)
+    with np.errstate(under="ignore"):
+        fit: PolicyFit = METHODS[options.estimator].fit(question, options)
+    terms, estimands = _named(question)
+    law = policy_law(question, terms, fit)
+    facts = FitFacts(question, terms, fit, options, law)
+    notes, cautions = under_table(claims.FIT, facts)
+    for caution in said(claims.FEW_REWARDS, facts):
+        warnings.warn(f"{caution}.", AdaptinfWarning, stacklevel=3)
+    return Results(
+        model=model,
+        estimands=estimands,
+        terms=terms,
+        estimate=fit.estimate,
+        std_error=law.std_error,
+        covariance=law.covariance,
+        reference=law.reference,
+        estimator=options.estimator,
+        weights=options.label,
+        facts=LogFacts.of(question.profile.log, by_unit=fit.units is not None),
+        validity="asymptotic",
+        null=chosen.null,
+        details={"ess": fit.ess, "min_propensity": fit.min_propensity},
+        notes=(*question.notes, *notes),
+        cautions=tuple(cautions),
+        scores=fit.rows if chosen.keep_scores else None,
+    )
+
+
+def _named(question: PolicyQuestion) -> tuple[tuple[str, ...], tuple[Estimand, ...]]:
+    """Terms of the table, and what they are of."""
+    names = tuple(policy.name for policy in question.policies)
+    if not question.contrast:
+        return names, tuple(Estimand("policy-value", arm=name) for name in names)
+    *first, last = names
+    estimands = tuple(Estimand("policy-contrast", treatment=name, control=last) for name in first)
+    return tuple(f"{name} - {last}" for name in first), estimands

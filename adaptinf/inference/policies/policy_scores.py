@@ -1,0 +1,313 @@
+"""What the methods of policy values share: options, scores, and which policies have no estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.inference.distributions.sample_shape import part_shapes
+from adaptinf.inference.policies.policy_question import UNOBSERVED, Policy, PolicyQuestion
+from adaptinf.inference.policies.policy_weights import contrast_weights, score_variance
+from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.scores.outcome_predictions import Outcome
+from adaptinf.inference.scores.unit_errors import others_means
+from adaptinf.inference.validity.lengths import student_length, typical
+from adaptinf.inference.validity.policies import LoggingPolicies
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.rare import PartsLaw, law_of_parts, rare_cautions
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.policies.policy_question import Policy, PolicyQuestion
+    from adaptinf.inference.validity.methods import Verdict
+    from adaptinf.log import AdaptiveLog
+
+    Gain = tuple[FloatArray, Policy]
+
+
+COMMON = "combined"
+"""Weights of a contrast, one a round for both policies."""
+SHARED = ("uniform", COMMON)
+"""Weights that all policies share."""
+_LITTLE = 0.05
+"""Share of the variance below which one side of a difference has no say in its degrees of freedom."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyOptions:
+    """A valid way to estimate policy values from a log."""
+
+    estimator: str
+    weights: str | None
+    contextual: bool
+    logging: LoggingPolicies | None
+    outcome: Outcome | None
+    burn_in: int = 0
+    stationary: bool = False
+    defaulted: bool = False
+
+    @property
+    def label(self) -> str:
+        """Weights in words, for a table."""
+        if self.weights is None:
+            return "1 / conditional sd"
+        if self.weights in SHARED:
+            return self.weights
+        return f"{self.weights}, {'contextual' if self.contextual else 'non-contextual'}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """What the scores of k policies are made of, with rewards and predictions less an origin.
+
+    Shapes: plain, change, taken (T, k): the policy's mean of the predictions, its probability of the chosen
+    arm times the residual, and that probability.
+    """
+
+    plain: FloatArray
+    change: FloatArray
+    taken: FloatArray
+    origin: float
+    known: BoolArray | None = None
+    """Rounds for which the outcome model knew a reward; None where that is all from its start on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyFit:
+    """Estimates of k values, or of differences of values.
+
+    Shapes: estimate (k,), covariance (k, k), df, ess, min_propensity (k,), rows, influence, share (T, k).
+
+    `influence` is what a round contributes to the error of an estimate, `share` what a unit of its reward
+    adds to the estimate.
+    """
+
+    estimate: FloatArray
+    covariance: FloatArray
+    df: FloatArray
+    ess: FloatArray
+    min_propensity: FloatArray
+    rows: dict[str, FloatArray]
+    influence: FloatArray
+    share: FloatArray
+    units: IntArray | None = None
+    """Units with rounds that count for each value, where errors are by unit; shape (k,)."""
+    events: FloatArray | None = None
+    """Those of them with an event."""
+
+
+def policy_fit(
+    question: PolicyQuestion,
+    estimate: FloatArray,
+    covariance: FloatArray,
+    influence: FloatArray,
+    share: FloatArray,
+    ess: FloatArray,
+    rows: dict[str, FloatArray],
+) -> PolicyFit:
+    """A fit without the numbers that nothing is known of.
+
+    Shapes: estimate, ess (k,), covariance (k, k), influence, share (T, k).
+    """
+    smallest = np.array([_smallest(question.profile, one) for one in question.policies])
+    gone, bare = (question.unobserved(fewest) >= UNOBSERVED for fewest in (1, 2))
+    if question.contrast:
+        smallest = np.minimum(smallest[:-1], smallest[-1])
+        gone, bare = gone[:-1] | gone[-1], bare[:-1] | bare[-1]
+    empty = np.where(gone | ~np.isfinite(estimate), np.nan, 0.0)
+    vague = np.where(bare, np.nan, empty)
+    return PolicyFit(
+        estimate=estimate + empty,
+        covariance=covariance + vague[:, None] + vague[None, :],
+        df=policy_freedom(share),
+        ess=ess,
+        min_propensity=smallest,
+        rows=rows,
+        influence=influence,
+        share=share,
+    )
+
+
+def policy_law(question: PolicyQuestion, terms: Sequence[str], fit: PolicyFit) -> PartsLaw:
+    """Student's t, or with skewed rewards MOVER over the rounds that count for an estimate and against it."""
+    profile = question.profile
+    shapes = part_shapes(
+        (fit.share < 0.0).astype(np.int64),
+        fit.influence,
+        np.abs(fit.share),
+        profile.log.arrays.reward,
+        2,
+        profile.squared_skewness,
+    )
+    std_error = np.sqrt(np.diag(fit.covariance))
+    if fit.units is not None:
+        # Hall's transformation is of independent rounds
+        told = rare_cautions(terms, np.full(len(terms), np.inf), shapes.expected, corrected=False)
+        return replace(PartsLaw.student(fit.estimate, std_error, fit.covariance, fit.df), cautions=told)
+    return law_of_parts(terms, shapes, fit.estimate, std_error, fit.covariance, fit.df)
+
+
+def policy_freedom(share: FloatArray) -> FloatArray:
+    """Degrees of freedom of the standard errors of values and their differences.
+
+    Shapes: share (T, k), what a unit of a round's residual adds to each estimate; returns (k,).
+
+    With share c the variance is estimated by the sum of squared residuals times w = c^2, which has the mean
+    and variance of chi-squared with (sum w)^2 / sum w^2 degrees of freedom where the rewards are normal with
+    one variance (Satterthwaite 1946), less the one of its mean: for always one arm c is proportional to
+    h / e in its rounds. The rounds that count for and those that count against a difference are two samples,
+    of which the one with fewer decides, as for two arms; one that carries less than a twentieth of the
+    variance does not.
+    """
+    found = _fewer(share, 2) - 1.0
+    return np.maximum(found, 0.0)
+
+
+def difference_size(share: FloatArray) -> FloatArray:
+    """Effective rewards that count for a difference, or against it, the fewer; share (T, k); returns (k,).
+
+    Rounds in which the policies agree count for neither.
+    """
+    return _fewer(share, 1)
+
+
+def deciding_sides(share: FloatArray) -> list[tuple[FloatArray, BoolArray]]:
+    """What counts for each estimate and what against it, (T, k), and whether it has a say, (k,)."""
+    sides = [np.maximum(sign * share, 0.0) for sign in (1.0, -1.0)]
+    squares = [np.einsum("tk,tk->k", one, one) for one in sides]
+    least = _LITTLE * (squares[0] + squares[1])
+    return [(one, size > least) for one, size in zip(sides, squares, strict=True)]
+
+
+def _fewer(share: FloatArray, power: int) -> FloatArray:
+    """Effective size of the side with fewer rounds, by powers of the shares; 0 without any; (k,)."""
+    sizes = [np.where(says, effective_size(one**power), np.inf) for one, says in deciding_sides(share)]
+    found = np.minimum(*sizes)
+    return np.where(np.isfinite(found), found, 0.0)
+
+
+def score_parts(profile: LogProfile, policies: Sequence[Policy], outcome: Outcome | None) -> ScoreParts:
+    """Parts of the scores; without an outcome model there is no origin but 0."""
+    log, arrays = profile.log, profile.log.arrays
+    rounds = np.arange(log.n_rounds)
+    taken = np.column_stack([policy.probabilities[rounds, arrays.action] for policy in policies])
+    if outcome is None:
+        return ScoreParts(np.zeros(taken.shape), taken * arrays.reward[:, None], taken, 0.0)
+    origin = origin_of(arrays.reward, outcome)
+    above = arrays.reward - origin
+    known = None
+    chosen = indicators(arrays.action, np.arange(log.n_arms))
+    if not isinstance(outcome.values, str):
+        predicted = outcome.values - origin
+    elif profile.repeated_units and profile.units is not None:
+        predicted, known = others_means(chosen, above, profile.units)
+    else:
+        predicted = predictions(chosen, above)
+    plain = np.column_stack(
+        [
+            predicted @ policy.probabilities[0]
+            if policy.constant
+            else np.einsum("tk,tk->t", predicted, policy.probabilities)
+            for policy in policies
+        ]
+    )
+    residual = above - predicted[rounds, arrays.action]
+    return ScoreParts(plain, taken * residual[:, None], taken, origin, known)
+
+
+def _smallest(profile: LogProfile, policy: Policy) -> float:
+    """Smallest propensity, as far as the log tells, of an arm that the policy takes."""
+    if profile.propensities is not None:
+        return float(np.min(profile.propensities, where=policy.probabilities > 0.0, initial=1.0))
+    assert profile.propensity is not None
+    taken = policy.probabilities[np.arange(profile.log.n_rounds), profile.log.arrays.action] > 0.0
+    return float(np.min(profile.propensity, where=taken, initial=1.0))
+
+
+_BLOCK = 65_536
+
+
+def policy_length(question: PolicyQuestion, verdict: Verdict) -> float:
+    """By the propensities; own weights by each round's own score variance in the place of its forecast."""
+    profile, kind = question.profile, verdict.arguments.get("weights")
+    std, log = profile.pooled_std, profile.log
+    mean = profile.pooled_mean if verdict.arguments["estimator"] == "ipw" else 0.0
+    uniform = kind == "uniform"
+    if log.arrays.propensity is None or (log.arrays.propensities is None and not uniform):
+        return math.nan
+    errors = []
+    for gains in _gains(question, verdict):
+        first, second = _score_sums(log, gains, chosen=uniform)
+        errors.append(math.sqrt(max((std**2 + mean**2) * first - mean**2 * second, 0.0)))
+    return typical(student_length(np.array(errors), np.inf))
+
+
+def _gains(question: PolicyQuestion, verdict: Verdict) -> list[list[Gain]]:
+    """What the rounds count for, (T,), and for which policy: for each value, or each difference."""
+    log, (*policies, last) = question.profile.log, question.policies
+    if verdict.arguments.get("weights") == COMMON:
+        weights = contrast_weights(question, question.check_combined(verdict.name))
+        common = (weights / weights.sum(axis=0)).T
+        return [[(share, one), (-share, last)] for share, one in zip(common, policies, strict=True)]
+    own = [(_own_shares(log, policy, verdict), policy) for policy in question.policies]
+    if not question.contrast:
+        return [[one] for one in own]
+    return [[one, (-own[-1][0], last)] for one in own[:-1]]
+
+
+def _own_shares(log: AdaptiveLog, policy: Policy, verdict: Verdict) -> FloatArray:
+    """Each round's share of the total weight, by weights of the policy's own or uniform ones; shape (T,)."""
+    kind = verdict.arguments.get("weights")
+    if kind == "uniform":
+        return np.full(log.n_rounds, 1.0 / log.n_rounds)
+    forecast = _score_variances(log, policy)
+    if verdict.arguments.get("contextual") is False:
+        forecast = _batch_means(forecast, log)
+    power = 1.0 if kind == "min-variance" else 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(np.isfinite(forecast), forecast**-power, 0.0)
+        return np.asarray(weight / weight.sum(), dtype=np.float64)
+
+
+def _score_sums(log: AdaptiveLog, gains: Sequence[Gain], *, chosen: bool) -> tuple[float, float]:
+    """Sums over rounds of the arms' gain^2 / propensity, and of the square of all arms' gain.
+
+    An arm's gain is the sum of share times policy. By the chosen arms alone the first has the same mean.
+    """
+    first = second = 0.0
+    for start in range(0, log.n_rounds, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        gain = np.sum([share[block, None] * policy.probabilities[block] for share, policy in gains], axis=0)
+        second += float(np.square(gain.sum(axis=1)).sum())
+        if chosen:
+            assert log.arrays.propensity is not None
+            own = np.take_along_axis(gain, log.arrays.action[block, None], axis=1)[:, 0]
+            first += float(np.square(own / log.arrays.propensity[block]).sum())
+        else:
+            assert log.arrays.propensities is not None
+            first += float(score_variance(gain**2, log.arrays.propensities[block]).sum())
+    return first, second
+
+
+def _score_variances(log: AdaptiveLog, policy: Policy) -> FloatArray:
+    """Sum over the arms of policy^2 / propensity, in blocks; infinite without support; shape (T,)."""
+    every = log.arrays.propensities
+    assert every is not None
+    blocks = [slice(start, start + _BLOCK) for start in range(0, log.n_rounds, _BLOCK)]
+    found = [score_variance(policy.probabilities[block] ** 2, every[block]) for block in blocks]
+    return np.concatenate([np.zeros(0), *found])
+
+
+def _batch_means(values: FloatArray, log: AdaptiveLog) -> FloatArray:
+    """Means over each round's batch, or the values themselves where there are none; values (T,)."""
+    batch = log.arrays.batch
+    if batch is None:
+        return values
+    code = batch - int(batch[0])
+    count = np.bincount(code)
+    return np.asarray((np.bincount(code, weights=values) / np.maximum(count, 1))[code], dtype=np.float64)

@@ -1,0 +1,80 @@
+"""A log's rounds in the words that sums answer too: a piece is a round, or all rounds of a batch of sums.
+
+`SumsProfile` answers the same questions from batches, so that who asks need not know what the data are.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from adaptinf.inference.inputs.rounds import possible_rounds
+from adaptinf.inference.validity.calibration import PropensityFacts
+from adaptinf.inference.validity.reward_facts import RewardFacts
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+class RowPieces(PropensityFacts, RewardFacts):
+    """The rounds of a log."""
+
+    data_name: ClassVar[str] = "log"
+    """What the data are called in a call."""
+    rows_refusal: ClassVar[str] = ""
+    """Why there is nothing by round; empty of rows."""
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces R."""
+        return self.log.n_rounds
+
+    @property
+    def piece_sizes(self) -> FloatArray:
+        """Rounds of each piece, shape (R,)."""
+        return np.ones(self.log.n_rounds)
+
+    def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
+        """Pieces in which each arm could be chosen, as far as is known, or all of them; (R, k)."""
+        chosen = self.log.arrays.action[:, None] == codes[None, :]
+        known = self.partial_propensities if self.propensities is None else self.propensities
+        own = np.ones(len(chosen)) if self.propensity is None else self.propensity
+        return possible_rounds(chosen, own, None if known is None else known[:, codes], jointly=jointly)
+
+    def drawn(self, codes: IntArray) -> BoolArray:
+        """Pieces in which each arm was neither sure nor impossible, as far as is known; (R, k)."""
+        if self.propensities is not None:
+            every = self.propensities[:, codes]
+            return np.asarray((every > 0.0) & (every < 1.0))
+        own = np.ones(1) if self.propensity is None else self.propensity
+        return np.repeat((own < 1.0)[:, None], len(codes), axis=1)
+
+    def batch_pulls(self, codes: IntArray) -> FloatArray | None:
+        """Rounds of each arm by batch, None without batches; codes (k,), returns (B, k)."""
+        arrays = self.log.arrays
+        if arrays.batch is None:
+            return None
+        size = int(arrays.batch[-1]) + 1
+        counts = [np.bincount(arrays.batch[arrays.action == code], minlength=size) for code in codes]
+        return np.column_stack(counts).astype(np.float64)
+
+    @cached_property
+    def expected_pulls(self) -> FloatArray | None:
+        """Sums of each arm's propensities, None where they are not all known; shape (K,)."""
+        every = self.log.arrays.propensities
+        return None if every is None else np.einsum("tk->k", every)  # three times as quick as sum(axis=0)
+
+    def own_skewness(self, codes: IntArray) -> FloatArray:
+        """Sums of cubed residuals of each arm over those of squares to the power 3/2; codes (k,), (k,)."""
+        found = np.zeros(len(codes))
+        for place, code in enumerate(codes):
+            own = self.rewards[self.rewarded_actions == code]
+            residual = own - own.mean() if own.size else own
+            root = float(np.sqrt(residual @ residual))
+            if root > 0.0:
+                found[place] = np.sum((residual / root) ** 3)
+        return found
+
+    def read_facts(self) -> dict[str, Any]:
+        """How much was added up, and by what; empty of rows, which were not."""
+        return {}

@@ -1,0 +1,230 @@
+"""The mean of the arm that did best, and its lead over another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from adaptinf.claims import also_assumed
+from adaptinf.claims.arms import winners as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms import ArmMeans
+from adaptinf.inference.arms.choice import arm_codes
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.inputs.arguments import require_data
+from adaptinf.inference.results import Results
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.inference.validity.rare import FEWEST
+from adaptinf.inference.winners import exact
+from adaptinf.inference.winners.contest import Contest, asked_of, comparison_problems, variance_problems
+from adaptinf.inference.winners.winner_intervals import last_rounds
+from adaptinf.inference.winners.winner_law import WinnerLaw
+from adaptinf.inference.winners.winner_methods import CONDITIONAL, HELD_OUT, HYBRID, PROJECTION, refusal
+from adaptinf.inference.winners.winner_results import WinnerResults
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import OneOf, check, refuse
+from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray
+
+_WAYS = {
+    "hybrid": claims.HYBRID(reason=claims.WITHIN_PROJECTION()),
+    "conditional": claims.CONDITIONAL(reason=claims.GIVEN_WINNER()),
+    "projection": claims.PROJECTION(),
+}
+_RECORDS = {record.name: record for record in (HYBRID, CONDITIONAL, PROJECTION)}
+
+
+class Winner:
+    """The mean of the arm with the highest estimate, with intervals that allow for its having been picked.
+
+    Or its difference from a control, or from the runner-up.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data.
+    arms : sequence of labels, optional
+        The arms that were in the contest, and the control; all by default.
+    rounds : array, column or mask, optional
+        Rounds to use, as for `ArmMeans`.
+    control : label, optional
+        An arm outside the contest, with which the winner of the others is compared.
+    runner_up : bool
+        Whether the winner is compared with the arm of the second highest estimate.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.35])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> best = ai.Winner(log).fit()
+    >>> best.winner, best.conf_int().round(2).to_numpy().tolist()
+    (2, [[0.33, 0.37]])
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog | Sums,
+        arms: Sequence[Any] | None = None,
+        *,
+        rounds: Any = None,
+        control: Any = None,
+        runner_up: bool = False,
+    ) -> None:
+        self._means = ArmMeans(require_data("Winner", log), arms, rounds=rounds)
+        self.arms = self._means.arms
+        refuse("Winner", comparison_problems(self.arms, control, runner_up))
+        self.control, self.runner_up = control, runner_up
+
+    def fit(
+        self,
+        estimator: str | None = None,
+        weights: str | None = None,
+        *,
+        method: str = "hybrid",
+        held_out: Any = None,
+        **options: Any,
+    ) -> WinnerResults:
+        """Estimate all arms, and the mean of the one with the highest estimate.
+
+        Parameters
+        ----------
+        estimator, weights : str, optional
+            As for `ArmMeans.fit`; its default by default, by which arms share their weights unless
+            ``stationary=True`` says that no arm's mean drifts.
+        method : {"hybrid", "conditional", "projection"}
+            How the interval takes account of the choice, as for `winner_interval`. Where an arm has fewer
+            than 5 successes or failures, and the means have exact intervals, it is the projection of these.
+        held_out : int, str or array_like of bool, shape (T,), optional
+            Rounds that have no part in choosing the winner, and alone estimate it: the number of the last
+            batches, or a column or mask of the last rounds. The interval is then the ordinary one of
+            `ArmMeans`, or `Contrast`, on these rounds, and `method` is not used.
+        **options
+            Other arguments of `ArmMeans.fit`.
+
+        Returns
+        -------
+        WinnerResults
+            One term, the mean or the difference. Its estimate is median-unbiased given the choice; its
+            standard error is that of the estimate itself, which neither interval nor p-value uses.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support the estimator, or the estimates have no joint covariance.
+        """
+        check("Winner", method=(method, OneOf(*_RECORDS)))
+        if held_out is not None:
+            return self._later(estimator, weights, last_rounds(self._means.log, held_out), options)
+        codes = arm_codes("Winner", self._means.log, self.arms)
+        if reason := refusal(Question(profile_of(self._means.log), codes)):
+            raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
+        means = self._means.fit(estimator, weights, **options)
+        if exact.serves(profile_of(self._means.log), codes, means):
+            contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+            of_counts = exact.projected_law(self._means.log, means, contest, self.arms)
+            return _results(means, of_counts, contest, self.arms)
+        means = _whole(means, self.arms)
+        assert means.covariance is not None
+        contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+        if problems := variance_problems(means.covariance, contest):
+            raise InvalidForLog("Winner", problems[0], ["arms=[...] without one of these arms"])
+        law: WinnerLaw = _RECORDS[method].fit(means, contest)
+        return _results(means, law, contest, self.arms)
+
+    def _later(
+        self, estimator: str | None, weights: str | None, keep: BoolArray, options: dict[str, Any]
+    ) -> WinnerResults:
+        """The winner of the first rounds, from the others; keep (T,)."""
+        log, asked = self._means.log, {"estimator": estimator, "weights": weights, **options}
+        means = ArmMeans(log, self.arms, rounds=~keep).fit(**asked)
+        if not np.isfinite(means.estimate).all():
+            raise InvalidForLog(
+                "Winner", "at least one arm has no estimate from the first rounds", ["arms=[...]"]
+            )
+        contest = asked_of(means.estimate, self.arms, self.control, self.runner_up)
+        later = HELD_OUT.fit(log, contest, self.arms, keep, **asked)
+        rounds = {"first": int((~keep).sum()), "last": int(keep.sum())}
+        note = claims.HELD_OUT(arm=self.arms[contest.won], **rounds)
+        given = {name: getattr(later, name) for name in Results.__dataclass_fields__}
+        given |= {"model": "Winner", "terms": _terms(contest, self.arms), "notes": (note, *later.notes)}
+        against = None if contest.against is None else self.arms[contest.against]
+        return WinnerResults(**given, winner=self.arms[contest.won], against=against, means=means)
+
+
+def _whole(means: Results, arms: Sequence[Any]) -> Results:
+    """Estimates of all arms with their covariance; else an error."""
+    known = np.isfinite(means.estimate) & (means.std_error > 0.0)
+    if not known.all():
+        without = [repr(arm) for arm, there in zip(arms, known, strict=True) if not there]
+        reason = claims.NO_ERROR(arms=", ".join(without))
+        raise InvalidForLog("Winner", reason, ["arms=[...] with only the other arms"])
+    if means.covariance is None or not np.isfinite(means.covariance).all():
+        reason = claims.NO_COVARIANCE(estimator=means.estimator)
+        raise InvalidForLog("Winner", reason, ['fit("aipw"), where propensities are known'])
+    return means
+
+
+def _terms(contest: Contest, arms: Sequence[Any]) -> tuple[str, ...]:
+    """How the row is called."""
+    return ("winner" if contest.against is None else f"winner - {arms[contest.against]}",)
+
+
+def _results(
+    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+) -> WinnerResults:
+    """The winner's row, with what the fit of all arms says of itself."""
+    won, other = contest.won, contest.against
+    arm, against = arms[won], None if other is None else arms[other]
+    kept = [won] if other is None else [won, other]
+    details = {name: np.asarray(values)[kept] for name, values in means.details.items()}
+    estimand = means.estimands[won] if other is None else Estimand("contrast", treatment=arm, control=against)
+    normal = [] if isinstance(law, exact.ProjectedLaw) else [claims.NORMAL()]
+    return WinnerResults(
+        model="Winner",
+        estimands=(estimand,),
+        terms=_terms(contest, arms),
+        estimate=np.array([law.median]),
+        std_error=np.array([law.scale]),
+        reference=law,
+        estimator=means.estimator,
+        facts=means.facts,
+        validity="not valid" if means.validity == "not valid" else "exact" if law.exact else "asymptotic",
+        weights=means.weights,
+        null=means.null,
+        details={name: np.min(values, keepdims=True) for name, values in details.items()},
+        notes=(*_notes(means, law, contest, arms), *also_assumed(means.notes, normal)),
+        cautions=means.cautions,
+        winner=arm,
+        against=against,
+        means=means,
+    )
+
+
+def _notes(
+    means: Results, law: WinnerLaw | exact.ProjectedLaw, contest: Contest, arms: Sequence[Any]
+) -> tuple[str, ...]:
+    """Which arm it is, and how its interval was made."""
+    won, other = contest.won, contest.against
+    named: dict[str, Any] = {"arm": arms[won], "n": contest.size, "beside": ""}
+    if isinstance(law, exact.ProjectedLaw):
+        return claims.HIGHEST(**named), claims.PROJECTED(fewest=FEWEST)
+    own = float(contest.direction @ means.estimate)
+    if other is None:
+        low, high = (float(end) for end in means.conf_int().iloc[won])
+    else:
+        if contest.ranked:
+            named["beside"] = claims.BESIDE_SECOND(second=arms[other])
+        else:
+            named |= {"n": contest.size - 1, "beside": claims.BESIDE_CONTROL()}
+        half = -float(ndtri(0.025)) * law.scale
+        low, high = own - half, own + half
+    usual = claims.USUAL(what="mean" if other is None else "difference", own=own, low=low, high=high)
+    way = claims.TIED() if law.tied else _WAYS[law.method]
+    return claims.HIGHEST(**named), usual, way

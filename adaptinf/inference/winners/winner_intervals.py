@@ -1,0 +1,227 @@
+"""Intervals for the best of several estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from adaptinf.claims.arms.winners import TIED
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms import ArmMeans, Contrast
+from adaptinf.inference.inputs.rounds import round_mask
+from adaptinf.inference.results import Results
+from adaptinf.inference.winners.contest import (
+    Contest,
+    asked_of,
+    comparison_problems,
+    noise_problems,
+    variance_problems,
+)
+from adaptinf.inference.winners.winner_law import METHODS, WinnerLaw
+from adaptinf.inference.winners.winner_results import WinnerInterval
+from adaptinf.parameters import COUNT, OneOf, alpha_problems, number_array, refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.log import AdaptiveLog
+
+
+_LEAST_NOISE = 0.05
+
+
+def winner_interval(
+    estimates: ArrayLike,
+    covariance: ArrayLike,
+    alpha: float = 0.05,
+    method: str = "hybrid",
+    *,
+    labels: Sequence[Any] | None = None,
+    control: Any = None,
+    runner_up: bool = False,
+    noise: ArrayLike | None = None,
+    winner: Any = None,
+) -> WinnerInterval:
+    """Interval for the highest of several normal estimates, which was picked by these very estimates.
+
+    Or for its difference from a control, or from the second.
+
+    Parameters
+    ----------
+    estimates : array_like of shape (k,)
+        Estimates that are jointly normal about their targets, such as AIPW means of arms.
+    covariance : array_like of shape (k, k)
+        Their covariance, taken as known.
+    alpha : float
+        One minus the level, between 0 and 0.5.
+    method : {"hybrid", "conditional", "projection"}
+        The conditional interval has its level given which one won, and no finite expected length; the
+        projection is the winner's part of a simultaneous interval; the hybrid is conditional within a
+        projection of level 1 - alpha / 10, and never much wider than either.
+    labels : sequence, optional
+        Names of the estimates; their positions by default.
+    control : label, optional
+        The highest of the others is compared with this one, which stands outside the contest.
+    runner_up : bool
+        Whether the highest is compared with the second.
+    noise : float or array_like of shape (k,), optional
+        Where the winner was chosen by released estimates, these with Laplace noise: its scale, or scales.
+    winner : label, optional
+        With `noise`, the one with the highest released estimate.
+
+    Returns
+    -------
+    WinnerInterval
+
+    Raises
+    ------
+    ParameterError
+        Listing everything that does not fit: shapes, numbers that are not finite, a matrix that is no
+        covariance, a comparison that has no variance.
+
+    Notes
+    -----
+    With X ~ N(theta, Sigma), winner w and g = Sigma_w / Sigma_ww, the estimate X_w is independent of
+    Z = X - g X_w, and winning means that X_w is at least Z_k / (1 - g_k) for g_k < 1, at most that for
+    g_k > 1. Given Z, X_w is therefore a truncated normal, which is inverted for theta_w. The hybrid also
+    conditions on X_w being within c of theta_w, with c the simultaneous critical value at level
+    beta = alpha / 10, and has level (alpha - beta) / (1 - beta). Coverage is at least nominal for normal
+    estimates with known covariance, and exact for the conditional one. Simultaneous critical values are
+    Šidák's, exact for independent estimates and large enough for all.
+
+    A difference D = X_w - X_c goes the same way: given Z = X - (Sigma d / d'Sigma d) D, d its coefficients,
+    that w is the highest of the others says between which limits D lies; so does the order of the first two
+    of all, and that the second is ahead of the rest, for D = X_w - X_r. There are k - 1 such differences from
+    a control, and k (k - 1) / 2 pairs, for which the simultaneous critical values are taken.
+
+    With `noise` the winner is w with a chance that depends on the estimates, and that takes the place of the
+    truncation: for two with noise of scale b and d = X_w - X_k it is 1 - exp(-d / b) (2 + d / b) / 4 for
+    d >= 0 and one minus that of -d below, for more the integral over the winner's noise. The noise must be
+    that of the same estimates, and not be part of them.
+
+    Where the two highest estimates are equal, the choice between them was made by something else: the
+    interval is then the projection.
+
+    References
+    ----------
+    Andrews, I., Kitagawa, T. and McCloskey, A. (2024). Inference on winners. Quarterly Journal of Economics.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> arms = ai.environments.BernoulliArms([0.30, 0.32, 0.35])
+    >>> log = ai.designs.EpsilonGreedy(exploration=0.3).run(arms, horizon=3_000, rng=0)
+    >>> means = ai.ArmMeans(log).fit("aipw")
+    >>> found = ai.winner_interval(means.params, means.covariance, labels=log.arms)
+    >>> found.winner, found.low < 0.35 < found.high
+    (2, True)
+    """
+    x, sigma, names = _read(estimates, covariance, alpha, method, labels)
+    problems = comparison_problems(names, control, runner_up)
+    refuse("winner_interval", problems + noise_problems(names, noise, winner, control, runner_up))
+    contest = asked_of(x, names, control, runner_up, winner)
+    refuse("winner_interval", variance_problems(sigma, contest))
+    scales = None if noise is None else np.broadcast_to(np.asarray(noise, dtype=np.float64), x.shape)
+    refuse("winner_interval", _small_noise_problems(scales, sigma, contest))
+    law = WinnerLaw.of(x, sigma, method, contest, scales)
+    (low, high), usual = law.interval(math.log(alpha))[0], -float(ndtri(0.5 * alpha)) * law.scale
+    estimate = float(contest.direction @ x)
+    return WinnerInterval(
+        winner=names[contest.won],
+        against=None if contest.against is None else names[contest.against],
+        estimate=estimate,
+        std_error=law.scale,
+        median_unbiased=law.median,
+        low=float(low),
+        high=float(high),
+        naive=(estimate - usual, estimate + usual),
+        method=law.method,
+        alpha=float(alpha),
+        note=TIED() if law.tied else "",
+    )
+
+
+def _small_noise_problems(noise: FloatArray | None, sigma: FloatArray, contest: Contest) -> list[str]:
+    """Noise so small that the chance of the choice is a step; noise (k,), sigma (k, k)."""
+    direction = contest.direction
+    if noise is None or noise.min() >= _LEAST_NOISE * math.sqrt(float(direction @ sigma @ direction)):
+        return []
+    return [f"noise must be at least {_LEAST_NOISE:g} standard errors: less of it chooses nothing"]
+
+
+def _read(
+    estimates: Any, covariance: Any, alpha: Any, method: Any, labels: Any
+) -> tuple[FloatArray, FloatArray, list[Any]]:
+    """Checked estimates, their covariance and their names."""
+    problems = alpha_problems(alpha) + OneOf(*METHODS)("method", method)
+    x, sigma = number_array(estimates), number_array(covariance)
+    if x is None or x.ndim != 1 or x.size == 0 or not np.isfinite(x).all():
+        problems.append(f"estimates must be a list of finite numbers, got {estimates!r:.60}")
+        x = None
+    if sigma is None or sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
+        problems.append("covariance must be a square matrix of finite numbers")
+    elif x is not None and sigma.shape[0] != x.size:
+        problems.append(f"covariance must be of shape {(x.size, x.size)}, got {sigma.shape}")
+    else:
+        problems += _covariance_problems(sigma)
+    if labels is not None and x is not None and len(list(labels)) != x.size:
+        problems.append(f"labels must be {x.size} names, got {len(list(labels))}")
+    refuse("winner_interval", problems)
+    assert x is not None
+    assert sigma is not None
+    return x, sigma, list(range(x.size)) if labels is None else list(labels)
+
+
+def _covariance_problems(sigma: FloatArray) -> list[str]:
+    """What keeps a square matrix from being a covariance of estimates; sigma (k, k)."""
+    scale = np.sqrt(np.abs(np.diagonal(sigma)))
+    if not (np.diagonal(sigma) > 0.0).all():
+        return ["covariance must have positive variances"]
+    correlation = sigma / np.outer(scale, scale)
+    if np.abs(correlation - correlation.T).max() > 1e-8:
+        return ["covariance must be symmetric"]
+    if np.linalg.eigvalsh(correlation).min() < -1e-8:
+        return ["covariance must have no negative eigenvalue"]
+    return []
+
+
+_SUBJECT = "Winner.fit(held_out=)"
+
+
+def last_rounds(log: AdaptiveLog | Sums, held_out: Any) -> BoolArray:
+    """Rounds that are held out, shape (T,): by the number of the last batches, or a mask of last rounds."""
+    if isinstance(log, Sums):
+        raise InvalidForLog(_SUBJECT, NEEDS_ROWS, ["ArmMeans of Sums of the last batches"])
+    if isinstance(held_out, str) or np.ndim(held_out) > 0:
+        keep = round_mask(_SUBJECT, log, held_out)
+        assert keep is not None
+        if keep.all() or not keep[int(np.argmax(keep)) :].all():
+            problem = "held_out must mark the last rounds, and not all: what it leaves chooses the winner"
+            raise ParameterError(_SUBJECT, [problem])
+        return keep
+    refuse(_SUBJECT, COUNT("held_out", held_out))
+    batch = log.arrays.batch
+    if batch is None:
+        raise InvalidForLog(_SUBJECT, "the log has no batches to count", ["a mask of the last rounds"])
+    batches = int(batch[-1]) + 1
+    if held_out >= batches:
+        raise ParameterError(
+            _SUBJECT, [f"held_out must leave one of the {batches} batches, got {held_out!r}"]
+        )
+    return np.asarray(batch >= batches - held_out)
+
+
+def later_results(
+    log: AdaptiveLog, contest: Contest, arms: tuple[Any, ...], keep: BoolArray, **options: Any
+) -> Results:
+    """The winner's ordinary results from the held-out rounds; keep (T,)."""
+    if contest.against is None:
+        return ArmMeans(log, [arms[contest.won]], rounds=keep).fit(**options)
+    return Contrast(log, treatment=arms[contest.won], control=arms[contest.against], rounds=keep).fit(
+        **options
+    )

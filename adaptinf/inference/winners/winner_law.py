@@ -1,0 +1,286 @@
+"""The law of what is asked of the highest of several normal estimates, given what is independent of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, logsumexp, ndtri
+
+from adaptinf.claims.laws import TRUNCATED
+from adaptinf.inference.winners.contest import Contest, split
+from adaptinf.typing import FloatArray
+
+_REACH = 12.0
+"""Standard errors about the estimate beyond which its law has nothing that a double shows."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_FAR_APART = 45.0
+"""Scales of the noise beyond which it has nothing that a double shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyChoice:
+    """Log of the chance of the choice by the estimate that is asked for, in standard errors."""
+
+    log_chance: CubicSpline
+
+    @classmethod
+    def of(
+        cls, x: FloatArray, sigma: FloatArray, contest: Contest, noise: FloatArray, scale: float
+    ) -> NoisyChoice:
+        """The chance given what is independent of the estimate; x and noise (k,), sigma (k, k)."""
+        direction = contest.direction
+        slope, rest = split(x, sigma, direction)
+        own = float(direction @ x) / scale
+        others = [second for _, second in contest.ahead]
+        step = min(0.05, float(noise.min()) / scale / 10.0)
+        at = own + np.linspace(-_REACH, _REACH, 2 * int(np.ceil(_REACH / step)) + 1)
+        every = rest[:, None] + slope[:, None] * (scale * at)
+        gaps = every[contest.won] - every[others]
+        return cls(CubicSpline(at, log_choice(gaps.T, float(noise[contest.won]), noise[others])))
+
+    def log_distribution(self, x: float, mean: float, low: float, high: float) -> float:
+        """Log of the distribution function at x of the estimate, given the choice and a value in [low, high].
+
+        Limits beyond 12 standard errors of the estimate count as there.
+        """
+        first, last = float(self.log_chance.x[0]), float(self.log_chance.x[-1])
+        low, high = max(low, first), min(high, last)
+        if not low < x < high:
+            return -np.inf if x <= low else 0.0
+        below, above = self._log_mass(mean, low, x), self._log_mass(mean, x, high)
+        return float(below - np.logaddexp(below, above))
+
+    def _log_mass(self, mean: float, low: float, high: float) -> float:
+        """Log of the integral of the normal density about a mean times the chance."""
+        edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
+        half = 0.5 * np.diff(edges)[:, None]
+        at = edges[:-1, None] + half * (1.0 + _NODES)
+        logs = self.log_chance(at) - 0.5 * np.square(at - mean)
+        return float(logsumexp(logs, b=half * _WEIGHTS))
+
+
+def log_choice(gaps: FloatArray, own: float, noise: FloatArray) -> FloatArray:
+    """Log of the chance that the winner stays ahead once all have their noise.
+
+    Shapes: gaps (n, m), its lead over each other one before that; own its scale, noise (m,) theirs.
+    """
+    if gaps.shape[1] == 1 and noise[0] == own:
+        return _log_two(gaps[:, 0] / own)
+    return np.array([_log_of_several(row, own, noise) for row in gaps])
+
+
+def _log_two(lead: FloatArray) -> FloatArray:
+    """Of two with the same scale: F(d) = 1 - exp(-d) (2 + d) / 4 for d >= 0, and 1 - F(-d) below."""
+    size = np.abs(lead)
+    log_tail = np.log(0.25 * (2.0 + size)) - size
+    return np.where(lead < 0.0, log_tail, np.log1p(-np.exp(log_tail)))
+
+
+def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
+    """Integral over the winner's noise of the chances that the others stay below; lead and noise (m,)."""
+    kinks = np.unique(np.concatenate([[0.0], -lead]))
+    width, most = min(own, float(noise.min())), max(own, float(noise.max()))
+    ends = [kinks[0] - _FAR_APART * most, *kinks, kinks[-1] + _FAR_APART * most]
+    edges = np.concatenate(
+        [
+            np.linspace(start, stop, int(np.ceil((stop - start) / (4.0 * width))) + 1)[:-1]
+            for start, stop in pairwise(ends)
+        ]
+        + [[ends[-1]]]
+    )
+    half = 0.5 * np.diff(edges)[:, None]
+    u = edges[:-1, None] + half * (1.0 + _NODES)
+    logs = -np.abs(u) / own - np.log(2.0 * own)
+    for gap, scale in zip(lead, noise, strict=True):
+        below = (gap + u) / scale
+        tail = -np.log(2.0) - np.abs(below)
+        logs = logs + np.where(below < 0.0, tail, np.log1p(-np.exp(tail)))
+    return float(logsumexp(logs, b=half * _WEIGHTS))
+
+
+_FAR = 1e12
+"""Standard errors beyond which a limit is infinite."""
+
+
+def log_between(low: float, high: float) -> float:
+    """Log of the standard normal probability between two limits; -inf where they do not differ."""
+    if not low < high:
+        return -math.inf
+    if low > 0.0:
+        low, high = -high, -low
+    if high <= 0.0:
+        larger, smaller = float(log_ndtr(high)), float(log_ndtr(low))
+        return larger + _log1mexp(smaller - larger) if smaller < larger else -math.inf
+    return math.log1p(-math.exp(float(log_ndtr(low))) - math.exp(float(log_ndtr(-high))))
+
+
+def log_distribution(x: float, mean: float, low: float, high: float) -> float:
+    """Log of the distribution function at x of a normal law of variance 1, given a value in [low, high]."""
+    if x <= low:
+        return -math.inf
+    if x >= high:
+        return 0.0
+    whole = log_between(low - mean, high - mean)
+    if whole == -math.inf:  # so far out that the law is all at the nearer end
+        return 0.0 if mean < low else -math.inf
+    return min(0.0, log_between(low - mean, x - mean) - whole)
+
+
+def mean_at(
+    log_probability: float,
+    x: float,
+    low: float,
+    high: float,
+    window: float = math.inf,
+    law: Callable[[float, float, float, float], float] = log_distribution,
+) -> float:
+    """The mean at which the law given [low, high], and within `window` of the mean, has a probability at x.
+
+    The distribution function falls in the mean, from 1 to 0.
+    """
+
+    def gap(mean: float) -> float:
+        ends = max(low, mean - window), min(high, mean + window)
+        return max(law(x, mean, *ends), -1e300) - log_probability
+
+    if math.isfinite(window):
+        return _root(gap, x - window, x + window)
+    left, right = x - 1.0, x + 1.0
+    while gap(left) < 0.0 and x - left < _FAR:
+        left = x - 2.0 * (x - left)
+    while gap(right) > 0.0 and right - x < _FAR:
+        right = x + 2.0 * (right - x)
+    if gap(left) < 0.0:
+        return -math.inf
+    return math.inf if gap(right) > 0.0 else _root(gap, left, right)
+
+
+def _root(gap: Callable[[float], float], left: float, right: float) -> float:
+    """Where a falling function is 0; an end where it is not between."""
+    if gap(left) <= 0.0:
+        return left
+    if gap(right) >= 0.0:
+        return right
+    return float(brentq(gap, left, right, xtol=1e-12 * max(1.0, abs(left), abs(right)), rtol=1e-14))
+
+
+def _log1mexp(negative: float) -> float:
+    """log(1 - exp(x)) for x < 0."""
+    return math.log(-math.expm1(negative)) if negative > -math.log(2.0) else math.log1p(-math.exp(negative))
+
+
+METHODS = ("hybrid", "conditional", "projection")
+_SHARE = 0.1
+"""Share of alpha that a hybrid interval spends on its projection, as its authors choose."""
+_STEPS = 60
+_USUAL = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class WinnerLaw:
+    """Intervals and p-values for what is asked of the winner: a `Reference` of one term.
+
+    Attributes
+    ----------
+    family : int
+        How many questions there might have been.
+    own, low, high : float
+        The estimate, and the limits within which the same question is asked, in standard errors.
+    scale : float
+        Its standard error.
+    method : str
+        How intervals are made.
+    tied : bool
+        Whether another one is as high.
+    law : callable
+        Log of the distribution function at a value, by the mean and limits of the estimate.
+    """
+
+    family: int
+    own: float
+    low: float
+    high: float
+    scale: float
+    method: str
+    tied: bool
+    law: Callable[[float, float, float, float], float] = log_distribution
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", False, False
+
+    @classmethod
+    def of(
+        cls,
+        x: FloatArray,
+        sigma: FloatArray,
+        method: str,
+        contest: Contest,
+        noise: FloatArray | None = None,
+    ) -> WinnerLaw:
+        """The law for estimates (k,) with covariance (k, k), chosen from with noise of scales (k,)."""
+        direction = contest.direction
+        scale = math.sqrt(float(direction @ sigma @ direction))
+        if noise is not None:
+            own, choice = float(direction @ x) / scale, NoisyChoice.of(x, sigma, contest, noise, scale)
+            ends = -math.inf, math.inf
+            return cls(contest.family, own, *ends, scale, method, tied=False, law=choice.log_distribution)
+        low, high = contest.limits(x, sigma)
+        tied = contest.tied(x, scale)
+        own = float(direction @ x) / scale
+        used = "projection" if tied else method
+        return cls(contest.family, own, low / scale, high / scale, scale, used, tied)
+
+    @property
+    def name(self) -> str:
+        """The law behind the numbers."""
+        return "simultaneous normal" if self.method == "projection" else TRUNCATED()
+
+    @property
+    def median(self) -> float:
+        """The mean at which the estimate is as often lower as higher; of a tie, the estimate.
+
+        But for the conditional method it is sought within the simultaneous interval of level .995.
+        """
+        if self.tied:
+            return self.own * self.scale
+        window = math.inf if self.method == "conditional" else self._critical(_USUAL)
+        return mean_at(math.log(0.5), self.own, self.low, self.high, window, self.law) * self.scale
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Interval at level 1 - exp(log_alpha), shape (1, 2)."""
+        alpha = math.exp(log_alpha)
+        if alpha == 0.0:
+            return np.array([[-math.inf, math.inf]])
+        if self.method == "projection":
+            width = self._critical(alpha)
+            return np.array([[self.own - width, self.own + width]]) * self.scale
+        window, level = math.inf, alpha
+        if self.method == "hybrid":
+            beta = _SHARE * alpha
+            window, level = self._critical(beta), (alpha - beta) / (1.0 - beta)
+        logs = math.log1p(-0.5 * level), math.log(0.5 * level)
+        ends = [mean_at(log, self.own, self.low, self.high, window, self.law) for log in logs]
+        return np.array([ends]) * self.scale
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Log of the level from which on the interval excludes the null, shape (1,)."""
+        if self.method == "projection":
+            single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
+            kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
+            far = single + math.log(self.family)
+            return np.array([far if kept == 0.0 else math.log(-math.expm1(kept))])
+        low, high = -700.0, 0.0
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            ends = self.interval(middle)[0]
+            low, high = (middle, high) if ends[0] <= null <= ends[1] else (low, middle)
+        return np.array([high])
+
+    def _critical(self, level: float) -> float:
+        """Simultaneous critical value by Šidák's inequality, in standard errors."""
+        return -float(ndtri(-0.5 * math.expm1(math.log1p(-level) / self.family)))

@@ -1,0 +1,249 @@
+"""The ways to an interval for the winner, each with its validity for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.claims import Claim, first, said, sentence
+from adaptinf.claims.arms import winners as claims
+from adaptinf.inference.arms.choice import rare_arms
+from adaptinf.inference.arms.order import ORDER as ARMS
+from adaptinf.inference.arms.question import Question
+from adaptinf.inference.results import Results
+from adaptinf.inference.validity.methods import MethodRecord, Verdict
+from adaptinf.inference.validity.order import Order
+from adaptinf.inference.winners.contest import Contest
+from adaptinf.inference.winners.winner_intervals import later_results
+from adaptinf.inference.winners.winner_law import WinnerLaw
+
+if TYPE_CHECKING:
+    from adaptinf.typing import FloatArray
+
+
+FEWEST = 2
+"""Rounds of an arm below which it has no standard error."""
+
+
+class ContestFacts:
+    """Of arms in a contest, whatever the method for their means."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self.profile = question, question.profile
+
+    @property
+    def two_ends(self) -> bool:
+        """Rewards are missing, and nobody says to leave their rounds out."""
+        return self.profile.incomplete and self.profile.log.missing != "drop"
+
+    @property
+    def without_error(self) -> dict[str, str]:
+        """Arms that have no standard error."""
+        codes = self.question.codes
+        few = codes[self.profile.pulls[codes] < FEWEST]
+        return {"arms": ", ".join(repr(self.profile.log.arms[code]) for code in few)} if len(few) else {}
+
+
+class MeansFacts(ContestFacts):
+    """Of a row of `recommend` for means of arms."""
+
+    def __init__(self, question: Question, verdict: Verdict) -> None:
+        super().__init__(question)
+        self._verdict = verdict
+
+    @property
+    def reason(self) -> str:
+        """Why the means are not valid."""
+        return "" if self._verdict.valid else self._verdict.reason
+
+    @property
+    def no_winner(self) -> str:
+        """Why there is none, of means that are valid."""
+        return first(claims.NEEDS, self) if self._verdict.valid else ""
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the corrected columns are what is valid."""
+        return self._verdict.corrected
+
+    @property
+    def too_rare(self) -> bool:
+        """Whether arms have no interval."""
+        return bool(self._verdict.unanswered)
+
+
+class HeldOutFacts(ContestFacts):
+    """Of the last batch, if it is held out."""
+
+    @property
+    def needs_rows(self) -> str:
+        """Why sums will not do."""
+        return self.profile.rows_refusal
+
+    @property
+    def no_batches(self) -> bool:
+        """Whether there is no last batch to hold out."""
+        batch = self.profile.log.arrays.batch
+        return batch is None or bool(batch[-1] == 0)
+
+    @property
+    def not_chosen_before(self) -> bool:
+        """Whether the last batch has all rounds of an arm."""
+        return bool(np.any(self.profile.pulls[self.question.codes] == self._last_pulls))
+
+    @property
+    def hardly_chosen(self) -> bool:
+        """Whether an arm would have no standard error there."""
+        return bool(self._last_pulls.min() < FEWEST)
+
+    @cached_property
+    def _last_pulls(self) -> FloatArray:
+        """Number of rounds of the last batch that chose each arm, shape (k,)."""
+        log, batch = self.profile.log, self.profile.log.arrays.batch
+        assert batch is not None
+        last = log.arrays.action[int(np.searchsorted(batch, batch[-1])) :]
+        return np.bincount(last, minlength=log.n_arms)[self.question.codes].astype(np.float64)
+
+
+ORDER = Order(
+    [
+        # Shorter than the projection, and never much longer than it.
+        "hybrid",
+        # It may be very long.
+        "conditional",
+        # The longest where arms are far from each other.
+        "projection",
+        # It gives up what the last rounds tell of which arm is best.
+        "held-out",
+        # With estimators that cannot be asked of such data.
+        "of no use",
+    ]
+)
+"""Ways to an interval for the winner; within each, estimators as for arm means."""
+_OF_COUNTS = "projection of intervals by counts"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinnerQuestion:
+    """What is asked about the best of some arms, and the verdicts on methods for their means."""
+
+    arms: Question
+    means: Sequence[Verdict]
+
+
+def refusal(question: Question) -> str:
+    """Why there is no winner with an interval, whatever the method; empty where there is."""
+    return first(claims.NEEDS, ContestFacts(question))
+
+
+def _of_means(question: WinnerQuestion, verdict: Verdict) -> Verdict:
+    """The verdict on an estimator of the arms for the best of them, before the way to its interval."""
+    if reason := first(claims.MEANS_NEED, MeansFacts(question.arms, verdict)):
+        runs = verdict.baseline and not refusal(question.arms)
+        return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason, baseline=runs)
+    assumes = (*verdict.assumes, claims.NORMAL())
+    return replace(verdict, label="asymptotic", assumes=assumes, opening="")
+
+
+def _with(verdict: Verdict, way: Claim) -> str:
+    """Why a way serves, beside why its means do."""
+    return sentence([verdict.reason, way()])
+
+
+def _hybrid(question: WinnerQuestion) -> list[Verdict]:
+    """With every estimator."""
+    found = []
+    for verdict in (_of_means(question, verdict) for verdict in question.means):
+        arguments = {**verdict.arguments, "method": "hybrid"}
+        way = "of no use" if verdict.rank == ARMS["of no use"] else "hybrid"
+        verdict = replace(verdict, rank=(*ORDER[way], *verdict.rank))
+        if _of_counts(question, verdict):
+            found.append(_projected(verdict, arguments))
+            continue
+        why = _with(verdict, claims.WITHIN_PROJECTION) if verdict.valid else verdict.reason
+        named = f"hybrid interval, {verdict.name}"
+        found.append(replace(verdict, name=named, arguments=arguments, reason=why))
+    return found
+
+
+def _of_counts(question: WinnerQuestion, verdict: Verdict) -> bool:
+    """Whether intervals by counts take the place of normal laws, as an arm's outcomes are too rare."""
+    return verdict.valid and verdict.unanswered < rare_arms(question.arms)
+
+
+def _projected(verdict: Verdict, arguments: dict[str, Any]) -> Verdict:
+    """The verdict on the projection of intervals by counts, which needs no normal estimates."""
+    return replace(
+        verdict,
+        name=f"{_OF_COUNTS}, {verdict.name}",
+        arguments=arguments,
+        reason=_with(verdict, claims.OF_COUNTS),
+        assumes=tuple(one for one in verdict.assumes if one != claims.NORMAL()),
+    )
+
+
+def _behind(question: WinnerQuestion, name: str, way: str, arguments: dict[str, Any]) -> Verdict:
+    """Another way with the first estimator, less the length, which is not known beforehand."""
+    every = [_of_means(question, verdict) for verdict in question.means]
+    first = min(every, key=lambda verdict: verdict.order)
+    return replace(
+        first,
+        name=f"{name}, {first.name}",
+        rank=(*ORDER[way], *first.rank),
+        arguments={**first.arguments, **arguments},
+        length=float("nan"),
+    )
+
+
+def _conditional(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "conditional interval", "conditional", {"method": "conditional"})
+    if _of_counts(question, found):
+        return [replace(found, label="not valid", reason=claims.TOO_RARE(), assumes=(), warning="")]
+    if not found.valid:
+        return [found]
+    return [replace(found, reason=_with(found, claims.GIVEN_WINNER), warning=claims.VERY_LONG())]
+
+
+def _projection(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "projection", "projection", {"method": "projection"})
+    if _of_counts(question, found):  # as the first one
+        return []
+    return [replace(found, reason=_with(found, claims.SIMULTANEOUS))] if found.valid else [found]
+
+
+def _held_out(question: WinnerQuestion) -> list[Verdict]:
+    found = _behind(question, "held-out last batch", "held-out", {"held_out": 1})
+    if not found.valid:
+        return [found]
+    facts = HeldOutFacts(question.arms)
+    if reason := first(claims.HELD_OUT_NEEDS, facts):
+        return [replace(found, label="not valid", reason=reason, assumes=(), warning="")]
+    warning = sentence(said((claims.HARDLY_CHOSEN,), facts))
+    return [replace(found, reason=_with(found, claims.HAS_NO_PART), warning=warning)]
+
+
+def _law(method: str, means: Results, contest: Contest) -> WinnerLaw:
+    assert means.covariance is not None
+    return WinnerLaw.of(means.estimate, means.covariance, method, contest)
+
+
+def _same_length(question: WinnerQuestion, verdict: Verdict) -> float:
+    """In proportion to that of the arms' own intervals."""
+    return verdict.length
+
+
+HYBRID: MethodRecord[WinnerQuestion] = MethodRecord(
+    "hybrid", _hybrid, partial(_law, "hybrid"), length=_same_length
+)
+CONDITIONAL: MethodRecord[WinnerQuestion] = MethodRecord(
+    "conditional", _conditional, partial(_law, "conditional")
+)
+PROJECTION: MethodRecord[WinnerQuestion] = MethodRecord(
+    "projection", _projection, partial(_law, "projection")
+)
+HELD_OUT: MethodRecord[WinnerQuestion] = MethodRecord("held-out", _held_out, later_results)
+METHODS = (HYBRID, CONDITIONAL, PROJECTION, HELD_OUT)

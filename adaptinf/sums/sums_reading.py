@@ -1,0 +1,471 @@
+"""A user's table of sums, a row a batch and arm: read into cells, and what sums of rewards cannot be.
+
+References
+----------
+Bhatia, Davis (2000), "A better bound on the variance".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from adaptinf.errors import ParameterError
+from adaptinf.log.validation.arm_columns import (
+    ArmColumns,
+    check_actions,
+    code_actions,
+    declare_arms,
+    order_arms,
+)
+from adaptinf.log.validation.column_checks import batch_labels, check_probabilities, read_numbers
+from adaptinf.log.validation.column_roles import is_hashable, missing_column
+from adaptinf.log.validation.frame_columns import (
+    SUM_TOLERANCE,
+    Column,
+    Findings,
+    Label,
+    column_names,
+    frame_kind,
+    read_column,
+)
+from adaptinf.log.validation.row_order import check_date_format
+from adaptinf.sums.cells import Cells, cells_of_shares, other_value
+from adaptinf.sums.covariate_columns import ROLES as FURTHER
+from adaptinf.sums.covariate_columns import check_further, further_products
+from adaptinf.sums.groups import Parts, Strata, group_names, read_groups, strata_of
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_SLACK = 1e-9
+"""Relative error that sums of floats may have."""
+_IMPOSSIBLE = 1e-12
+"""P-value, times the number of cells, of shares that propensities cannot have led to."""
+_LEAST_VARIANCE = 25.0
+_CLEAR = 25.0
+"""Squared z from which the mean of a cell is known to differ from 0."""
+_UNITS = 20.0
+"""Ratio of reward sizes from which they are of two units."""
+_FAR = 1e4
+"""Standard deviations from the mean within which a centre leaves variances eight digits."""
+_SHOWN = 5
+
+
+def check_rows(
+    sums: Mapping[str, FloatArray],
+    propensity: FloatArray | None,
+    centre: float,
+    reward_range: tuple[float, float] | None,
+    found: Findings,
+) -> None:
+    """Checks of one cell at a time; shapes sums, propensity (R,)."""
+    n, first, squares, cubes, nonzero = sums.values()
+    size = np.maximum(n, 0.0)
+    found.add_rows("negative-count", "n must be at least 0", n < 0.0)
+    found.add_rows("broken-count", "n must be a whole number of rounds", (n >= 0.0) & (n % 1.0 != 0.0))
+    empty = (n == 0.0) & ((first != 0.0) | (squares != 0.0) | (np.nan_to_num(cubes) != 0.0))
+    found.add_rows("sums-of-nobody", "n is 0, and the sums are not", empty)
+    found.add_rows("negative-squares", "sum_squares must be at least 0", squares < 0.0)
+    least = first * first
+    found.add_rows(
+        "impossible-squares",
+        "the squared sum is above n * sum_squares, which no rewards can give: look for a mean in place of a "
+        "sum, squares of rounded rewards, or columns of different rounds",
+        (n > 0.0) & (squares >= 0.0) & (least > size * squares * (1.0 + _SLACK)),
+    )
+    with np.errstate(invalid="ignore"):
+        found.add_rows(
+            "impossible-cubes",
+            "sum_cubes is larger than sum_squares ** 1.5, which no rewards can give",
+            np.abs(cubes) > np.maximum(squares, 0.0) ** 1.5 * (1.0 + _SLACK),
+        )
+        counted = (nonzero < 0.0) | (nonzero > n) | (np.isfinite(nonzero) & (nonzero % 1.0 != 0.0))
+        few = (centre == 0.0) & (least > nonzero * squares * (1.0 + _SLACK))
+        found.add_rows(
+            "impossible-nonzero",
+            "nonzero, the number of rewards other than 0, must be a whole number from 0 to n, and at least "
+            "sum ** 2 / sum_squares",
+            counted | few,
+        )
+    if reward_range is not None:
+        low, high = reward_range[0] - centre, reward_range[1] - centre
+        slack = _SLACK * np.maximum(size * max(abs(low), abs(high)), 1e-300)
+        # Of rewards within [low, high] the sum of (y - low) (high - y) is not negative.
+        wide = squares - ((low + high) * first - size * low * high) > slack * max(abs(low), abs(high))
+        outside = (first < size * low - slack) | (first > size * high + slack) | wide
+        found.add_rows(
+            "reward-out-of-range",
+            f"rewards within reward_range [{reward_range[0]:g}, {reward_range[1]:g}] cannot have these sums; "
+            "correct them or widen the range",
+            outside & (n > 0.0),
+        )
+    if propensity is not None:
+        found.add_rows(
+            "chosen-propensity-zero", "n is above 0 at propensity 0", (propensity == 0.0) & (n > 0.0)
+        )
+
+
+def check_cells(
+    batch: IntArray,
+    arm: IntArray,
+    sums: Mapping[str, FloatArray],
+    propensity: FloatArray | None,
+    *,
+    arms: Sequence[Any],
+    batches: NDArray[Any],
+    estimated: bool,
+    ranged: bool,
+    found: Findings,
+) -> None:
+    """Checks of rows against each other; shapes batch, arm, sums, propensity (R,), batches (B,)."""
+    cell, n_arms = batch * len(arms) + arm, len(arms)
+    counts = np.bincount(cell, minlength=len(batches) * n_arms)
+    found.add_rows(
+        "repeated-cell",
+        "a batch and arm have several rows: sum them if they are of different rounds, drop copies if not "
+        "(a + b merges Sums of different rounds)",
+        counts[cell] > 1,
+    )
+    if np.any(counts > 1) or found.problems:
+        return
+    rounds = np.bincount(batch, weights=sums["n"], minlength=len(batches)).astype(np.float64)
+    found.add_rows("empty-batch", "a batch has no rounds at all: leave it out", rounds[batch] == 0.0)
+    absent = ~counts.reshape(-1, n_arms).astype(bool)
+    if propensity is None:
+        _check_shared(batch, arms, batches, absent, sums["n"], found)
+    else:
+        _check_totals(batch, arms, batches, absent, propensity, found)
+        if not estimated and not found.problems:
+            _check_shares(batch, arm, n_arms, rounds, sums["n"], propensity, found)
+    if not ranged:
+        _check_units(sums, found)
+
+
+def _check_shared(
+    batch: IntArray,
+    arms: Sequence[Any],
+    batches: NDArray[Any],
+    absent: BoolArray,
+    n: FloatArray,
+    found: Findings,
+) -> None:
+    """Without propensities every arm needs rounds in every batch: shares stand in."""
+    message = "without propensity= every arm needs rounds in every batch, whose shares stand in for it"
+    if np.any(absent):
+        found.add(
+            "missing-arm", f"{_missing(arms, batches, absent)}: {message}; give propensity=, or wider batches"
+        )
+    found.add_rows("arm-without-rounds", f"{message}: give it, or wider batches", n == 0.0)
+
+
+def _check_totals(
+    batch: IntArray,
+    arms: Sequence[Any],
+    batches: NDArray[Any],
+    absent: BoolArray,
+    propensity: FloatArray,
+    found: Findings,
+) -> None:
+    """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen."""
+    total = np.bincount(batch, weights=propensity, minlength=len(batches))
+    off = np.abs(total - 1.0) > SUM_TOLERANCE
+    lacking = off & absent.any(axis=1) & (total < 1.0)
+    if np.any(lacking):
+        found.add(
+            "missing-arm",
+            f"{_missing(arms, batches, absent & lacking[:, None])}, and the propensities of the others leave "
+            f"it some ({1.0 - total[np.argmax(lacking)]:.3g} in the first): give its row, with n = 0 if "
+            "nobody got it",
+        )
+    found.add_rows(
+        "propensities-sum",
+        f"the propensities of a batch do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
+        (off & ~lacking)[batch],
+    )
+
+
+def _missing(arms: Sequence[Any], batches: NDArray[Any], absent: BoolArray) -> str:
+    """Which batches lack which arms; absent (B, K)."""
+    pairs = [f"batch {batches[b]} has no row of arm {arms[k]!r}" for b, k in np.argwhere(absent)[:_SHOWN]]
+    more = int(absent.sum()) - len(pairs)
+    return "; ".join(pairs) + (f" and {more} more" if more else "")
+
+
+def _check_shares(
+    batch: IntArray,
+    arm: IntArray,
+    n_arms: int,
+    rounds: FloatArray,
+    n: FloatArray,
+    propensity: FloatArray,
+    found: Findings,
+) -> None:
+    """Counts that the propensities cannot have led to, by cell and by arm; shapes of rows (R,)."""
+    expected = rounds[batch] * propensity
+    variance = expected * (1.0 - propensity)
+    tests = len(n) + n_arms
+    cells = improbable(n - expected, variance, tests)
+    gaps, spreads = (
+        np.bincount(arm, weights=each, minlength=n_arms).astype(np.float64)
+        for each in (n - expected, variance)
+    )
+    wrong = cells | improbable(gaps, spreads, tests)[arm]
+    found.add_rows(
+        "shares-against-propensities",
+        f"arms have shares that their propensities cannot have led to by chance (p < {_IMPOSSIBLE:g}): look "
+        "for propensities of another period, rounds that were lost, or averages over batches "
+        "(propensity_status='estimated' if they are estimates)",
+        wrong,
+    )
+
+
+def check_centre(centre: float, powers: FloatArray, least: float, most: float, found: Findings) -> None:
+    """Refuse a centre so far from rewards that the squares of what is left keep no digits.
+
+    `powers` (3,) are the number of rewards and sums of them and of their squares, less the centre; `least`
+    and `most` are the rewards' ends. Rewards that are all alike lose nothing.
+    """
+    count, first, squares = powers
+    away = first / count
+    if most > least and away * away > _FAR**2 * (squares / count - away * away):
+        found.add(
+            "far-centre",
+            f"centre={centre:g} is so far from the rewards, from {least:g} to {most:g}, that squares about "
+            "it keep too few digits: leave it out, or give a value among them",
+        )
+
+
+def check_cell_shares(cells: Cells, found: Findings) -> None:
+    """Counts that the propensities cannot have led to, by cell and by arm."""
+    if not cells.knows_every:
+        return
+    gap, variance = cells.pulls - cells.expected, cells.spread
+    tests = gap.size + gap.shape[1]
+    by_arm = improbable(gap.sum(axis=0), variance.sum(axis=0), tests)
+    if np.any(improbable(gap.ravel(), variance.ravel(), tests)) or np.any(by_arm):
+        found.add(
+            "shares-against-propensities",
+            "arms were chosen by shares that their propensities cannot have led to by chance: look for rows "
+            "that were lost, or propensities of another period",
+        )
+
+
+def improbable(gap: FloatArray, variance: FloatArray, tests: int) -> BoolArray:
+    """Whether sums of choices less their propensities are beyond chance; gap, variance (n,)."""
+    usable = variance >= _LEAST_VARIANCE
+    z = np.abs(gap) / np.sqrt(np.where(usable, variance, 1.0))
+    return np.asarray(usable & (2.0 * special.ndtr(-z) * tests < _IMPOSSIBLE))
+
+
+def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
+    """Rewards of one unit: sum_squares / sum, the size of rewards other than 0, is of one order; (R,)."""
+    first, squares = sums["sum"], sums["sum_squares"]
+    clear = (squares > 0.0) & (first * first >= _CLEAR * squares)
+    if np.count_nonzero(clear) < 2:
+        return
+    size = np.where(clear, squares / np.where(clear, np.abs(first), 1.0), np.nan)
+    usual = math.exp(float(np.nanmedian(np.log(np.where(clear, size, np.nan)))))
+    # Where two units share the rows evenly, the median lies between them.
+    ratio = np.where(clear, np.maximum(size / usual, usual / np.where(clear, size, 1.0)), 1.0)
+    spread = float(np.nanmax(size) / np.nanmin(size))
+    if spread < _UNITS:
+        return
+    wrong = ratio >= math.sqrt(_UNITS)
+    found.add_rows(
+        "mixed-units",
+        f"rewards seem to be of several units: their usual size, sum_squares / sum, is {usual:.3g} in the "
+        f"table and {spread:.3g} times as large at the most as at the least (0/1 beside 0/100, or cents "
+        "beside a currency); use one unit, or give reward_range= if this is right",
+        wrong,
+    )
+
+
+NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
+ROLES = ("batch", "arm", *NUMBERS, "propensity")
+_REQUIRED = ("batch", "arm", "n", "sum", "sum_squares")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table of sums as arrays over its R rows in S strata; arm, sums, further (R,), NaN if unknown."""
+
+    strata: Strata
+    arm: IntArray
+    batches: NDArray[Any]
+    groups: tuple[str, ...]
+    arms: tuple[Label, ...]
+    sums: Mapping[str, FloatArray]
+    propensity: FloatArray | None
+    further: Mapping[str, FloatArray]
+
+    def spread(self, values: FloatArray, missing: float = 0.0) -> FloatArray:
+        """Values by stratum and arm; values (R,); returns (S, K)."""
+        whole = np.full((len(self.strata.batch), len(self.arms)), missing)
+        whole[self.strata.code, self.arm] = values
+        return whole
+
+
+def read_parts(
+    frame: Any,
+    columns: Mapping[str, object],
+    *,
+    group: object,
+    arms: object,
+    centre: float,
+    reward_range: tuple[float, float] | None,
+    date_format: str | None,
+    estimated: bool,
+    found: Findings,
+) -> tuple[Parts, tuple[Label, ...]] | None:
+    """Parts and arms of a table, None where it has problems; shares stand in for propensities."""
+    if frame_kind(frame) is None:
+        raise ParameterError("Sums", [f"frame must be a DataFrame of pandas or polars, got {_kind(frame)}"])
+    table = _read(frame, columns, group_names("group", group), arms, date_format, found)
+    if table is None:
+        return None
+    check_rows(table.sums, table.propensity, centre, reward_range, found)
+    check_further(table.sums, table.further, found)
+    check_cells(
+        table.strata.code,
+        table.arm,
+        table.sums,
+        table.propensity,
+        arms=table.arms,
+        batches=table.strata.named(table.groups, table.batches),
+        estimated=estimated,
+        ranged=reward_range is not None,
+        found=found,
+    )
+    if found.problems:
+        return None
+    return Parts(table.groups, table.strata.parts(_cells(table, columns, centre), table.batches)), table.arms
+
+
+def _kind(frame: object) -> str:
+    return f"a {type(frame).__name__}"
+
+
+def _cells(table: Table, columns: Mapping[str, object], centre: float) -> Cells:
+    counts = table.spread(table.sums["n"])
+    rounds = counts.sum(axis=1)
+    if table.propensity is None:
+        propensities = counts / rounds[:, None]
+    else:
+        propensities = table.spread(table.propensity)
+        propensities /= propensities.sum(axis=1, keepdims=True)
+    first, squares, cubes, nonzero = (table.spread(table.sums[name]) for name in NUMBERS[1:])
+    value = None if centre else other_value(first, squares)
+    if value is not None:  # rewards are 0 or this value: what was not counted follows
+        cubes = np.where(np.isnan(cubes), value * squares, cubes)
+        nonzero = np.where(np.isnan(nonzero), np.rint(first / value), nonzero)
+    base = np.stack([counts, first, squares, cubes])
+    products = further_products(base, centre, columns, table.further, table.spread)
+    return cells_of_shares(base, rounds, propensities, nonzero, centre, products)
+
+
+def _read(
+    frame: Any,
+    columns: Mapping[str, object],
+    groups: tuple[str, ...],
+    arms: object,
+    date_format: object,
+    found: Findings,
+) -> Table | None:
+    names = column_names(frame)
+    places = _places(names, columns, found)
+    shared = [name for name in groups if name in columns.values()]
+    found.add("bad-group", f"group columns have other roles: {', '.join(shared)}") if shared else None
+    by = _places(names, {f"group {name!r}": name for name in groups}, found)
+    checked_format = check_date_format(date_format, found)
+    declared = declare_arms(arms, found)
+    if found.problems:
+        return None
+    if len(frame) == 0:
+        found.add("empty-frame", "the table has no rows")
+        return None
+    read = {role: read_column(frame, place) for role, place in places.items()}
+    told = {role: f"{role} column {columns[role]!r}" for role in places}
+    sums = {role: _numbers(read, role, told.get(role, ""), found) for role in NUMBERS}
+    further = {role: _numbers(read, role, told[role], found) for role in read if role.startswith(FURTHER)}
+    propensity = None
+    if "propensity" in read:
+        what = told["propensity"]
+        found.add_rows("missing-propensity", f"{what} has no value", read["propensity"].missing)
+        propensity = check_probabilities(read["propensity"], what, "[0", found)
+    batch = read_batches(read["batch"], told["batch"], checked_format, found)
+    arm = read_arms(read["arm"], columns["arm"], "arm", declared, found)
+    labels = [read_column(frame, place) for place in by.values()]
+    group = read_groups(labels, [f"group column {name!r}" for name in groups], len(frame), found)
+    if found.problems or batch is None or arm is None or group is None:
+        return None
+    strata = strata_of(batch[0], group)
+    return Table(strata, arm[0], batch[1], groups, arm[1], sums, propensity, further)
+
+
+def _places(names: list[Hashable], columns: Mapping[str, object], found: Findings) -> dict[str, int]:
+    """Positions of the columns of the roles; several sums may be one column, as those of 0/1 rewards are."""
+    places = {}
+    for role, name in columns.items():
+        if name is None and role in _REQUIRED:
+            found.add("bad-column-name", f"{role}= must name a column")
+        elif not is_hashable(name):
+            found.add("bad-column-name", f"{role}= must name one column, got {name!r:.80}")
+        elif name is not None and name not in names:
+            missing_column(name, role, names, found)
+        elif names.count(name) > 1:
+            found.add("duplicate-columns", f"several columns are named {name!r}; rename or drop them")
+        elif name is not None:
+            places[role] = names.index(name)
+    return places
+
+
+def _numbers(read: Mapping[str, Column], role: str, what: str, found: Findings) -> FloatArray:
+    """Finite numbers of a column, NaN where there is none."""
+    if role not in read:
+        return np.full(len(read["n"].missing), np.nan)
+    values = read_numbers(read[role], what, role, found, booleans=False)
+    return np.full(len(read["n"].missing), np.nan) if values is None else values
+
+
+def read_batches(
+    column: Column, what: str, date_format: str | None, found: Findings
+) -> tuple[IntArray, NDArray[Any]] | None:
+    """Positions of the rows' batches in order, and the batches: numbers, or times; (R,), (B,)."""
+    read = batch_labels(column, what, date_format, found)
+    if read is None:
+        return None
+    labels, values, dated = read
+    if values is None and set(map(type, labels.values)) == {bool}:
+        values = np.array(labels.values, dtype=np.int64)
+    if values is None and labels.values:
+        found.add(
+            "bad-batch",
+            f"{what} must hold numbers, dates or times, whose order is known, not text such as "
+            f"{str(labels.values[0])!r:.40}: number the batches in time order",
+        )
+    if found.problems or values is None:
+        return None
+    batches, place = np.unique(values.astype("datetime64[us]") if dated else values, return_inverse=True)
+    return place.astype(np.int64)[labels.codes], batches
+
+
+def read_arms(
+    column: Column,
+    name: object,
+    role: str,
+    declared: Sequence[Label] | None,
+    found: Findings,
+    having: Sequence[Label] = (),
+) -> tuple[IntArray, tuple[Label, ...]] | None:
+    """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
+    labels = check_actions(column, name, role, False, found)
+    arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
+    codes = code_actions(labels, arms, declared is not None, found)
+    if len(arms) < 2:
+        found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
+    return None if found.problems else (codes, arms)

@@ -1,0 +1,436 @@
+"""Sums: rewards added up by batch and arm, with what they promise, as a log has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims.logs import rows as claims
+from adaptinf.files import owners_alone
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.provenance import Promises, source_note
+from adaptinf.log.validation import METADATA, Label, Metadata
+from adaptinf.log.validation.column_checks import check_reward_range
+from adaptinf.log.validation.frame_columns import Findings
+from adaptinf.log.validation.metadata import check_metadata
+from adaptinf.parameters import FINITE, check, refuse
+from adaptinf.sums.covariate_columns import WithFurther, further_columns, further_roles
+from adaptinf.sums.groups import Grouped, Parts
+from adaptinf.sums.storage import StoredSums, frame_of, read_stored, write_stored
+from adaptinf.sums.sums_of_log import parts_of_log
+from adaptinf.sums.sums_reading import read_parts
+from adaptinf.sums.unit_totals import UnitTotals
+from adaptinf.texts import visible_lines
+from adaptinf.typing import FloatArray
+
+ADDED = ("adaptive_rounds", "released_rounds")
+"""Counts that two parts of a trial each have some of."""
+_ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "context", "reward_range")
+
+
+def other_trials(first: Sums, second: Sums) -> list[str]:
+    """Why two sums are not of one trial."""
+    problems = [
+        f"{name} differs: {getattr(first, name)!r:.80} and {getattr(second, name)!r:.80}"
+        for name in (*_ALIKE, *METADATA)
+        if name not in ADDED and not _same(getattr(first, name), getattr(second, name))
+    ]
+    kinds = {first.batches.dtype.kind, second.batches.dtype.kind}
+    if len(kinds) > 1 and "M" in kinds:
+        problems.append("the batches of one are times, those of the other numbers")
+    problems = [f"to be merged they must be of one trial: {problem}" for problem in problems]
+    if first.by_unit is not None or second.by_unit is not None:
+        reason = "a unit may be in both, so that sums by unit are not merged: aggregate all rows at once"
+        problems.append(reason)
+    return problems
+
+
+def joint_movement(first: Sums, second: Sums) -> float | None:
+    """P-value of shares that stay put within batches, by Bonferroni; None where nobody saw rows."""
+    seen = [each.share_movement for each in (first, second) if each.share_movement is not None]
+    return min(1.0, len(seen) * min(seen)) if seen else None
+
+
+def _same(first: object, second: object) -> bool:
+    """Whether two values of metadata are equal; designs by what is stored of them."""
+    return first == second or repr(first) == repr(second)
+
+
+NEEDS_ROWS = claims.NEEDS_ROWS()
+"""Why a method that reads rounds one by one refuses sums."""
+
+
+class Sums(WithFurther, Grouped, Promises):
+    """Sums of rewards by batch and arm, from which arms are compared as from a log.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of pandas or polars, a row for each batch and arm, in any order. An arm without a row in a batch had
+        propensity 0 there.
+    batch : str
+        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
+    arm : str
+        Column of the arms.
+    n : str
+        Column of the number of rounds.
+    sum, sum_squares : str
+        Columns of the sums of their rewards, and of these squared.
+    sum_cubes : str, optional
+        Column of the sums of cubed rewards, with which intervals are corrected for skewness. Rewards that are
+        0 or one other value need none, and no `nonzero` either.
+    nonzero : str, optional
+        Column of the number of rewards other than 0, by which rare outcomes are known.
+    propensity : str, optional
+        Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
+        estimates.
+    denominator, denominator_sum_squares, denominator_sum_products : str, optional
+        Columns of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
+        of, of its squares, and of its products with rewards.
+    covariate, covariate_sum_squares, covariate_sum_products : str, optional
+        The same of a column from before the choice that is to explain rewards. It counts as a context.
+    denominator_sum_cubes, covariate_sum_cubes : three str, optional
+        Columns of the sums of y^2 z, y z^2 and z^3, y the reward and z the other column, with which intervals
+        are corrected for skewness.
+    centre : float
+        What was subtracted from every reward before it was summed, so that squares keep their digits.
+    group : str or list of str, optional
+        Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
+        count as contexts.
+    arms : list of labels, optional
+        All arms in the order you want.
+    context : list of str, optional
+        Names of contexts that may have had a part in the choice of arms.
+    date_format : str, optional
+        Format of dates that are text, where it is ambiguous.
+    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+    released_rounds, context_free, adaptive, stopping : optional
+        As for `AdaptiveLog`.
+
+    Attributes
+    ----------
+    cells : Cells
+        The sums of all groups together as arrays.
+    batches : ndarray, shape (B,)
+        The batches in order.
+    arms : tuple of labels
+        All arms.
+    n_rounds, n_arms, n_batches : int
+        Their numbers.
+    n_units : int or None
+        Number of units, where their totals are there for errors by unit.
+    group_names : tuple of str
+        Columns that make the groups; empty without groups.
+    denominators, covariates : tuple of str
+        Further columns, by which there are ratios and adjustments; empty without any.
+    share_movement : float or None
+        P-value of arms' shares that stay put within batches, where `aggregate` cut times without
+        propensities and saw the rows; None elsewhere.
+
+    Raises
+    ------
+    LogValidationError
+        With everything that is wrong with the table, and the rows.
+    ParameterError
+        If the frame is none, or the centre no number.
+
+    Notes
+    -----
+    Results equal those of the rows with ``outcome="batch-mean"``. A weight has to be the same for all rounds
+    of a batch; what needs rows refuses and says so. `Sums` of different rounds are merged by ``a + b``.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "week": [1, 1, 2, 2],
+    ...         "arm": ["a", "b", "a", "b"],
+    ...         "users": [510, 490, 380, 620],
+    ...         "buyers": [50, 74, 41, 88],
+    ...         "share": [0.5, 0.5, 0.4, 0.6],
+    ...     }
+    ... )
+    >>> sums = ai.Sums(
+    ...     table,
+    ...     batch="week",
+    ...     arm="arm",
+    ...     n="users",
+    ...     sum="buyers",
+    ...     sum_squares="buyers",
+    ...     propensity="share",
+    ... )
+    >>> sums
+    Sums: 2,000 rounds in 2 batches, 2 arms ('a', 'b')
+      design: unknown
+      guarantee: none
+      propensities: exact, every arm
+    >>> ai.Contrast(sums, treatment="b", control="a").fit().conf_int().round(3)
+             low   high
+    b - a  0.015  0.073
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        *,
+        batch: str,
+        arm: str,
+        n: str,
+        sum: str,
+        sum_squares: str,
+        sum_cubes: str | None = None,
+        nonzero: str | None = None,
+        propensity: str | None = None,
+        group: str | Sequence[str] | None = None,
+        denominator: str | None = None,
+        denominator_sum_squares: str | None = None,
+        denominator_sum_products: str | None = None,
+        denominator_sum_cubes: Sequence[str] = (),
+        covariate: str | None = None,
+        covariate_sum_squares: str | None = None,
+        covariate_sum_products: str | None = None,
+        covariate_sum_cubes: Sequence[str] = (),
+        centre: float = 0.0,
+        arms: Sequence[Any] | None = None,
+        context: Sequence[str] = (),
+        date_format: str | None = None,
+        reward_range: tuple[float, float] | None = None,
+        propensity_status: str | None = None,
+        guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        design: Any = None,
+        noise: str | None = None,
+        adaptive_rounds: int | None = None,
+        released_rounds: int | None = None,
+        context_free: bool | None = None,
+        adaptive: bool | None = None,
+        stopping: str | None = None,
+    ) -> None:
+        given = dict(locals())
+        check("Sums", centre=(centre, FINITE))
+        found = Findings()
+        span = check_reward_range(reward_range, False, found)
+        columns = {name: given[name] for name in _COLUMNS} | further_roles(given, found)
+        options: dict[str, Any] = {name: given[name] for name in ("group", "arms", "date_format")}
+        options["estimated"] = propensity is None or propensity_status == "estimated"
+        read = read_parts(frame, columns, centre=float(centre), reward_range=span, found=found, **options)
+        self._check(read, span, given, found, shares=propensity is None)
+
+    def _check(
+        self,
+        read: tuple[Parts, tuple[Label, ...]] | None,
+        reward_range: tuple[float, float] | None,
+        given: Mapping[str, Any],
+        found: Findings,
+        *,
+        shares: bool,
+        **kept: Any,
+    ) -> None:
+        """Check what is given beside parts and arms, and take all of it; else one error."""
+        context = given["context"]
+        metadata = check_metadata(
+            Metadata(**{name: given[name] for name in METADATA if name in given}),
+            n_rounds=2**53 if read is None else read[0].n_rounds,
+            arms=() if read is None else read[1],
+            has_propensity=True,
+            units=None,
+            found=found,
+        )
+        if isinstance(context, str) or not all(isinstance(name, str) for name in context):
+            found.add("bad-context", f"context must be a list of names, got {context!r:.80}")
+        if shares and given["propensity_status"] not in (None, "estimated"):
+            message = "without propensities the arms' shares stand in for them, which are estimates"
+            found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
+        found.raise_if_any("the table of sums")
+        assert read is not None
+        named = tuple(dict.fromkeys([*context, *read[0].names, *read[0].covariates]))
+        self._fill(*read, reward_range, metadata, named, shares=shares, **kept)
+        if shares:
+            self.propensity_status = "estimated"
+
+    def _fill(
+        self,
+        parts: Parts,
+        arms: tuple[Label, ...],
+        reward_range: tuple[float, float] | None,
+        metadata: Metadata,
+        context: tuple[str, ...],
+        *,
+        shares: bool,
+        by_unit: UnitTotals | None = None,
+        moved: float | None = None,
+    ) -> None:
+        self._parts, self.arms, self.group_names = parts, arms, parts.names
+        self.cells, self.batches = parts.whole(shares=shares)
+        self.n_rounds, self.n_arms, self.n_batches = parts.n_rounds, len(arms), len(self.batches)
+        self.reward_range, self.context, self.shares = reward_range, context, shares
+        self._promise(metadata)
+        self.units, self.by_unit = None, by_unit
+        self.n_units = None if by_unit is None else by_unit.count
+        self.share_movement = moved
+        self.kept: dict[str, Any] = {}
+
+    @classmethod
+    def of_log(
+        cls,
+        log: AdaptiveLog,
+        centre: float | None = None,
+        by: str | Sequence[str] = (),
+        *,
+        denominator: str | Sequence[str] = (),
+        covariate: str | Sequence[str] = (),
+    ) -> Sums:
+        """Sums of a log's rows, by its batches and arms.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            With batches, propensities, and rewards of which none is missing.
+        centre : float, optional
+            What is subtracted from rewards before they are summed; by default the mean of the first batch.
+        by : str or list of str
+            Context columns whose labels make groups; by default none.
+        denominator : str or list of str
+            Columns of the log that mean rewards are to be divided by the mean of; by default none.
+        covariate : str or list of str
+            Contexts that are to explain rewards, numbers each; by default none.
+
+        Returns
+        -------
+        Sums
+            With the log's guarantee, design and all else that it says about itself.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such context, the centre is no number, or `log` is none.
+        InvalidForLog
+            If the log lacks something, an arm could be chosen in some rounds of a batch (and group) alone, or
+            units have several rounds and groups are wanted, or some arm was impossible in some round.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+        >>> log = ai.designs.Thompson(batch_size=100, floor=0.1).run(arms, horizon=300, rng=0)
+        >>> ai.Sums.of_log(log).n_batches
+        3
+        """
+        further = further_columns("Sums.of_log", denominator, covariate)
+        parts, context, by_unit = parts_of_log(log, by, centre, further)
+        sums = cls.__new__(cls)
+        metadata = Metadata(**{name: getattr(log, name) for name in METADATA})
+        sums._fill(parts, log.arms, log.reward_range, metadata, context, shares=False, by_unit=by_unit)
+        sums.owner_only = log.owner_only
+        return sums
+
+    def __add__(self, other: object) -> Sums:
+        """Sums of the rounds of both, which have no round in common."""
+        if not isinstance(other, Sums):
+            return NotImplemented
+        refuse("Sums", other_trials(self, other))
+        counts = {
+            name: None if None in (pair := (getattr(self, name), getattr(other, name))) else int(np.sum(pair))
+            for name in ADDED
+        }
+        sums = self._of_parts(self._parts.plus(other._parts, shares=self.shares), **counts)
+        sums.share_movement = joint_movement(self, other)
+        sums.owner_only = self.owner_only or other.owner_only
+        return sums
+
+    def _of_parts(self, parts: Parts, **changed: Any) -> Sums:
+        """Sums that say the same about themselves."""
+        metadata = Metadata(**{name: getattr(self, name) for name in METADATA} | changed)
+        gone = () if parts.names else self.group_names
+        context = tuple(name for name in self.context if name not in gone)
+        sums = type(self).__new__(type(self))
+        about = self.reward_range, metadata, context
+        sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
+        sums.owner_only = self.owner_only
+        return sums
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Counts, means, sums and mean propensities, a row for each batch and arm (and group)."""
+        return frame_of(self._parts, self.arms)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write the sums, with all that they say about themselves, as one Parquet file.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.parquet`` or ``.pq``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends otherwise.
+        FileError
+            If the file cannot be written; one that is there stays as it is.
+        """
+        metadata = {name: getattr(self, name) for name in METADATA}
+        also = {name: getattr(self, name) for name in _ALSO}
+        write_stored(path, StoredSums(self._parts, self.arms, metadata, also, self.by_unit), self.owner_only)
+
+    @classmethod
+    def read_parquet(cls, path: str | PathLike[str]) -> Sums:
+        """Sums that `to_parquet` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Sums
+            Equal to those that were written.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ParameterError
+            If it holds no sums that adaptinf wrote, or is damaged.
+        """
+        stored = read_stored(path)
+        sums, also = cls.__new__(cls), stored.also
+        told = also["reward_range"], Metadata(**stored.metadata), also["context"]
+        kept = {"shares": also["shares"], "moved": also["share_movement"], "by_unit": stored.by_unit}
+        sums._fill(stored.parts, stored.arms, *told, **kept)
+        sums.owner_only = owners_alone(Path(path)) is True
+        return sums
+
+    def _rounds_by_arm(self) -> FloatArray:
+        return np.asarray(self.cells.pulls.sum(axis=0))
+
+    def __repr__(self) -> str:
+        arms = ", ".join(map(repr, self.arms[:8])) + (", ..." if self.n_arms > 8 else "")
+        known = ", every arm" if self.cells.knows_every else ", chosen arm only"
+        told = source_note(self.guarantee_source)
+        groups = f"{', '.join(self.group_names)} ({', '.join(map(repr, self.groups[:8]))}"
+        groups += ", ...)" if len(self.groups) > 8 else ")"
+        lines = [
+            claims.SUMS(total=self.n_rounds, batches=self.n_batches, arms=self.n_arms, labels=arms),
+            f"  design: {'unknown' if self.design is None else self.design.name}{self.adaptive_told}",
+            *self.stopping_told,
+            f"  guarantee: {self.guarantee or 'none'}{told}",
+            f"  propensities: {'shares of the batches' if self.shares else self.propensity_status + known}",
+            *([f"  groups: {groups}"] if self.group_names else []),
+            *self._further_lines(),
+            *([] if self.n_units is None else [f"  units: {self.n_units:,}"]),
+        ]
+        return visible_lines(lines)
+
+
+_ALSO = ("context", "reward_range", "shares", "share_movement")
+_COLUMNS = ("batch", "arm", "n", "sum", "sum_squares", "sum_cubes", "nonzero", "propensity")
