@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.claims.tables import CAUTION
-from adaptinf.cli.column_roles import SUMS
+from adaptinf.cli.flag_columns import SUMS
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptinf import __version__
-from adaptinf.cli.column_roles import COLUMNS, HELP, SUMS
+from adaptinf.cli.flag_columns import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial_commands import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
