@@ -14,7 +14,7 @@ from scipy import stats
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import missing_rewards, received_arms
 from adaptinf.claims.logs.readings import BY_ASSIGNMENT
-from adaptinf.claims.units import LATE_MEAN
+from adaptinf.claims.units import INCOMPLETE, LATE_MEAN
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend import recommend
@@ -158,7 +158,7 @@ def test_outcome_models_that_would_not_settle_are_refused() -> None:
 
 def test_repeated_units_are_refused() -> None:
     frame = frame_of(8, 100).assign(person=np.arange(100) // 5)
-    with pytest.raises(InvalidForLog, match="some units have repeated rounds"):
+    with pytest.raises(InvalidForLog, match=wording(INCOMPLETE)):
         ArmMeans(log_of(frame, unit="person")).fit()
 
 
@@ -172,7 +172,7 @@ def test_late_rewards_of_repeated_units_have_errors_by_unit() -> None:
     own = found.scores["influence"]
     by_unit = own.reshape(20, 5, 2).sum(axis=1)
     assert found.std_error == pytest.approx(np.sqrt(20 / 19 * (by_unit**2).sum(axis=0)), rel=1e-6)
-    with pytest.raises(InvalidForLog, match="some units have repeated rounds"):
+    with pytest.raises(InvalidForLog, match=wording(INCOMPLETE)):
         ArmMeans(log_of(frame_of(8, 100).assign(person=np.arange(100) // 5), unit="person")).fit("aipw")
 
 
