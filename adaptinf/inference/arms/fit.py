@@ -31,7 +31,7 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, profile_of
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.sums import Sums
