@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.means import UnitErrors
     from adaptinf.inference.scores.outcome_predictions import Outcome
+    from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
@@ -278,11 +279,11 @@ def arm_samples(log: AdaptiveLog | Sums, pulls: FloatArray | None = None) -> Sam
 
 
 def arm_bounds(
-    log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False, pulls: FloatArray | None = None
+    log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False, profile: LogProfile | None = None
 ) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
-    Shapes: codes (k,), pulls, where they are known already, (K,); returns (k,).
+    Shapes: codes (k,); returns (k,).
 
     Of T rounds whose arms are drawn with probabilities e(x), the efficient influence function of the mean of
     one arm is 1{W = w} / e(x) (Y - mu(x)) + mu(x) - mu, so that no regular estimate has a variance below
@@ -291,10 +292,11 @@ def arm_bounds(
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
     """
-    found = arm_samples(log, pulls)
+    known = profile_of(log) if profile is None else profile
+    found = arm_samples(log, known.pulls)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    expected = None if shares else profile_of(log).expected_pulls
+    expected = None if shares else known.expected_pulls
     rounds = counts if expected is None else expected[codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
@@ -318,8 +320,7 @@ def fit_efficiency(
     if not bound or question.profile.incomplete:
         return {}, ""
     data = question.profile.sums or question.profile.log
-    pulls = question.profile.pulls
-    bounds = arm_bounds(data, question.codes, shares=bound == "shares", pulls=pulls)
+    bounds = arm_bounds(data, question.codes, shares=bound == "shares", profile=question.profile)
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
     ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)
