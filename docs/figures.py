@@ -18,7 +18,7 @@ from typing import Any
 
 import matplotlib
 
-from adaptinf.plots.drawing.files import drawn
+from adaptinf.plots.picture_files import drawn
 
 _PART = re.compile(r"^```python\n(.*?)^```$|^!\[[^\]]*\]\((figures/[\w-]+\.svg)\)$", re.MULTILINE | re.DOTALL)
 _DRAWN = re.compile(r'(?<= d=")[^"]*|(?<= points=")[^"]*')

@@ -18,7 +18,7 @@ import pytest  # noqa: E402
 os.environ["MPLBACKEND"] = "Agg"  # pictures open no windows
 
 
-SLOW_EXAMPLES = {"adaptinf.audit.planning.sizes.sample_size"}
+SLOW_EXAMPLES = {"adaptinf.audit.simulation.sample_sizes.sample_size"}
 """Doctests that simulate for seconds, as what they show does; their docstrings cannot hold a marker."""
 
 

@@ -1,20 +1,11 @@
 """Where designs and inference meet: audits of privacy, calibration of plans, exact and simulated tests."""
 
-from adaptinf.audit.bias.arms import SimulatedBias, simulate_bias
-from adaptinf.audit.bias.counts import CountStability, stability
-from adaptinf.audit.bias.ridge import DecorrelationRidge, decorrelation_ridge
-from adaptinf.audit.binary.intervals import ExactInterval, exact_interval
-from adaptinf.audit.binary.results import ExactTest
-from adaptinf.audit.binary.states import ExactBias
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact, exact_test
-from adaptinf.audit.planning.calibration import Coverage, coverage, coverage_from_tallies
-from adaptinf.audit.planning.characteristics import OperatingCharacteristics, operating_characteristics
-from adaptinf.audit.planning.detection import Power, power
-from adaptinf.audit.planning.sizes import SampleSize, sample_size
-from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy.coupling.coupled import coupled
-from adaptinf.audit.privacy.coupling.results import Coupled, CoupledPair
+from adaptinf.audit.binary.count_states import ExactBias
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
+from adaptinf.audit.binary.exact_results import ExactInterval, ExactTest
+from adaptinf.audit.binary.log_tests import exact_interval, exact_test
+from adaptinf.audit.privacy.coupled_pairs import Coupled, CoupledPair
+from adaptinf.audit.privacy.coupled_trials import coupled
 from adaptinf.audit.privacy.designs import (
     AuditTrial,
     Neighbours,
@@ -24,20 +15,30 @@ from adaptinf.audit.privacy.designs import (
     audit_trials,
     neighbouring_trials,
 )
-from adaptinf.audit.privacy.results import EpsilonLowerBound, Finding
-from adaptinf.audit.randomization.interval import randomization_interval
-from adaptinf.audit.randomization.results import (
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound, Finding
+from adaptinf.audit.randomization.randomization_intervals import randomization_interval
+from adaptinf.audit.randomization.randomization_results import (
     RandomizationInterval,
     RandomizationTest,
     WeightedRandomizationTest,
 )
-from adaptinf.audit.randomization.retest import randomization_test
-from adaptinf.audit.randomization.weighted import weighted_randomization_test
-from adaptinf.audit.rerun.filled_propensities import with_propensities
-from adaptinf.audit.simulation.analyses import true_value
-from adaptinf.audit.simulation.engine import AnalysisError
-from adaptinf.audit.studies.results import Study
-from adaptinf.audit.studies.runner import study
+from adaptinf.audit.randomization.randomization_tests import randomization_test, weighted_randomization_test
+from adaptinf.audit.rerun.path_propensities import with_propensities
+from adaptinf.audit.rerun.simulated_bias import SimulatedBias, simulate_bias
+from adaptinf.audit.rerun.simulated_counts import (
+    CountStability,
+    DecorrelationRidge,
+    decorrelation_ridge,
+    stability,
+)
+from adaptinf.audit.simulation.characteristics import OperatingCharacteristics, operating_characteristics
+from adaptinf.audit.simulation.engine import AnalysisError, true_value
+from adaptinf.audit.simulation.sample_sizes import SampleSize, sample_size
+from adaptinf.audit.simulation.simulated_coverage import Coverage, coverage, coverage_from_tallies
+from adaptinf.audit.simulation.simulated_power import Power, power
+from adaptinf.audit.simulation.study_runs import study
+from adaptinf.audit.simulation.study_tables import Study
 
 __all__ = [
     "AnalysisError",

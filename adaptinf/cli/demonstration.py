@@ -88,10 +88,8 @@ def contrast_trial(frame: pd.DataFrame, horizon: int, rng: np.random.SeedSequenc
 
 
 def run_demo(rng: int = 0, *, horizons: tuple[int, int] = (200_000, 20_190)) -> str:
-    """Run both trials and describe them.
-
-    A progress bar goes to standard error where that is a terminal.
-    """
+    """Run both trials and describe them."""
+    # A progress bar goes to standard error where that is a terminal.
     first, second = np.random.SeedSequence(rng).spawn(2)
     bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
     with tqdm(total=3, desc="the data", bar_format=bar_format, disable=None, leave=False) as bar:

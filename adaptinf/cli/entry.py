@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from adaptinf import __version__
-from adaptinf.cli.roles import COLUMNS, HELP, SUMS
-from adaptinf.cli.trial import add_trial
+from adaptinf.cli.column_roles import COLUMNS, HELP, SUMS
+from adaptinf.cli.trial_commands import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
 from adaptinf.texts import visible
@@ -256,8 +256,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.commands import cautions_told, describe, open_log
-    from adaptinf.cli.sums import describe_sums, holds_sums, open_sums
+    from adaptinf.cli.commands import cautions_told, describe, describe_sums, holds_sums, open_log, open_sums
 
     options = _column_options(arguments)
     if holds_sums(arguments.file, options):
@@ -291,13 +290,15 @@ def _analyze(arguments: argparse.Namespace) -> int:
         argument_problems,
         cautions_told,
         fit,
+        further_options,
+        holds_sums,
         open_log,
+        open_sums,
         render,
         report_problems,
         with_unused,
     )
-    from adaptinf.cli.sums import further_options, holds_sums, open_sums
-    from adaptinf.log.storage.files import output_problems
+    from adaptinf.log.storage.log_files import output_problems
 
     options = _column_options(arguments)
     if options and arguments.by:
@@ -329,11 +330,8 @@ def _analyze(arguments: argparse.Namespace) -> int:
         raise
     if problems:  # without adaptinf.parameters, which brings NumPy: help is to be quick
         raise ParameterError("arguments", problems)
-    results = fit(
-        log,
-        **{name: getattr(arguments, name) for name in _ASKED},
-    )
-    results = with_unused(results, unused)
+    asked = {name: getattr(arguments, name) for name in _ASKED}
+    results = with_unused(fit(log, **asked), unused)
     text = render(results, arguments.alpha, arguments.format)
     text = _with_cautions(text, arguments.format, [] if results.private else cautions_told(log))
     if arguments.report is not None:

@@ -6,30 +6,25 @@ Parameters out of range raise one `ParameterError` that lists them all.
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.arms.kl_ucb import KLUCB
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
-from adaptinf.designs.arms.posterior_best_arm import ExplorationSampling, TopTwoThompson
-from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.posterior import ExplorationSampling, Thompson, TopTwoThompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy, Uniform
-from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm.determinants import max_det
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.g_optimal import OptimalDesign, optimal_design
-from adaptinf.designs.best_arm.halving import SequentialHalving
-from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
-from adaptinf.designs.conse.epochs import ConSE
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.function import FunctionDesign
-from adaptinf.designs.linear.bands import PredictionBands, prediction_bands
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.designs.local.abse import ABSE
-from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.released_sums import bin_sums
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.best_arm.arm_collections import OptimalDesign, max_det, optimal_design
+from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
+from adaptinf.designs.contextual.conse import ConSE
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bands import PredictionBands, prediction_bands
+from adaptinf.designs.contextual.private_conse import DPConSE
+from adaptinf.designs.function_design import FunctionDesign
+from adaptinf.designs.local.bins import LDPBandit, bin_sums
+from adaptinf.designs.local.cube_designs import ABSE
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.designs.mixture import Mixture
-from adaptinf.designs.replications import Replications
-from adaptinf.designs.requirements import Needs
-from adaptinf.designs.stopping.results import StoppingReplications, StoppingResult
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.run_results import Replications
+from adaptinf.designs.stopping.stopping_results import StoppingReplications, StoppingResult
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS
 from adaptinf.log import DesignTraits, Floor, Stability
 from adaptinf.sessions import Decision, Outcome, Session
 

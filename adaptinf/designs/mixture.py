@@ -8,18 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Status
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.run_results import Status
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, Floor
 from adaptinf.parameters import NonNegative, Share
-from adaptinf.sessions.releasing import ExactSums
+from adaptinf.sessions.steppers import ExactSums
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray
 
 _OVERRIDE = Status("override", randomised=False)
+
+
+def _own(name: str, told: str) -> Any:
+    """A property of a mixture that is the design's own."""
+    return property(lambda mixture: getattr(mixture.design, name), doc=told)
 
 
 @dataclass(frozen=True)
@@ -101,35 +105,12 @@ class Mixture(Design):
         """The fewest rounds that the design can do with; it says the rest of an environment itself."""
         return Needs(min_horizon=self.design.needs.min_horizon)
 
-    @property
-    def pending(self) -> str:  # type: ignore[override]
-        """Which outcomes may be pending when the design proposes an arm."""
-        return self.design.pending
-
-    @property
-    def domain(self) -> str:  # type: ignore[override]
-        """Where the design's context vectors must lie."""
-        return self.design.domain
-
-    @property
-    def lost(self) -> float | None:  # type: ignore[override]
-        """As which reward an outcome counts with the design that never comes."""
-        return self.design.lost
-
-    @property
-    def lost_unsaid(self) -> float | None:  # type: ignore[override]
-        """As which reward one counts in trials whose file does not say."""
-        return self.design.lost_unsaid
-
-    @property
-    def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
-        """What names a node of the design's exact noise."""
-        return self.design.nodes
-
-    @property
-    def inexact(self) -> str:  # type: ignore[override]
-        """Why the design has no exact noise."""
-        return self.design.inexact
+    pending = _own("pending", "Which outcomes may be pending when the design proposes an arm.")
+    domain = _own("domain", "Where the design's context vectors must lie.")
+    lost = _own("lost", "As which reward an outcome counts with the design that never comes.")
+    lost_unsaid = _own("lost_unsaid", "As which reward one counts in trials whose file does not say.")
+    nodes = _own("nodes", "What names a node of the design's exact noise.")
+    inexact = _own("inexact", "Why the design has no exact noise.")
 
     def largest_scale(self, horizon: int, n_arms: int) -> float:
         """The design's own: overrides draw none."""

@@ -3,7 +3,7 @@
 from adaptinf.formats.adam import read_adam
 from adaptinf.formats.dsjson import read_dsjson
 from adaptinf.formats.obd import read_open_bandit
-from adaptinf.formats.streaming.conversion import convert
+from adaptinf.formats.streaming import convert
 
 __all__ = ["convert", "read_adam", "read_dsjson", "read_open_bandit"]
 

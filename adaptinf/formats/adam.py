@@ -15,13 +15,12 @@ import pandas as pd
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.files import as_path
-from adaptinf.formats.tables import column_of, labels_of, log_of, names_problems, read_table
+from adaptinf.formats.transport import column_of, labels_of, log_of, names_problems, read_table
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
-from adaptinf.log.validation.columns import Column, as_float, blank_rows, label_key
-from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.times import ISO_EXAMPLES, read_times
+from adaptinf.log.validation.frame_columns import Column, Findings, as_float, blank_rows, label_key
+from adaptinf.log.validation.row_order import ISO_EXAMPLES, read_times
 from adaptinf.parameters import refuse
 from adaptinf.typing import BoolArray
 

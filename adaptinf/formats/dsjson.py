@@ -18,11 +18,10 @@ import pandas as pd
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError, Problem
 from adaptinf.files import as_path
-from adaptinf.formats.streaming.lines import numbered_lines
-from adaptinf.formats.tables import log_of, names_problems
+from adaptinf.formats.transport import log_of, names_problems, numbered_lines
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.parameters import refuse
 from adaptinf.texts import did_you_mean, several
 from adaptinf.typing import IntArray

@@ -12,13 +12,13 @@ import pandas as pd
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
-from adaptinf.formats.tables import column_of, labels_of, log_of, read_table
+from adaptinf.formats.transport import column_of, labels_of, log_of, read_table
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import Label
-from adaptinf.log.validation.columns import label_key
-from adaptinf.log.validation.times import read_times
+from adaptinf.log.validation.frame_columns import label_key
+from adaptinf.log.validation.row_order import read_times
 from adaptinf.parameters import refuse
 
 _NEEDED = ("timestamp", "item_id", "position", "click", "propensity_score")
@@ -139,7 +139,8 @@ def _read(place: Path) -> tuple[pd.DataFrame, Path, list[Label]]:
     impressions, items = read_table("read_open_bandit", path), read_table("read_open_bandit", place / ITEMS)
     refuse(
         "read_open_bandit",
-        names_problems(path, list(impressions.columns)) + names_problems(place / ITEMS, list(items.columns)),
+        header_problems(path, list(impressions.columns))
+        + header_problems(place / ITEMS, list(items.columns)),
     )
     hashed = [name for name in impressions.columns if name.startswith("user_feature_")]
     impressions, coded = _written(path, impressions, hashed)
@@ -198,7 +199,7 @@ def campaign_file(place: Path, subject: str) -> Path:
     return (named or tables)[0]
 
 
-def names_problems(path: Path, names: list[Any]) -> list[str]:
+def header_problems(path: Path, names: list[Any]) -> list[str]:
     """Columns that are missing, or there twice."""
     needed = ("item_id",) if path.name == ITEMS else _NEEDED
     missing = [name for name in needed if name not in names]

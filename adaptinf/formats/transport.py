@@ -1,4 +1,4 @@
-"""SAS transport files of version 5 (XPORT), as trials are submitted in.
+"""SAS transport files of version 5 (XPORT), and other tables that the readers are given as files.
 
 Everything stands on cards of 80 bytes: headers, one description of 140 bytes a variable, then the records one
 behind the other without a mark, and blanks up to the end of the last card. The file does not say how many
@@ -7,7 +7,10 @@ records there are: their number follows from the bytes that are left, all but th
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,68 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from adaptinf.typing import FloatArray
+from adaptinf.errors import LogValidationError, ParameterError, Problem
+from adaptinf.log.storage.csvs import read_csv_table
+from adaptinf.log.storage.log_files import check_regular
+from adaptinf.log.storage.parquet import read_columns
+from adaptinf.log.validation.frame_columns import Column, Labels, read_column, read_labels
+from adaptinf.typing import FloatArray, IntArray
+
+
+def read_table(subject: str, path: Path, text: Collection[str] = ()) -> pd.DataFrame:
+    """Table of a file by the end of its name; the columns of `text` are text in a CSV whatever they hold."""
+    readers: dict[str, Callable[[], pd.DataFrame]] = {
+        ".xpt": lambda: read_transport(path),
+        ".csv": lambda: read_csv_table(path, text),
+        ".parquet": lambda: pd.DataFrame(read_columns(path).to_pandas(ignore_metadata=True)),
+    }
+    if path.suffix.lower() not in readers:
+        raise ParameterError(subject, [f"the name must end in {', '.join(readers)}, got {path}"])
+    check_regular(path, subject)
+    try:
+        return readers[path.suffix.lower()]()
+    except ParameterError as error:
+        raise ParameterError(subject, [f"{path} {problem}" for problem in error.problems]) from error
+    except Exception as error:
+        # Damaged bytes can make the libraries below raise nearly anything.
+        raise ParameterError(subject, [f"{path} cannot be read: {error!s:.300}"]) from error
+
+
+def column_of(frame: pd.DataFrame, name: str) -> Column:
+    """Column of a name that is there once."""
+    return read_column(frame, list(frame.columns).index(name))
+
+
+def labels_of(frame: pd.DataFrame, name: str) -> Labels:
+    """Labels of a column of a name that is there once."""
+    return read_labels(column_of(frame, name))
+
+
+@contextmanager
+def log_of(source: str, rows: IntArray | None = None) -> Iterator[None]:
+    """Name the source in an error of the log; `rows` are the places that rows of the log have in it."""
+    try:
+        yield
+    except LogValidationError as error:
+        problems = error.problems
+        if rows is not None:
+            problems = tuple(_moved(problem, rows) for problem in problems)
+        raise LogValidationError(problems, source) from None
+
+
+def _moved(problem: Problem, rows: IntArray) -> Problem:
+    places = tuple(sorted(int(rows[row]) for row in problem.rows))
+    return Problem(problem.code, problem.message, places, problem.total)
+
+
+def names_problems(name: str, values: Any) -> list[str]:
+    """Say what is wrong with one name of a column, or several."""
+    if isinstance(values, str):
+        return []
+    if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
+        return []
+    return [f"{name} must be a name of a column or a list of them, got {values!r:.60}"]
+
 
 _CARD = 80
 _HEADER = "HEADER RECORD*******{:<8}HEADER RECORD!!!!!!!"
@@ -42,12 +106,10 @@ class _Variable:
 
 
 def read_transport(path: Path) -> pd.DataFrame:
-    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None.
-
-    Raises ValueError where the file is damaged. A record that is blank from its first byte to its last cannot
-    be told from the blanks that fill the last card: where it could be such a filling it is none, and so a
-    subject without a name is left out.
-    """
+    """Read the one data set of a transport file; missing numbers are NaN, and blank text is None."""
+    # Raises ValueError where the file is damaged. A record that is blank from its first byte to its last
+    # cannot be told from the blanks that fill the last card: where it could be such a filling it is none, and
+    # so a subject without a name is left out.
     data = path.read_bytes()
     variables, start = _variables(data)
     length = sum(variable.length for variable in variables)
@@ -144,3 +206,29 @@ def _texts(raw: NDArray[np.uint8], name: str) -> NDArray[Any]:
         except UnicodeDecodeError:
             raise ValueError(f"{name} of record {record} is no UTF-8 text: write the file in UTF-8") from None
     return texts
+
+
+_ENDS = re.compile("\r\n|\n|\r")
+
+
+def lines_of(path: Path, subject: str) -> Iterator[str]:
+    """Lines with their ends; only newlines end a line, as JSON text may hold others."""
+    check_regular(path, subject)
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                problem = f"{path} cannot be read as UTF-8 text: line {number}, {error.reason}"
+                raise ParameterError(subject, [problem]) from error
+            yield line
+
+
+def numbered_lines(path: Path, subject: str) -> Iterator[tuple[int, str]]:
+    """Lines with text in them, and their numbers; a carriage return alone ends a line too."""
+    number = 0
+    for whole in lines_of(path, subject):
+        for line in _ENDS.split(whole.removesuffix("\n").removesuffix("\r")):
+            number += 1
+            if line and not line.isspace():
+                yield number, line

@@ -1,12 +1,11 @@
 """The log: what a design writes and every method of inference reads."""
 
 from adaptinf.log.log import AdaptiveLog
+from adaptinf.log.log_reading import read_log
 from adaptinf.log.public import PublicLog
-from adaptinf.log.reading import read_log
 from adaptinf.log.report import LogReport, Reading
 from adaptinf.log.traits import DesignTraits, Floor, FreshEpochs, Outputs, Stability
-from adaptinf.log.validation.metadata import RELEASE_COLUMNS
-from adaptinf.log.validation.records import DesignRecord, LogArrays
+from adaptinf.log.validation.metadata import RELEASE_COLUMNS, DesignRecord, LogArrays
 
 __all__ = [
     "RELEASE_COLUMNS",

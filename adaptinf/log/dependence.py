@@ -11,15 +11,12 @@ large.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from adaptinf.log.validation import LogArrays
 from adaptinf.typing import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.log.validation import LogArrays
 
 ALARM = 2e-4
 """One-sided level. Large products count in the error, too, so that heavy tails give no more alarms."""

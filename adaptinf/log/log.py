@@ -9,13 +9,11 @@ from typing import Any
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.coverage import noise_told, not_covered
-from adaptinf.log.promises import source_note
-from adaptinf.log.public import Publishable
+from adaptinf.log.provenance import source_note
+from adaptinf.log.public import Publishable, noise_told, not_covered
 from adaptinf.log.report import encode_readings
-from adaptinf.log.storage.files import write_file
-from adaptinf.log.storage.restored import RestoredLog
-from adaptinf.log.storage.stored import PLAIN_FIELDS, StoredLog, encode, same_values, storable
+from adaptinf.log.storage.log_files import write_file
+from adaptinf.log.storage.stored import PLAIN_FIELDS, RestoredLog, StoredLog, encode, same_values, storable
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import (
     METADATA,

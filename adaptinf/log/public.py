@@ -1,35 +1,180 @@
-"""The public part of a log: what its privacy guarantee covers, and nothing else."""
+"""The public part of a log: what its privacy guarantee covers, part by part, each with its reason."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.claims import said
-from adaptinf.claims.logs import public_part as claims
+from adaptinf.claims import Claim, Said, first, said
+from adaptinf.claims.logs import coverage as claims
+from adaptinf.claims.logs import public_part
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.coverage import Part, context_names, field_coverage, public_columns, stated_outputs
-from adaptinf.log.promises import auxiliary_guarantees, guarantee_of_person, source_note
+from adaptinf.log.provenance import auxiliary_guarantees, guarantee_of_person, source_note
 from adaptinf.log.storage.parquet import StoredPublic, write_public
 from adaptinf.log.storage.stored import encode, storable
-from adaptinf.log.traits import DesignTraits
+from adaptinf.log.storage.view import LogColumns
+from adaptinf.log.traits import BLANKED, PLANNED, DesignTraits, Outputs
 from adaptinf.log.traits import declared as declared_parameters
 from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.texts import spreadsheet_cell, with_texts
 
-if TYPE_CHECKING:
-    from adaptinf.log.log import AdaptiveLog
+_NEVER = ("unit_id", "reward", "received", "observation", "outcome_round", "batch", "randomised")
+"""Columns that no guarantee covers, whether the log has them or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One column or field, whether the guarantee covers it, and why or why not."""
+
+    name: str
+    covered: bool
+    reason: str
+
+
+class _Facts:
+    """What claims ask of the guarantee, of what the design states, and of one part by its name."""
+
+    always = True
+
+    def __init__(self, log: LogColumns, name: str, declared: Collection[str] = ()) -> None:
+        assert log.guarantee is not None
+        self.log, self.guarantee, self.name, self._declared = log, log.guarantee, name, declared
+        self.outputs = stated_outputs(log) or Outputs()
+
+    @property
+    def anticipating(self) -> bool:
+        return self.guarantee.notion != "standard"
+
+    @property
+    def has_estimates(self) -> bool:
+        return self.log.propensity_status == "estimated"
+
+    @property
+    def outputs_by_context(self) -> bool:
+        return self.outputs.propensities == "by-context"
+
+    @property
+    def outputs_without_propensities(self) -> bool:
+        return self.outputs.propensities == "not covered"
+
+    @property
+    def counts_rounds(self) -> bool:
+        return np.array_equal(self.log.column("t"), np.arange(1, self.log.n_rounds + 1))
+
+    @property
+    def phase_by_calendar(self) -> bool:
+        return self.outputs.phase == "calendar"
+
+    @property
+    def phase_by_outputs(self) -> bool:
+        return self.outputs.phase == "outputs" and not self.anticipating
+
+    @property
+    def protects_contexts(self) -> dict[str, str]:
+        return {} if self.guarantee.unit == "reward" else {"unit": self.guarantee.unit}
+
+    @property
+    def context_is_public(self) -> bool:
+        return self.name in self._declared
+
+    @property
+    def length_by_releases(self) -> bool:
+        return self.outputs.length != "declared"
+
+    @property
+    def ended_early(self) -> bool:
+        return self.log.design is not None and PLANNED in self.log.design.parameters
+
+    @property
+    def stopped_by_data(self) -> bool:
+        return self.log.stopping == "data-chosen"
+
+    @property
+    def recommends_by_releases(self) -> bool:
+        return bool(self.outputs.recommended)
+
+
+def column_coverage(
+    log: LogColumns, names: Iterable[str], contexts: Collection[str] = ()
+) -> tuple[Part, ...]:
+    """Columns of a private log, by canonical names; contexts are those declared public."""
+    return tuple(_part(_claims_of(log, name), _Facts(log, name, contexts)) for name in names)
+
+
+def public_columns(log: LogColumns, contexts: Collection[str]) -> tuple[Part, ...]:
+    """Columns of which the public part speaks; contexts are those declared public."""
+    # They follow from what was declared, and never from which columns the log happens to have: whether an
+    # outcome was late, or a participant erased, is no output.
+    declared = [name for name in map(str, log.frame) if name.startswith("propensity") or name == "phase"]
+    columns = column_coverage(log, ["action", *declared, *_NEVER, *log.outcomes], contexts)
+    about = tuple(_part(claims.CONTEXT, _Facts(log, name, contexts)) for name in context_names(log))
+    by_round = any(part.name == "action" and part.covered for part in columns)
+    counted = (Part("t", True, claims.COUNTS_ROUNDS()),) if by_round else ()
+    return (*counted, *columns, *about)
+
+
+def field_coverage(log: LogColumns) -> tuple[Part, ...]:
+    """Everything of a private log that is no column."""
+    return tuple(_part(listed, _Facts(log, name)) for name, listed in claims.FIELDS.items())
+
+
+def context_names(log: LogColumns) -> list[str]:
+    """Names of the declared contexts, in the log or erased."""
+    blanked = [] if log.design is None else log.design.parameters.get(BLANKED, [])
+    return [*log.context, *(name for name in blanked if name not in log.context)]
+
+
+def stated_outputs(log: LogColumns | PublicLog) -> Outputs | None:
+    """What the log's design states of its outputs."""
+    traits = None if log.design is None else log.design.traits
+    return None if traits is None else traits.outputs
+
+
+def not_covered(log: LogColumns, names: Iterable[str]) -> dict[str, str]:
+    """Columns of a private log outside its guarantee, with the reason; empty where it promises none."""
+    if log.guarantee is None:
+        why = log.unpromised
+        return dict.fromkeys(names, claims.UNPROMISED(reasons="; ".join(why))) if why else {}
+    if math.isinf(log.guarantee.epsilon):
+        return dict.fromkeys(names, claims.INFINITE())
+    return {part.name: part.reason for part in column_coverage(log, names) if not part.covered}
+
+
+def noise_told(noise: str | None) -> str:
+    """The backend of the noise, after a guarantee in print."""
+    told = {"simulation": "; simulated noise, not private", "release": "; exact noise (release)"}
+    return told.get(noise or "", "")
+
+
+def _claims_of(log: LogColumns, name: str) -> Sequence[Claim]:
+    """What can be said of a column."""
+    if name in log.context:
+        return claims.CONTEXT
+    if name in log.outcomes:
+        return (claims.OUTCOME,)
+    if name == "propensity" or name.startswith("propensity_"):
+        return claims.PROPENSITY
+    return claims.COLUMNS[name]
+
+
+def _part(listed: Sequence[Claim], facts: _Facts) -> Part:
+    """The first claim that is so: a reason why the part is covered, or what it would need."""
+    told = first(listed, facts)
+    assert isinstance(told, Said)
+    return Part(facts.name, told.claim.kind == "reason", told)
+
 
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 
@@ -90,7 +235,7 @@ class PublicLog:
     def statement(self) -> str:
         """What is in it and why, and what is left out, in words."""
         lines = [
-            *said(claims.OPENING, _StatementFacts(self)),
+            *said(public_part.OPENING, _StatementFacts(self)),
             "Included:",
             *(f"  {name}: {reason}" for name, reason in self.covered.items()),
             "Left out:",
@@ -255,7 +400,7 @@ class _StatementFacts:
 
     @property
     def notion(self) -> str:
-        return " ".join(said(claims.NOTION, self))
+        return " ".join(said(public_part.NOTION, self))
 
     @property
     def standard(self) -> bool:
@@ -291,14 +436,14 @@ class _StatementFacts:
 
     @property
     def price(self) -> dict[str, str]:
-        more = claims.MORE_DELTA() if self._guarantee.delta else ""
+        more = public_part.MORE_DELTA() if self._guarantee.delta else ""
         return {"unit": self._guarantee.protects, "delta": more}
 
 
 class Publishable:
     """What a log can say of its covered part."""
 
-    def public(self: AdaptiveLog, contexts: Sequence[str] = ()) -> PublicLog:  # type: ignore[misc]
+    def public(self: LogColumns, contexts: Sequence[str] = ()) -> PublicLog:  # type: ignore[misc]
         """The part of the log that its privacy guarantee covers, and nothing else.
 
         Parameters
@@ -342,7 +487,7 @@ class Publishable:
         return _public_log(self, contexts)
 
 
-def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
+def _public_log(log: LogColumns, contexts: Sequence[str]) -> PublicLog:
     guarantee = _finite_guarantee(log)
     declared = _declared_contexts(log, contexts, guarantee)
     frame = log.frame
@@ -371,7 +516,7 @@ def _public_log(log: AdaptiveLog, contexts: Sequence[str]) -> PublicLog:
     return PublicLog(guarantee, facts, log.releases.copy(), rounds, (*columns, *fields))
 
 
-def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
+def _finite_guarantee(log: LogColumns) -> PrivacyGuarantee:
     guarantee = log.guarantee
     if guarantee is None:
         why = f" ({'; '.join(log.unpromised)})" if log.unpromised else ""
@@ -386,7 +531,7 @@ def _finite_guarantee(log: AdaptiveLog) -> PrivacyGuarantee:
     return guarantee
 
 
-def _declared_contexts(log: AdaptiveLog, contexts: Any, guarantee: PrivacyGuarantee) -> tuple[str, ...]:
+def _declared_contexts(log: LogColumns, contexts: Any, guarantee: PrivacyGuarantee) -> tuple[str, ...]:
     given = (contexts,) if isinstance(contexts, str) else contexts
     if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
         raise ParameterError(
@@ -408,17 +553,17 @@ def _declared_contexts(log: AdaptiveLog, contexts: Any, guarantee: PrivacyGuaran
     return found
 
 
-def _pulls(log: AdaptiveLog) -> dict[Any, int]:
+def _pulls(log: LogColumns) -> dict[Any, int]:
     counts = np.bincount(log.arrays.action, minlength=log.n_arms)
     return dict(zip(log.arms, counts.tolist(), strict=True))
 
 
-def _by_calendar(log: AdaptiveLog) -> bool:
+def _by_calendar(log: LogColumns) -> bool:
     outputs = stated_outputs(log)
     return outputs is not None and outputs.phase == "calendar" and log.arrays.phase is not None
 
 
-def _calendar(log: AdaptiveLog) -> dict[str, list[int]]:
+def _calendar(log: LogColumns) -> dict[str, list[int]]:
     """First and last round of each phase."""
     codes = log.arrays.phase
     assert codes is not None

@@ -6,18 +6,14 @@ pyplot. Colours are those of Okabe and Ito, and series differ in marker and line
 apart in grey.
 """
 
-from adaptinf.plots.audits import privacy
-from adaptinf.plots.calibration import bias, coverage
-from adaptinf.plots.collection import allocation, propensities
-from adaptinf.plots.drawing.files import save, save_table
-from adaptinf.plots.drawing.style import figure
-from adaptinf.plots.estimates import forest
-from adaptinf.plots.grids import study
-from adaptinf.plots.regions import partition
-from adaptinf.plots.regrets import frontier, regret
-from adaptinf.plots.sequences import confidence_sequence
-from adaptinf.plots.uniformity import pvalues
-from adaptinf.plots.winners import winner
+from adaptinf.plots.calibration_plots import bias, coverage, pvalues
+from adaptinf.plots.collection_plots import allocation, partition, propensities
+from adaptinf.plots.interval_plots import forest, privacy, winner
+from adaptinf.plots.picture_files import save, save_table
+from adaptinf.plots.regret_plots import frontier, regret
+from adaptinf.plots.sequence_plots import confidence_sequence
+from adaptinf.plots.study_grid import study
+from adaptinf.plots.style import figure
 
 __all__ = [
     "allocation",

@@ -11,13 +11,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adaptinf.privacy.counters.counter import Counter
-    from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
-    from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
-    from adaptinf.privacy.mechanisms.integer import DiscreteLaplace, TruncatedLaplace
-    from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
-    from adaptinf.privacy.mechanisms.sparse_vector import Questions, SparseVector
+    from adaptinf.privacy.counter import Counter
+    from adaptinf.privacy.counter_noise import gaussian_norm_bound, laplace_norm_bound
+    from adaptinf.privacy.integer_mechanisms import DiscreteLaplace, TruncatedLaplace
+    from adaptinf.privacy.real_mechanisms import (
+        Gaussian,
+        Laplace,
+        analytic_scale,
+        classical_scale,
+        gaussian_delta,
+    )
     from adaptinf.privacy.release import GRID_UNITS, discrete_gaussian, discrete_laplace, to_grid
+    from adaptinf.privacy.sparse_vector import Questions, SparseVector
 
 __all__ = [
     "GRID_UNITS",
@@ -39,21 +44,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Counter": "counters.counter",
-    "DiscreteLaplace": "mechanisms.integer",
+    "Counter": "counter",
+    "DiscreteLaplace": "integer_mechanisms",
     "GRID_UNITS": "release",
-    "Gaussian": "mechanisms.real",
-    "Laplace": "mechanisms.real",
-    "Questions": "mechanisms.sparse_vector",
-    "SparseVector": "mechanisms.sparse_vector",
-    "TruncatedLaplace": "mechanisms.integer",
-    "analytic_scale": "mechanisms.gaussian",
-    "classical_scale": "mechanisms.gaussian",
+    "Gaussian": "real_mechanisms",
+    "Laplace": "real_mechanisms",
+    "Questions": "sparse_vector",
+    "SparseVector": "sparse_vector",
+    "TruncatedLaplace": "integer_mechanisms",
+    "analytic_scale": "real_mechanisms",
+    "classical_scale": "real_mechanisms",
     "discrete_gaussian": "release",
     "discrete_laplace": "release",
-    "gaussian_delta": "mechanisms.gaussian",
-    "gaussian_norm_bound": "counters.norms",
-    "laplace_norm_bound": "counters.norms",
+    "gaussian_delta": "real_mechanisms",
+    "gaussian_norm_bound": "counter_noise",
+    "laplace_norm_bound": "counter_noise",
     "to_grid": "release",
 }
 

@@ -74,11 +74,9 @@ def to_grid(values: ArrayLike, width: float = 1.0) -> IntArray:
 
 
 def to_units(values: ArrayLike, sensitivity: float) -> list[int]:
-    """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error.
-
-    In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
-    apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
-    """
+    """Round statistics to the nearest of 2^20 units per `sensitivity`, half-way cases up, without error."""
+    # In exact arithmetic rounding commutes with shifts by whole units. Two values that are at most m units
+    # apart, m whole, therefore stay so: a scalar statistic keeps a sensitivity of exactly 2^20 units.
     unit = Fraction(float(sensitivity)) / GRID_UNITS
     above, below = unit.numerator, unit.denominator
     units = []

@@ -1,9 +1,11 @@
-"""Items of CONSORT 2010 with its extension for adaptive designs, beside their numbers in CONSORT 2025.
+"""What a regulator and a guideline ask of an adaptive trial, answered from a log.
 
 References
 ----------
 Dimairo M et al. (2020). The adaptive designs CONSORT extension (ACE) statement. BMJ 369:m115. Hopewell S et
 al. (2025). CONSORT 2025 statement: updated guideline for reporting randomised trials. BMJ 389:e081123.
+
+ICH (2025). E20: Adaptive designs for clinical trials. Draft guideline, Step 2b, 25 June 2025.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +21,15 @@ from adaptinf.claims.reports import answers as claims
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.markup import escaped, framed
-from adaptinf.reports.collection import design_told, shown_limits, traits_told
-from adaptinf.reports.page import paragraph
+from adaptinf.reports.collection_facts import design_told, shown_limits, traits_told
+from adaptinf.reports.report_page import paragraph
 
 if TYPE_CHECKING:
-    from adaptinf.audit.planning.characteristics import OperatingCharacteristics
+    from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
     from adaptinf.inference.diagnostics import Diagnosis
     from adaptinf.inference.results.base import Results
     from adaptinf.sums import Sums
+
 
 FOR_AUTHORS = "for the authors of the trial report to add"
 _INTRODUCTION = (
@@ -48,8 +51,8 @@ class Known:
     plan: OperatingCharacteristics | None = None
 
 
+# What the log says to an item; empty where it says nothing.
 Answer = Callable[[Known], str]
-"""What the log says to an item; empty where it says nothing."""
 
 
 def _counts(known: Known) -> str:
@@ -168,6 +171,7 @@ def nothing(known: Known) -> str:
     return ""
 
 
+# Number in CONSORT 2010 with its extension, number in CONSORT 2025, topic, and what the log answers.
 ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("1a", "1a", "title says that the trial is randomised", nothing),
     ("1b", "1b", "structured summary; the word adaptive in it", nothing),
@@ -223,7 +227,6 @@ ITEMS: tuple[tuple[str, str, str, Answer], ...] = (
     ("", "24a", "interventions as they were delivered", nothing),
     ("", "24b", "concomitant care", nothing),
 )
-"""Number in CONSORT 2010 with its extension, number in CONSORT 2025, topic, and what the log answers."""
 
 
 def checklist(known: Known) -> str:
@@ -240,3 +243,125 @@ def checklist(known: Known) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"
     return f"{paragraph(_INTRODUCTION)}\n{framed('Items', inner, 'fill')}"
+
+
+_DRAFT = (
+    "Topics of the draft of June 2025 for confirmatory trials with an adaptive design, in a few words and "
+    "without its numbers, which may still change. The guideline has the full text."
+)
+_DRIFTS = ("common drift", "drift over time", "drift by batch", "drift that could be missed")
+
+
+def _rows(known: Known, measure: str) -> list[dict[Any, Any]]:
+    """Rows of the plan with a measure that has a value."""
+    if known.plan is None:
+        return []
+    frame = known.plan.frame
+    return frame[(frame["measure"] == measure) & frame["value"].notna()].to_dict("records")
+
+
+def _extreme(known: Known, measure: str, largest: bool) -> str:
+    """The largest, or smallest, share of a measure with its Monte-Carlo limits."""
+    rows = _rows(known, measure)
+    if not rows:
+        return ""
+    row = (max if largest else min)(rows, key=lambda one: float(one["value"]))
+    of = ", ".join(dict.fromkeys(str(row[name]) for name in ("analysis", "term") if row[name]))
+    return (
+        f"{'at most' if largest else 'at least'} {row['value']:.4g} (simulation: {row['low']:.4g} to "
+        f"{row['high']:.4g}; {of}; {row['scenario']}, {row['horizon']:,} rounds)"
+    )
+
+
+def _error_rate(known: Known) -> str:
+    told = _extreme(known, "type-I error", largest=True)
+    return f"nominal {known.plan.alpha:g}; simulated {told}" if known.plan is not None and told else ""
+
+
+def _power(known: Known) -> str:
+    return _extreme(known, "power", largest=False)
+
+
+def _coverage(known: Known) -> str:
+    return _extreme(known, "coverage", largest=False)
+
+
+def _bias(known: Known) -> str:
+    rows = _rows(known, "bias")
+    if not rows:
+        return ""
+    row = max(rows, key=lambda one: abs(float(one["value"])))
+    return claims.LARGEST_BIAS(
+        bias=row["value"],
+        error=row["mc_error"],
+        term=row["term"],
+        scenario=row["scenario"],
+        rounds=row["horizon"],
+    )
+
+
+def _drift(known: Known) -> str:
+    if known.checks is None:
+        return ""
+    told: dict[str, list[str]] = {}
+    for one in known.checks.checks:
+        if one.name in _DRIFTS and one.verdict != "not applicable":
+            told.setdefault(one.name, []).append(one.verdict)
+    found = [f"{name}: {', '.join(dict.fromkeys(verdicts))}" for name, verdicts in told.items()]
+    return f"checks of the log: {'; '.join(found)}" if found else ""
+
+
+def _weights(known: Known) -> str:
+    results = known.results
+    if results is None or results.weights is None:
+        return ""
+    if results.weights == "uniform":
+        return claims.UNIFORM()
+    return claims.WEIGHTED(weights=results.weights, for_authors=FOR_AUTHORS)
+
+
+def _simulation(known: Known) -> str:
+    if known.plan is None:
+        return ""
+    frame = known.plan.frame
+    return claims.SIMULATED(
+        scenarios=frame["scenario"].nunique(),
+        sizes=frame["horizon"].nunique(),
+        trials=known.plan.replications,
+        for_authors=FOR_AUTHORS,
+    )
+
+
+def _estimation(known: Known) -> str:
+    if known.results is None:
+        return ""
+    return claims.ESTIMATED(estimator=known.results.estimator, validity=known.results.validity)
+
+
+# Topic, and what is known of it.
+TOPICS: tuple[tuple[str, Answer], ...] = (
+    ("why an adaptive design, and why one of this complexity", nothing),
+    ("adaptations and the rule for them, fixed before the trial", adaptation),
+    ("control of the type I error, over the scenarios of the plan", _error_rate),
+    ("power, or the chance of the right conclusion, over the scenarios", _power),
+    ("bias of the estimates under the adaptation", _bias),
+    ("coverage of the intervals under the adaptation", _coverage),
+    ("methods of estimation that allow for the adaptation", _estimation),
+    ("drift over time of outcomes or of those enrolled: is there any", _drift),
+    ("sensitivity of the estimates to such drift", _weights),
+    ("simulation report: scenarios, numbers of trials, errors, software", _simulation),
+    ("who sees interim results, and how the others are kept from them", nothing),
+    ("deviations from the planned adaptations, and analyses for them", nothing),
+)
+
+
+def regulatory(known: Known) -> str:
+    """The table of topics, filled where they are known."""
+    rows = []
+    for topic, answer in TOPICS:
+        told = answer(known)
+        cell = escaped(told) if told else f'<span class="ask">{FOR_AUTHORS}</span>'
+        rows.append(f'<tr><th scope="row">{escaped(topic)}</th><td>{cell}</td></tr>')
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("ICH E20, draft", "Answer"))
+    inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>"
+    return f"{paragraph(_INTRODUCTION)}\n{framed('Topics of ICH E20', inner, 'fill halves')}"

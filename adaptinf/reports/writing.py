@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.audit.planning.characteristics import OperatingCharacteristics
+from adaptinf.audit.simulation.characteristics import OperatingCharacteristics
 from adaptinf.claims.reports import page as claims
 from adaptinf.claims.tables import CAUTION
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
@@ -21,12 +21,10 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
-from adaptinf.reports.checklist import Known, checklist
-from adaptinf.reports.collection import arm_rows, guarantee_facts, log_facts, not_covered_told
-from adaptinf.reports.methods import methods_told, versions
-from adaptinf.reports.page import code, defined, listed, page, paragraph, summary_parts
-from adaptinf.reports.regulatory import regulatory
-from adaptinf.reports.statements import log_cautions
+from adaptinf.reports.checklist import Known, checklist, regulatory
+from adaptinf.reports.collection_facts import arm_rows, guarantee_facts, log_facts, not_covered_told
+from adaptinf.reports.report_page import code, defined, listed, page, paragraph, summary_parts
+from adaptinf.reports.report_texts import log_cautions, methods_told, versions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
@@ -342,7 +340,7 @@ def _results(results: Results | None, why: str, alpha: float) -> str:
 
 def _pictures(results: Results | None, log: AdaptiveLog | Sums | None, alpha: float) -> str:
     try:
-        from adaptinf.reports.pictures import pictures
+        from adaptinf.reports.report_page import pictures
 
         return pictures(results, log, alpha)
     except (MissingDependencyError, ParameterError) as error:

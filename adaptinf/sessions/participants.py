@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.columns import alike_labels, label_key
+from adaptinf.log.validation.frame_columns import alike_labels, label_key
 from adaptinf.parameters import BOOLEAN, COUNT, OrNone, number_array, problems_of
-from adaptinf.sessions.requests import plain
 from adaptinf.simulation.environment import Environment, environment_tables, reward_range_problems
-from adaptinf.simulation.environments.frames import arm_problems
-from adaptinf.simulation.run import TABLEAU, EnvironmentTables
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.environments.context_frames import arm_problems
+from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.spelling import told_apart
 from adaptinf.texts import shown, unlisted
 from adaptinf.typing import FloatArray
 
 _ROUNDING = 1e-9
 _NORMS = {"ball": 1.0, "cube": math.inf, "any": math.inf}
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value that it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class Participants(Environment):
@@ -87,13 +90,7 @@ class Participants(Environment):
         return self._blank
 
     def read(self, context: Any) -> FloatArray:
-        """A context as kernels have it, of shape (1,) or (arms * dimension,).
-
-        Raises
-        ------
-        ParameterError
-            If it is not what was declared.
-        """
+        """A context as kernels have it, of shape (1,) or (arms * dimension,)."""
         if self.features:
             return np.array([float(self._code(context))])
         if self.dimension:

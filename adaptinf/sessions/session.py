@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import BOOLEAN, Count, OneOf, OrNone, check, refuse
-from adaptinf.sessions.participants import Participants
-from adaptinf.sessions.releasing import in_time_units
-from adaptinf.sessions.requests import Decision, identity, plain
-from adaptinf.sessions.rounds import Rounds
-from adaptinf.sessions.steppers import Stepper, certain
-from adaptinf.sessions.telling import Telling
+from adaptinf.sessions.outcomes import Telling
+from adaptinf.sessions.participants import Participants, plain
+from adaptinf.sessions.session_rounds import Decision, Rounds, identity
+from adaptinf.sessions.steppers import Stepper, certain, in_time_units
 from adaptinf.simulation.replicate import Program, Run
 from adaptinf.typing import FloatArray, IntArray
 
@@ -83,11 +81,9 @@ _INSTEAD = "pause or finish, and begin anew without the arm"
 
 
 def without(probabilities: FloatArray, removed: Sequence[int]) -> FloatArray:
-    """Probabilities of the arms given that it is none of those removed; both shapes (arms,).
-
-    An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody is
-    there to be assigned, and the design has no opinion on these arms.
-    """
+    """Probabilities of the arms given that it is none of those removed; both shapes (arms,)."""
+    # An arm that is left gets p_a / (1 - p_removed). Where all of them have 0, they share equally: somebody
+    # is there to be assigned, and the design has no opinion on these arms.
     left = probabilities.copy()
     left[list(removed)] = 0.0
     total = float(left.sum())

@@ -1,18 +1,30 @@
-"""A design at work, one call at a time: its compiled kernels, or a user's functions."""
+"""A design at work, one call at a time: compiled kernels, with simulated or exact noise, or functions.
+
+With exact noise each node is drawn once, first, and the state changes after. Rewards and noise are whole
+numbers of units of 2^-20. Below 2^53 units floats hold these exactly and add them without rounding, so the
+kernels of the simulation do integer arithmetic here.
+"""
 
 from __future__ import annotations
 
+import math
 import pickle
+from collections.abc import Callable
 from typing import Any, Protocol
 
+import numba
 import numpy as np
+from numba.extending import typeof_impl
 
 from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import POSITIVE
+from adaptinf.privacy.noise import Nodes, Told
+from adaptinf.privacy.release import GRID_UNITS, discrete_laplace, to_grid
 from adaptinf.simulation.functions import Decider, Functions, seen_vectors
 from adaptinf.simulation.replicate import Program
-from adaptinf.simulation.run import RELEASED, ROUND, SCALARS
-from adaptinf.simulation.steps import CHOOSE, FINISH, UPDATE, WAIT, Step
-from adaptinf.typing import FloatArray
+from adaptinf.simulation.run import CHOOSE, FINISH, RELEASED, ROUND, SCALARS, UPDATE, WAIT, Step
+from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 
 class Stepper(Protocol):
@@ -210,3 +222,242 @@ def certain(arm: int, n_arms: int) -> FloatArray:
     row = np.zeros(n_arms)
     row[arm] = 1.0
     return row
+
+
+Draw = Callable[[str, float], float]
+"""The noise of a named node whose scale is given, both in units."""
+
+LARGEST_SCALE, _LONGEST = 2.0**16, 2**32
+"""A sum of so many rewards, and of the at most 128 nodes that it gets, stays below 2^53 units: a draw exceeds
+1,024 scales with a probability of exp(-1,024)."""
+_ROUNDINGS = 4
+_ROOM = 16
+
+
+class ExactSums(Protocol):
+    """Sums with their noise that a design makes in whole numbers, outside of its kernels."""
+
+    def context(self, context: FloatArray) -> FloatArray:
+        """A context as the kernels see it."""
+
+    def learn(
+        self, context: FloatArray, arm: int, reward: float, draw: Draw
+    ) -> tuple[FloatArray, FloatArray]:
+        """Add a round, and give what is released and the scales of its noise; all is drawn first."""
+
+    def memory(self) -> dict[str, Any]:
+        """Everything, in lists."""
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on where the memory was taken."""
+
+
+def exact_problems(design: object, horizon: int, n_arms: int) -> list[str]:
+    """Why a design cannot be used with exact noise."""
+    if getattr(design, "nodes", None) is None:
+        reason = getattr(design, "inexact", "")
+        return [f'noise="release" is not available for {type(design).__name__}: {reason}']
+    if design.largest_scale(horizon, n_arms) > LARGEST_SCALE or horizon > _LONGEST:  # type: ignore[attr-defined]
+        return ['noise="release" needs a larger epsilon: sums with their noise would exceed exact arithmetic']
+    return []
+
+
+def draw_node(name: str, scale: float) -> int:
+    """A fresh draw of OpenDP."""
+    return int(discrete_laplace(scale, 1)[0])
+
+
+def unit_scale(scale: float) -> float:
+    """A kernel's scale in units, rounded up by more than a few roundings of the kernel can have taken off."""
+    units = scale * GRID_UNITS
+    for _ in range(_ROUNDINGS):
+        units = math.nextafter(units, math.inf)
+    return units
+
+
+def _room(coins: np.random.Generator, size: int) -> Nodes:
+    """Nodes of which none is known."""
+    values, scales = np.zeros(size), np.zeros(size)
+    return Nodes(coins, values, scales, np.zeros((size, 2), np.int64), np.zeros(1, np.int64))
+
+
+_TYPE = numba.typeof(_room(np.random.default_rng(0), _ROOM))  # type: ignore[no-untyped-call]
+
+
+@typeof_impl.register(Nodes)
+def _type_of_nodes(source: Nodes, context: Any) -> Any:
+    """The type of all that `_room` makes: Numba would put it together in Python at each call of a kernel."""
+    return _TYPE
+
+
+class ReleaseStepper(KernelStepper):
+    """The kernels of a run, with noise by named nodes; choices are not shown what is not released."""
+
+    noise = "release"
+
+    def __init__(
+        self,
+        program: Program,
+        horizon: int,
+        n_arms: int,
+        clocked: bool,
+        coins: np.random.Generator,
+        words: tuple[str, str],
+        draw: Draw,
+    ) -> None:
+        super().__init__(program, horizon, n_arms, clocked, coins)
+        self._words, self._draw = words, draw
+        self._nodes = _room(coins, _ROOM)
+
+    def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
+        state = self.state.copy()
+        if kernel == UPDATE:
+            clipped = min(max(reward, 0.0), 1.0)
+            self._learn(Step(kernel, arm, float(to_grid(clipped)) / GRID_UNITS, context, self._report))
+            return -1
+        public = slice(self.program.n_public) if kernel == CHOOSE else slice(None)
+        state[public.stop or len(state) :] = np.nan
+        answer = self._run(Step(kernel, arm, reward, context, self._report), state)
+        self.state[public] = state[public]
+        return answer
+
+    def _run(self, step: Step, state: FloatArray) -> int:
+        if self._nodes.coins is not self.rng:
+            self._nodes = self._nodes._replace(coins=self.rng)
+        self._nodes.asked[0] = 0
+        return int(self.program.step(self.program.tables, step, self._nodes, state))
+
+    def _learn(self, step: Step) -> None:
+        """Draw the nodes that the kernel asks for, one by one, and let it take them all at once."""
+        # It runs on a copy of the state until all are known: what it asks for may depend on the ones before.
+        status, known = int(self.program.tables.status[0]), 0
+        while True:
+            state = self.state.copy()
+            self.program.tables.status[0] = status
+            self._nodes.values[known:] = 0.0
+            self._run(step, state)
+            if self._nodes.asked[0] <= known:
+                break
+            stream, place = self._nodes.names[known].tolist()
+            name = f"{self._words[0]} {stream}, {self._words[1]} {place}"
+            units = self._draw(name, unit_scale(float(self._nodes.scales[known])))
+            self._nodes.values[known] = units / GRID_UNITS
+            known += 1
+            if known == len(self._nodes.values):
+                wider = _room(self.rng, 2 * known)
+                wider.values[:known] = self._nodes.values
+                self._nodes = wider
+        self.state[:] = state
+
+
+class SumsStepper(ReleaseStepper):
+    """The same for a design whose sums floats cannot hold: its kernels see them as they are released."""
+
+    def __init__(
+        self,
+        program: Program,
+        horizon: int,
+        n_arms: int,
+        clocked: bool,
+        coins: np.random.Generator,
+        words: tuple[str, str],
+        draw: Draw,
+        sums: ExactSums,
+    ) -> None:
+        super().__init__(program, horizon, n_arms, clocked, coins, words, draw)
+        self._sums = sums
+        self._told = Told(np.zeros(0), np.zeros(0), np.zeros(1, np.int64))
+
+    def _call(self, kernel: int, context: FloatArray, arm: int = 0, reward: float = 0.0) -> int:
+        return super()._call(kernel, self._sums.context(context), arm, reward)
+
+    def _run(self, step: Step, state: FloatArray) -> int:
+        return int(self.program.step(self.program.tables, step, self._told, state))
+
+    def _learn(self, step: Step) -> None:
+        """The reward goes into the sums; the kernel has what is released of them, and no reward."""
+        released = self._sums.learn(step.context, step.arm, step.reward, self._draw)
+        self._told = Told(*released, np.zeros(1, np.int64))
+        self._run(step._replace(reward=0.0), self.state)
+
+    def memory(self, fresh: KernelStepper) -> dict[str, Any]:
+        """As of the kernels alone, and the sums."""
+        return {**super().memory(fresh), "sums": self._sums.memory()}
+
+    def kept(self) -> dict[str, Any] | None:
+        """As of the kernels alone, and the sums."""
+        kernels = super().kept()
+        return None if kernels is None else {**kernels, "sums": self._sums.memory()}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on, as a fresh stepper or as this one later, where the memory was taken."""
+        super().remember(memory)
+        self._sums.remember(memory["sums"])
+
+
+SENSITIVITY = 2.0
+"""A record that is replaced takes at most 1 from one cell and gives at most 1 to another."""
+
+
+def in_time_problems(design: Any, epsilon: Any, window: int | None) -> list[str]:
+    """Why in-time outcomes cannot be counted; nothing where nobody asks for that."""
+    if epsilon is None:
+        return []
+    name, problems = type(design).__name__, POSITIVE("in_time", epsilon)
+    if design.pending != "window" or window is None:
+        return [*problems, f"in_time must be left out: without a window no outcome of {name} can miss it"]
+    if design.traits.uses_context != "no":
+        problems.append(
+            f"in_time must be left out: {name} assigns arms by context, so that the arms' rounds are "
+            "different mixes of contexts, whose rates cannot be compared"
+        )
+    return problems
+
+
+def with_in_time(guarantee: PrivacyGuarantee | None, epsilon: float | None) -> PrivacyGuarantee | None:
+    """What is promised with the histogram beside all else that is released."""
+    if guarantee is None or epsilon is None:
+        return guarantee
+    own = PrivacyGuarantee(epsilon, unit=guarantee.unit, model=guarantee.model, notion=guarantee.notion)
+    return guarantee.compose(own)
+
+
+def in_time_units(action: IntArray, reward: FloatArray, in_time: BoolArray, n_arms: int) -> IntArray:
+    """Sums of r and of 1 - r over the rounds of each arm whose outcome was in time, in units of the grid.
+
+    Shapes: action, reward, in_time (T,); returns (n_arms, 2).
+    """
+    won = to_grid(np.clip(reward[in_time], 0.0, 1.0))
+    sums = np.zeros((n_arms, 2), dtype=np.int64)
+    np.add.at(sums[:, 0], action[in_time], won)
+    np.add.at(sums[:, 1], action[in_time], GRID_UNITS - won)
+    return sums
+
+
+def in_time_releaser(
+    epsilon: float | None, draw: Draw | None, coins: np.random.Generator
+) -> Callable[[IntArray], FloatArray] | None:
+    """What releases the sums, with the noise of `draw` or simulated from coins; None where nobody asks."""
+    if epsilon is None:
+        return None
+    scale = unit_scale(SENSITIVITY / epsilon)
+
+    def simulated(name: str, scale: float) -> float:
+        return float(coins.laplace(scale=scale))
+
+    return lambda units: in_time_release(units, scale, draw or simulated)
+
+
+def in_time_release(units: IntArray, scale: float, draw: Draw) -> FloatArray:
+    """The sums with noise of this scale in units on each, all drawn first; both shapes (n_arms, 2)."""
+    noise = [
+        [draw(f"in-time {what} of arm {arm}", scale) for what in ("successes", "failures")]
+        for arm in range(len(units))
+    ]
+    return np.array(
+        [
+            [(int(total) + each) / GRID_UNITS for total, each in zip(*row, strict=True)]
+            for row in zip(units.tolist(), noise, strict=True)
+        ],
+        dtype=np.float64,
+    )

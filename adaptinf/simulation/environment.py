@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import number_array, refuse
-from adaptinf.simulation.run import EnvironmentTables
-from adaptinf.simulation.vectors import LINEAR
+from adaptinf.simulation.run import LINEAR, EnvironmentTables
 from adaptinf.typing import FloatArray, IntArray
 
 

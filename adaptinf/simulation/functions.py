@@ -12,8 +12,16 @@ import numpy as np
 
 from adaptinf.compilation import compiled
 from adaptinf.errors import ParameterError
-from adaptinf.simulation.run import EnvironmentTables, Record, Results, World, arrival, draw_reward
-from adaptinf.simulation.vectors import draw_vectors, expected_rewards
+from adaptinf.simulation.run import (
+    EnvironmentTables,
+    Record,
+    Results,
+    World,
+    arrival,
+    draw_reward,
+    draw_vectors,
+    expected_rewards,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 

@@ -1,19 +1,106 @@
-"""The run loop: one loop for every design and every environment.
+"""The run loop: one loop for every design and every environment; single steps, and many rounds at once.
 
 A design hands in four kernels and its tables; the loop is inlined into the design's own compiled entry
-point, so that Numba caches it and LLVM sees one flat function.
+point, so that Numba caches it and LLVM sees one flat function. So are single steps, which are called from
+outside. Where nothing adapts, many rounds are drawn at once: arrivals are multinomial, sums of 0/1 rewards
+binomial, and sums of normal rewards normal.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adaptinf.compilation import inlined, kernel
-from adaptinf.simulation.vectors import draw_vectors, expected_rewards
 from adaptinf.typing import FloatArray, IntArray
+
+SPHERE, ORTHANT, IN_ORDER, RESAMPLED, CUBE, SHUFFLED = range(6)
+"""How context vectors come about: uniform on the unit sphere, on the part of it without negative
+coordinates, rows of given ones, in order or drawn with replacement, uniform on the unit cube, or given rows
+in an order that every run shuffles."""
+
+LINEAR, BUMPS, GIVEN = range(3)
+"""How context vectors decide expected rewards: x'theta, a bump an arm along the first coordinate, or the
+rewards that are given for their row."""
+
+
+@kernel
+def _draw_row(environment: Any, step: int, rng: np.random.Generator) -> int:
+    """Position of the round's row among those that are given."""
+    if environment.vector_law == IN_ORDER:
+        return step
+    rows: int = environment.vectors.shape[0]
+    if environment.vector_law == RESAMPLED:
+        return min(int(rng.random() * rows), rows - 1)
+    order = environment.order
+    if step == 0:
+        for row in range(rows):
+            order[row] = row
+    left = rows - step
+    other = step + min(int(rng.random() * left), left - 1)
+    drawn = order[other]
+    order[other] = order[step]
+    order[step] = drawn
+    return int(drawn)
+
+
+@kernel
+def draw_vectors(environment: Any, step: int, rng: np.random.Generator, context: FloatArray) -> int:
+    """Write the round's context vectors arm by arm, entry ``arm * dimension + k``, and return their row."""
+    # Where the row of given vectors holds those of the first arms only, the others have the same ones.
+    n_arms, dimension = environment.theta.shape
+    law = environment.vector_law
+    if law in (IN_ORDER, RESAMPLED, SHUFFLED):
+        row: int = _draw_row(environment, step, rng)
+        width = environment.vectors.shape[1]
+        for entry in range(width):
+            context[entry] = environment.vectors[row, entry]
+        for entry in range(width, n_arms * dimension):
+            context[entry] = context[entry - width]
+        return row
+    for arm in range(n_arms):
+        base = arm * dimension
+        if arm > 0 and environment.shared:
+            for k in range(dimension):
+                context[base + k] = context[k]
+            continue
+        if law == CUBE:
+            for k in range(dimension):
+                context[base + k] = rng.random()
+            continue
+        squares = 0.0
+        for k in range(dimension):
+            draw = rng.standard_normal()
+            context[base + k] = abs(draw) if law == ORTHANT else draw
+            squares += draw * draw
+        inverse = 1.0 / math.sqrt(squares)
+        for k in range(dimension):
+            context[base + k] *= inverse
+    return 0
+
+
+@kernel
+def expected_rewards(environment: Any, row: int, context: FloatArray, expected: FloatArray) -> float:
+    """Write the expected reward of every arm in this context, of a row, and return the largest."""
+    n_arms, dimension = environment.theta.shape
+    best = -np.inf
+    for arm in range(n_arms):
+        mean = 0.0
+        if environment.mean_law == BUMPS:
+            distance = n_arms * context[arm * dimension] - (arm + 1.0)
+            mean = 2.0 / (1.0 + math.exp(2.0 * distance * distance))
+        elif environment.mean_law == GIVEN:
+            mean = environment.tableau[row, arm]
+        else:
+            for k in range(dimension):
+                mean += context[arm * dimension + k] * environment.theta[arm, k]
+        expected[arm] = mean
+        best = max(best, mean)
+    return best
+
 
 BERNOULLI, NORMAL, UNIFORM, POOL, TABLEAU, LINEAR_NORMAL, LINEAR_BERNOULLI, LINEAR_UNIFORM = range(8)
 """Reward laws that the loop can draw from."""
@@ -243,10 +330,9 @@ def simulate_block(
     """Run a design once for each row of the results, in a row on one stream of random numbers.
 
     Shapes: state (rows, columns).
-
-    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
-    that was pulled.
     """
+    # Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
+    # that was pulled.
     environment = world.environment
     tallies = results.tallies
     record = results.record
@@ -297,3 +383,105 @@ def simulate_block(
         finish(tables, state, results.outcomes[run])
         if keeping:
             _keep(tables, state, record, run)
+
+
+CHOOSE, WAIT, UPDATE, FINISH = range(4)
+"""Which kernel a step calls."""
+
+
+class Step(NamedTuple):
+    """One call of a kernel, with the arm and the reward that `UPDATE` needs.
+
+    Shapes: context as in `Record`, outcome (outcomes,), which `FINISH` writes.
+    """
+
+    kernel: int
+    arm: int
+    reward: float
+    context: FloatArray
+    outcome: FloatArray
+
+
+@kernel
+def pass_round(tables: Any, state: FloatArray) -> None:
+    """A round whose outcome is not in yet: the clock moves on, and nothing is learnt."""
+    state[SCALARS, ROUND] += 1.0
+
+
+@inlined
+def single_step(
+    choose: Callable[..., int],
+    wait: Callable[..., None],
+    update: Callable[..., None],
+    finish: Callable[..., None],
+    tables: Any,
+    step: Step,
+    rng: np.random.Generator,
+    state: FloatArray,
+) -> int:
+    """Call one kernel of a design; the arm where it chooses, else -1. Shapes: state (rows, columns)."""
+    arm = -1
+    if step.kernel == CHOOSE:
+        arm = choose(tables, state, step.context, rng)
+    elif step.kernel == WAIT:
+        wait(tables, state)
+    elif step.kernel == UPDATE:
+        update(tables, state, step.context, step.arm, step.reward, rng)
+    else:
+        finish(tables, state, step.outcome)
+    return arm
+
+
+@kernel
+def draw_arrivals(
+    environment: EnvironmentTables, begin: int, end: int, rng: np.random.Generator, arrivals: FloatArray
+) -> None:
+    """Write the numbers of arrivals of each context in rounds begin to end (exclusive, from 0)."""
+    n_features = environment.n_features
+    for feature in range(n_features):
+        arrivals[feature] = 0.0
+    step = begin
+    while step < end:
+        period = step // environment.period
+        row = period % environment.arrivals.shape[0]
+        until = end
+        if environment.arrivals.shape[0] > 1:
+            until = min(end, (period + 1) * environment.period)
+        left = until - step
+        before = 0.0
+        for feature in range(n_features - 1):
+            share = (environment.arrivals[row, feature] - before) / max(1.0 - before, 1e-300)
+            count = rng.binomial(left, min(max(share, 0.0), 1.0))
+            arrivals[feature] += count
+            left -= count
+            before = environment.arrivals[row, feature]
+        arrivals[n_features - 1] += left
+        step = until
+
+
+@kernel
+def draw_arm(
+    environment: EnvironmentTables,
+    feature: int,
+    arm: int,
+    count: int,
+    rng: np.random.Generator,
+    tally: FloatArray,
+) -> float:
+    """Sum of `count` 0/1 or normal rewards of a context and arm, added to the (features, arms, 3) tally."""
+    if count == 0:
+        return 0.0
+    mean = environment.location[feature, arm]
+    if environment.kind == NORMAL:
+        scale = environment.scale[feature, arm]
+        total = count * mean + math.sqrt(count) * scale * rng.standard_normal()
+        squares = total * total / count
+        if count > 1:
+            squares += scale * scale * rng.chisquare(count - 1.0)
+    else:
+        total = rng.binomial(count, mean)
+        squares = total
+    tally[feature, arm, 0] += count
+    tally[feature, arm, 1] += total
+    tally[feature, arm, 2] += squares
+    return float(total)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adaptinf.log.validation.findings import SUM_TOLERANCE
+from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
 from adaptinf.sums.covariate_products import Products, joined_products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

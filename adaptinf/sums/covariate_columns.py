@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.parameters import number_array, refuse
 from adaptinf.sums.cells import Cells, other_value
 from adaptinf.sums.covariate_products import (

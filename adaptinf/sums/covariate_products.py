@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, permutations
 
 import numpy as np
 
-from adaptinf.log.validation.findings import EXACT
+from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 POWERS = 4

@@ -13,10 +13,9 @@ import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.validation import Label
-from adaptinf.log.validation.arms import declare_arms
-from adaptinf.log.validation.columns import read_column
-from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.rows import check_reward_range
+from adaptinf.log.validation.arm_columns import declare_arms
+from adaptinf.log.validation.column_checks import check_reward_range
+from adaptinf.log.validation.frame_columns import Findings, read_column
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums

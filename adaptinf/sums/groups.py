@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.columns import Column, Label, read_labels
-from adaptinf.log.validation.findings import FAULTS, Findings
+from adaptinf.log.validation.frame_columns import FAULTS, Column, Findings, Label, read_labels
 from adaptinf.parameters import refuse
 from adaptinf.sums.cells import Cells, cells_of_shares, joined, sometimes_impossible
 from adaptinf.sums.covariate_products import COVARIATE

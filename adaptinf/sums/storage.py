@@ -18,8 +18,8 @@ from adaptinf.errors import ParameterError
 from adaptinf.files import as_path, atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits
-from adaptinf.log.storage.files import check_regular
 from adaptinf.log.storage.header import content_digest
+from adaptinf.log.storage.log_files import check_regular
 from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.log.validation import DesignRecord, Label

@@ -11,8 +11,7 @@ import pandas as pd
 
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.validation.columns import Column
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Column, Findings
 from adaptinf.parameters import FINITE, check
 from adaptinf.sums.cells import Cells, cells_of_rows, sometimes_impossible
 from adaptinf.sums.covariate_columns import with_columns

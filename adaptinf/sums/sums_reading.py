@@ -17,12 +17,25 @@ from numpy.typing import NDArray
 from scipy import special
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.arms import ArmColumns, check_actions, code_actions, declare_arms, order_arms
-from adaptinf.log.validation.columns import Column, Label, column_names, frame_kind, read_column
-from adaptinf.log.validation.findings import SUM_TOLERANCE, Findings
-from adaptinf.log.validation.order import check_date_format
-from adaptinf.log.validation.roles import is_hashable, missing_column
-from adaptinf.log.validation.rows import batch_labels, check_probabilities, read_numbers
+from adaptinf.log.validation.arm_columns import (
+    ArmColumns,
+    check_actions,
+    code_actions,
+    declare_arms,
+    order_arms,
+)
+from adaptinf.log.validation.column_checks import batch_labels, check_probabilities, read_numbers
+from adaptinf.log.validation.column_roles import is_hashable, missing_column
+from adaptinf.log.validation.frame_columns import (
+    SUM_TOLERANCE,
+    Column,
+    Findings,
+    Label,
+    column_names,
+    frame_kind,
+    read_column,
+)
+from adaptinf.log.validation.row_order import check_date_format
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.covariate_columns import ROLES as FURTHER
 from adaptinf.sums.covariate_columns import check_further, further_products

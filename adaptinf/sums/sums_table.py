@@ -14,11 +14,11 @@ from adaptinf.claims.logs import rows as claims
 from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.promises import Promises, source_note
+from adaptinf.log.provenance import Promises, source_note
 from adaptinf.log.validation import METADATA, Label, Metadata
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.column_checks import check_reward_range
+from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.metadata import check_metadata
-from adaptinf.log.validation.rows import check_reward_range
 from adaptinf.parameters import FINITE, check, refuse
 from adaptinf.sums.covariate_columns import WithFurther, further_columns, further_roles
 from adaptinf.sums.groups import Grouped, Parts

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from adaptinf.log.validation.findings import EXACT, inexact_unit
+from adaptinf.log.validation.frame_columns import EXACT, inexact_unit
 from adaptinf.sums.cells import Cells
 from adaptinf.sums.engine.query_columns import ARM, PROPENSITY, REWARD, Columns, label_of, missing, named_rows
 from adaptinf.typing import FloatArray
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from adaptinf.log.validation import Label
-    from adaptinf.log.validation.findings import Findings
+    from adaptinf.log.validation.frame_columns import Findings
     from adaptinf.sums.groups import Parts
 
 

@@ -8,18 +8,25 @@ all.
 
 from __future__ import annotations
 
-from adaptinf.theory.best_arm import Hardness, dp_bai_error, dp_bai_gauss_error, hardness
-from adaptinf.theory.counting import hybrid_error, iterated_log
-from adaptinf.theory.ldp_bandit import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
-from adaptinf.theory.linear import counter_norm_bound, linpriv_regret, potential_bound
-from adaptinf.theory.regret import (
+from adaptinf.theory.best_arm_bounds import Hardness, dp_bai_error, dp_bai_gauss_error, hardness
+from adaptinf.theory.counter_bounds import (
+    counter_norm_bound,
+    hybrid_error,
+    iterated_log,
+    linpriv_regret,
+    potential_bound,
+)
+from adaptinf.theory.regret_bounds import (
+    ldp_regret_exponent,
+    ldp_transfer_exponent,
+    ldp_transfer_rate,
     private_elimination_pulls,
     private_elimination_regret,
     private_elimination_worst_case,
     private_ucb_regret,
     private_ucb_worst_case,
 )
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.trial.history import Act, act_of
 from adaptinf.trial.journal import Entry
-from adaptinf.trial.noise import NodeRows, NoiseAudit, audited
+from adaptinf.trial.operator_actions import Act, act_of
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
+from adaptinf.trial.trial_noise import NodeRows, NoiseAudit, audited
 
 _Answer = TypeVar("_Answer")
 

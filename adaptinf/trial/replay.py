@@ -11,36 +11,31 @@ import numpy as np
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.sessions.erasing import (
+from adaptinf.sessions.participants import plain
+from adaptinf.sessions.session_memory import (
+    Kept,
     amend_blank,
     assign_as_written,
     assign_blank,
     erased_steps,
-    recall,
-    record_blank,
-    status_of,
-)
-from adaptinf.sessions.keeping import (
-    Kept,
     go_back,
     has_key,
     kept_of,
     marks_of,
     memory_of,
     part_of,
+    recall,
+    record_blank,
     restore,
+    status_of,
     unit_alike,
 )
-from adaptinf.sessions.requests import plain
-from adaptinf.sessions.rounds import Marks
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
-from adaptinf.trial.acts import FINISHED, PAUSED, Acts, named
-from adaptinf.trial.copies import PLACE, TAKEN, Place
-from adaptinf.trial.history import act_problems
-from adaptinf.trial.journal import Entry
-from adaptinf.trial.nodes import NODE
-from adaptinf.trial.sealing import GONE
-from adaptinf.trial.snapshots import Snapshot, pack, unpacked
+from adaptinf.trial.journal import PLACE, TAKEN, Entry, Place
+from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
+from adaptinf.trial.sealing import GONE, Snapshot, pack, unpacked
+from adaptinf.trial.trial_noise import NODE
 
 
 class Begun(NamedTuple):
@@ -69,10 +64,8 @@ class Replay(Acts):
         return decision, {"kind": "assign", **whose, **self._decided(decision.round)}
 
     def assign_new(self, unit: Any, context: Any, key: Any) -> tuple[Decision, Entry | None]:
-        """The same for a request that comes now: its unit must not read the same as another's.
-
-        Rows of journals are followed without this: those of earlier versions may have such units.
-        """
+        """The same for a request that comes now: its unit must not read the same as another's."""
+        # Rows of journals are followed without this: those of earlier versions may have such units.
         self._fresh("assign", key, refused=(PAUSED, FINISHED))
         check("assign", unit=(unit, named))
         other = None if has_key(self.session, plain(key)) else unit_alike(self.session, plain(unit))
@@ -120,10 +113,8 @@ class Replay(Acts):
         return True
 
     def image(self, since: Marks) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What came since then, and how things stand; None of a design of one's own.
-
-        The code of such a design may have changed since a snapshot, which only a replay can tell.
-        """
+        """What came since then, and how things stand; None of a design of one's own."""
+        # The code of such a design may have changed since a snapshot, which only a replay can tell.
         if self.declared["own"]:
             return None
         memory = memory_of(self.session, self._opened())
@@ -144,13 +135,7 @@ class Replay(Acts):
         return mine is not None and theirs is not None and all(map(_same, mine, theirs))
 
     def follow(self, path: str, number: int, entry: Entry) -> None:
-        """Do what a row says was done; the row of a node waits for that of its request.
-
-        Raises
-        ------
-        JournalError
-            If the same request has another answer now.
-        """
+        """Do what a row says was done; the row of a node waits for that of its request."""
         if entry["kind"] == NODE:
             self.nodes.expect(entry)
             return

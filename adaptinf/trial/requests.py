@@ -11,16 +11,14 @@ from typing import TypeVar
 
 from adaptinf.designs import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalError, ParameterError
-from adaptinf.sessions.erasing import erased_steps
-from adaptinf.sessions.releasing import Draw
-from adaptinf.sessions.rounds import Marks
-from adaptinf.trial.acts import FINISHED
-from adaptinf.trial.copies import PLACE
-from adaptinf.trial.journal import FAILURES, Entry, Journal
-from adaptinf.trial.opening import design_of
+from adaptinf.sessions.session_memory import erased_steps
+from adaptinf.sessions.session_rounds import Marks
+from adaptinf.sessions.steppers import Draw
+from adaptinf.trial.journal import FAILURES, PLACE, Entry, Journal
+from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.sealing import MARKS, Sealing
-from adaptinf.trial.snapshots import Snapshots
+from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
+from adaptinf.trial.trial_setup import design_of
 
 EVERY = 2_000
 """Rows after which a snapshot is written: so many decisions are made again at most when a trial is opened."""
@@ -54,12 +52,10 @@ class Requests:
                 self._end()
 
     def change(self, act: Callable[[Replay], tuple[_Answer, Entry | None]], purge: bool = False) -> _Answer:
-        """One transaction: read what others wrote, answer, write the row, and only then give the answer.
-
-        With `purge` nothing that was overwritten is left in the files when the answer is given.
-        What was refused has changed nothing. After any other failure it is open what the disk has, so the
-        memory is given up, and the next request reads the journal from its first row.
-        """
+        """One transaction: read what others wrote, answer, write the row, and only then give the answer."""
+        # With `purge` nothing that was overwritten is left in the files when the answer is given.
+        # What was refused has changed nothing. After any other failure it is open what the disk has, so the
+        # memory is given up, and the next request reads the journal from its first row.
         return self._change(lambda replay: [act(replay)], purge)[0]
 
     def change_all(self, acts: Callable[[Replay], Iterable[tuple[_Answer, Entry | None]]]) -> list[_Answer]:
@@ -141,10 +137,8 @@ class Requests:
             self._sealing.destroy(MARKS)
 
     def keep(self) -> None:
-        """Write a snapshot, where there are many rows since the last one or it could not be used.
-
-        The trial does not depend on it: where it cannot be written, it is left.
-        """
+        """Write a snapshot, where there are many rows since the last one or it could not be used."""
+        # The trial does not depend on it: where it cannot be written, it is left.
         replay, rows = self._replay, self.journal.rows
         if replay is None or replay.declared["own"] or (rows - self._kept < EVERY and not self._stale):
             return

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPBAIGauss
+from adaptinf.privacy.real_mechanisms import analytic_scale
 from adaptinf.simulation.environments import BernoulliArms, Environment, UniformArms
-from adaptinf.theory.best_arm import hardness
+from adaptinf.theory.best_arm_bounds import hardness
 from adaptinf.typing import FloatArray
 from case_studies.best_arm import exact
 from case_studies.best_arm.setting import THETA, features, seed_of

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
-from adaptinf.designs.best_arm.schedule import max_det_schedule
-from adaptinf.theory.best_arm import dp_bai_error, hardness
+from adaptinf.designs.best_arm.fixed_budget import max_det_schedule
+from adaptinf.theory.best_arm_bounds import dp_bai_error, hardness
 from case_studies.best_arm import exact, pictures, regions, setting
 from case_studies.outcome import Outcome, Settings
 

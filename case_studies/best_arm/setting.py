@@ -8,11 +8,10 @@ import zlib
 import numpy as np
 import pandas as pd
 
-from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm.determinants import max_det
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.halving import SequentialHalving
-from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.best_arm.arm_collections import max_det
+from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment, UniformArms
 from adaptinf.typing import FloatArray

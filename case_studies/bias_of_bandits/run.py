@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs import UCB, PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.arm_bias import bias_bound, trivial_bias_bound
 from adaptinf.simulation.environments import BernoulliArms

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs import ConSE
-from adaptinf.designs.conse.epochs import epoch_sequences
+from adaptinf.designs.contextual.conse import epoch_sequences
 from adaptinf.simulation.environments import FiniteContext
 from adaptinf.typing import FloatArray, IntArray
 from case_studies.conse_frontier import estimators

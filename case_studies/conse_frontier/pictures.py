@@ -9,7 +9,7 @@ import pandas as pd
 
 from adaptinf import plots
 from adaptinf.plots import figure
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 from case_studies.conse_frontier.curves import CONTEXTS, GAP, VARIANCE
 
 if TYPE_CHECKING:

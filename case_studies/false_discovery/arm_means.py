@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from adaptinf.designs import UCB, PrivateUCB, Thompson
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import BernoulliArms
 from case_studies.false_discovery.methods import EQUAL, HORIZON, THOMPSON
 

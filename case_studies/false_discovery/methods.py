@@ -11,9 +11,9 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from adaptinf.audit import randomization_test
-from adaptinf.audit.bias.ridge import decorrelation_ridge
+from adaptinf.audit.rerun.simulated_counts import decorrelation_ridge
 from adaptinf.designs import PrivateUCB, Thompson
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for

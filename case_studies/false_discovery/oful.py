@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from adaptinf.designs import LinUCB
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.vector_arms import LinearArms
 from adaptinf.simulation.replicate import iterate_runs
 
 ARMS = DIMENSION = 5

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf import plots
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from adaptinf.plots import figure
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 from case_studies.hadad.arms import ESTIMATORS, PLACES, READINGS
 from case_studies.hadad.contextual import FITS, TERMS
 from case_studies.hadad.dealt import DEALT

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
-from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog, UnitCube
 
 DIMENSION = 3
 PUBLIC, TARGET = -1, 0

@@ -9,7 +9,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from adaptinf.log import AdaptiveLog
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from case_studies.local_privacy.simulations import ARMS, Source, build
 from case_studies.local_privacy.table_2 import seed_of
 

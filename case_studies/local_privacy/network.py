@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.local.base import LocallyPrivate
-from adaptinf.designs.local.linear_kernel import GREEDY, WARM_UP, report_radius
-from adaptinf.designs.replications import Status
+from adaptinf.designs.local.cube_designs import LocallyPrivate
+from adaptinf.designs.local.local_linear_kernel import GREEDY, WARM_UP, report_radius
+from adaptinf.designs.run_results import Status
 from adaptinf.parameters import COUNT, POSITIVE, Count, OrNone
 from adaptinf.privacy.noise import gaussian
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import ROUND, SCALARS, certain_arm, simulate_block
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.plots import figure
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 from case_studies.local_privacy.claims import density_constant
 from case_studies.local_privacy.simulations import ARMS, EPSILONS, cells
 from case_studies.local_privacy.table_2 import METHODS, PAIRS

@@ -10,8 +10,8 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from adaptinf.designs import LDPBandit
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from case_studies.local_privacy.table_2 import seed_of
 from case_studies.local_privacy.visited import VisitedBinOnly
 

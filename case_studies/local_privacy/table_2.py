@@ -11,8 +11,8 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from adaptinf.designs import ABSE, LDPBandit, LDPLinear
-from adaptinf.designs.base import Design
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.designs.base_design import Design
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import iterate_runs
 from case_studies.local_privacy.data import Task
 from case_studies.local_privacy.network import LDPNetwork

@@ -13,9 +13,8 @@ import numpy as np
 
 from adaptinf.compilation import compiled, kernel
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.bins_kernel import LDPTables, _check, _finish, _report
-from adaptinf.designs.local.bins_summary import count_block
-from adaptinf.designs.local.tree import (
+from adaptinf.designs.local.bins_kernel import LDPTables, _check, _finish, _report, count_block
+from adaptinf.designs.local.cube_tree import (
     BEGUN,
     BINS,
     LEAF,

@@ -11,7 +11,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from adaptinf.designs import DPBAI, UCB, Mixture, PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.corrections.arm_bias import bias_bound
 from adaptinf.inference.corrections.information import Correction

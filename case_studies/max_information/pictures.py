@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from adaptinf.plots import figure
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.designs import UCB, PrivateSuccessiveElimination, PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.theory import private_elimination_regret, private_ucb_regret
 from case_studies.max_information import corollaries, cost, pictures

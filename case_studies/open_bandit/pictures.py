@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.plots import figure
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

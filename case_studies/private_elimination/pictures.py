@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf import plots
-from adaptinf.plots.drawing.style import GREY, look
+from adaptinf.plots.style import GREY, look
 from case_studies.private_elimination import regret, scaling
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.ucb import PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import BernoulliArms, Environment
 from adaptinf.simulation.replicate import Collector, Program, replicate_blocks
 from adaptinf.typing import FloatArray

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.simulation.environments import Replay
 from adaptinf.theory import (
     private_stopping_limit,

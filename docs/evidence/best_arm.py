@@ -13,9 +13,9 @@ from pathlib import Path
 import evidence
 import numpy as np
 
-from adaptinf.designs.best_arm.determinants import max_det
-from adaptinf.designs.best_arm.schedule import max_det_schedule
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
+from adaptinf.designs.best_arm.arm_collections import max_det
+from adaptinf.designs.best_arm.fixed_budget import max_det_schedule
+from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
 from case_studies.best_arm.setting import DELTA, SEED, designs, environment, seed_of
 
 HERE = Path(__file__).resolve().parent
@@ -32,8 +32,8 @@ The experiments of Chen et al. (2024), Section 5 and Appendix E, and their Table
 ## The schedule
 
 d = 16, K = 10,000, the example of Appendix B. "Equations" is a literal reading of (4) to (7), with lambda by
-bisection; "library" is `adaptinf.designs.best_arm.schedule.max_det_schedule`; "printed" the paper's table,
-which does not follow from its equations ([errata](../errata/dp_bai.md)).
+bisection; "library" is `adaptinf.designs.best_arm.fixed_budget.max_det_schedule`; "printed" the paper's
+table, which does not follow from its equations ([errata](../errata/dp_bai.md)).
 
 {schedule}
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import evidence
 import numpy as np
 
-from adaptinf.audit.bias.arms import conditional_bias, simulate_bias
+from adaptinf.audit.rerun.simulated_bias import conditional_bias, simulate_bias
 from adaptinf.designs import UCB, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfWarning
 from adaptinf.inference.diagnostics.diagnosis import diagnose
 from adaptinf.inference.diagnostics.results import AGAINST

@@ -32,11 +32,10 @@ import evidence
 import pandas as pd
 from scipy.stats import norm
 
-from adaptinf.audit.planning.calibration import coverage
-from adaptinf.audit.planning.characteristics import operating_characteristics
-from adaptinf.audit.planning.detection import TYPE_I, power
-from adaptinf.audit.simulation.measures import share_text
-from adaptinf.audit.simulation.tables import markdown
+from adaptinf.audit.simulation.characteristics import operating_characteristics
+from adaptinf.audit.simulation.measures import markdown, share_text
+from adaptinf.audit.simulation.simulated_coverage import coverage
+from adaptinf.audit.simulation.simulated_power import TYPE_I, power
 from adaptinf.designs import (
     UCB,
     DPConSE,
@@ -47,7 +46,7 @@ from adaptinf.designs import (
     Thompson,
     Uniform,
 )
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.released.released_bin_means import BinMeans

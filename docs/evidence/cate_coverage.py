@@ -18,8 +18,8 @@ import pandas as pd
 
 from adaptinf.audit import coverage, coverage_from_tallies
 from adaptinf.designs import ConSE, DPConSE
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.run_results import Replications
 from adaptinf.inference.distributions.two_samples import difference_intervals
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.released.effects import released_intervals

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.designs import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.corrections.information_of_log import correction_for

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.designs import ConSE, DPConSE, Replications
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.inference.released.effects import released_estimate
 from adaptinf.simulation.environments import FiniteContext
 from adaptinf.theory import Frontier, difference_in_means, frontier

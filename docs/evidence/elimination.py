@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs
 from adaptinf.designs.arms.ucb import PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import BernoulliArms
 from case_studies.private_elimination.regret import EPSILONS, HORIZON, MEANS
 

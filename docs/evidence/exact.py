@@ -11,8 +11,7 @@ from typing import Any
 import evidence
 import numpy as np
 
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 COMMAND = "python docs/evidence/exact.py"

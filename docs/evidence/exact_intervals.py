@@ -18,11 +18,9 @@ import evidence
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptinf.audit.binary.bernstein import certified_maximum
-from adaptinf.audit.binary.inversion import SCALES, Inversion, Scale
-from adaptinf.audit.binary.states import TIE
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.count_states import TIE, certified_maximum
+from adaptinf.audit.binary.effect_inversion import SCALES, Inversion, Scale
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
 from adaptinf.designs import EpsilonGreedy, PlayTheWinner, Thompson, Uniform
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast

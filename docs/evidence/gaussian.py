@@ -9,7 +9,7 @@ from pathlib import Path
 import evidence
 import mpmath as mp
 
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
 
 HERE = Path(__file__).resolve().parent
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -29,8 +29,8 @@ from adaptinf.designs import (
     PrivateUCB,
     Thompson,
 )
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for

@@ -17,11 +17,11 @@ import evidence
 import numpy as np
 
 from adaptinf.designs import Uniform
-from adaptinf.designs.base import Design
-from adaptinf.designs.local.abse import ABSE
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.designs.local.cube_designs import ABSE
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from case_studies.local_privacy.visited import VisitedBinOnly
 
 HERE = Path(__file__).resolve().parent

@@ -17,7 +17,7 @@ import evidence
 import numpy as np
 from joblib import Parallel, delayed
 
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_tests import (
     AnytimeTest,
@@ -27,7 +27,7 @@ from adaptinf.inference.released.bin_tests import (
     coins,
     read_reports,
 )
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 HERE = Path(__file__).resolve().parent
 SEED = 2026

@@ -14,8 +14,8 @@ import evidence
 import numpy as np
 
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.simulation.environments.smooth import SmoothArms
-from adaptinf.theory.ldp_bandit import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
+from adaptinf.simulation.environments.vector_arms import SmoothArms
+from adaptinf.theory.regret_bounds import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
 
 HERE = Path(__file__).resolve().parent
 SEED = 2025

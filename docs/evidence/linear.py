@@ -17,8 +17,8 @@ import numpy as np
 from scipy import stats
 
 from adaptinf.designs import LinPriv, LinUCB, Uniform
-from adaptinf.designs.base import Design
-from adaptinf.designs.linear.bands import prediction_bands
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.contextual.linear_bands import prediction_bands
 from adaptinf.inference.corrections.prediction_bias import linear_bias_bound
 from adaptinf.simulation.environments import LinearArms
 

@@ -27,12 +27,12 @@ from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, Mixture, PrivateSuccessiveElimination, PrivateUCB
-from adaptinf.privacy.drawn.draws import Draws
-from adaptinf.privacy.drawn.findings import noise_tests
-from adaptinf.sessions import opening
-from adaptinf.sessions.releasing import ReleaseStepper, draw_node
+from adaptinf.privacy.drawn_noise import Draws
+from adaptinf.privacy.noise_tests import noise_tests
+from adaptinf.sessions import session_setup as opening
 from adaptinf.sessions.session import Session
-from adaptinf.trial import nodes
+from adaptinf.sessions.steppers import ReleaseStepper, draw_node
+from adaptinf.trial import trial_noise as nodes
 
 SEED = 20_261_126
 AUDITS, RUNS, TRIES = 200, 20_000, 20

@@ -24,9 +24,9 @@ from joblib import Parallel, delayed
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
-from adaptinf.audit.privacy.designs.neighbours import UNIT_RANGE, Neighbours, one_reward_apart
-from adaptinf.audit.privacy.live.checks import Looked, live_findings, live_trial, look_at_sessions
+from adaptinf.audit.privacy.designs.audited_trial import UNIT_RANGE, Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
+from adaptinf.audit.privacy.trial_checks import Looked, live_findings, live_trial, look_at_sessions
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -37,13 +37,13 @@ from adaptinf.designs import (
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.noise import ReleaseNoise
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_samples import ReleaseNoise
 from adaptinf.privacy import discrete_laplace
-from adaptinf.privacy.drawn.draws import FALSE_ALARM
+from adaptinf.privacy.drawn_noise import FALSE_ALARM
 from adaptinf.privacy.noise import Buffer
-from adaptinf.sessions import opening
-from adaptinf.sessions.releasing import Draw, draw_node
+from adaptinf.sessions import session_setup as opening
+from adaptinf.sessions.steppers import Draw, draw_node
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import evidence
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.privacy import Counter, DiscreteLaplace, Gaussian, Laplace, SparseVector, TruncatedLaplace
 
 HERE = Path(__file__).resolve().parent

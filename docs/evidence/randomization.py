@@ -17,13 +17,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.randomization_tests import randomization_test
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
-from adaptinf.designs.arms.thompson import Thompson
+from adaptinf.designs.arms.posterior import Thompson
 from adaptinf.designs.arms.ucb import UCB, PrivateUCB
 from adaptinf.designs.arms.uniform import EpsilonGreedy
-from adaptinf.designs.base import Design
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.simulation.environment import Environment
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
 

@@ -20,9 +20,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from adaptinf.audit.bias.ridge import decorrelation_ridge
+from adaptinf.audit.rerun.simulated_counts import decorrelation_ridge
 from adaptinf.designs import UCB, LinPriv, LinUCB, PrivateUCB, Thompson, Uniform
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference

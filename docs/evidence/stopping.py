@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS, StoppingRule
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

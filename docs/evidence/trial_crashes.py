@@ -22,7 +22,8 @@ import evidence
 import numpy as np
 
 import adaptinf as ai
-from adaptinf.trial import nodes, requests
+from adaptinf.trial import requests
+from adaptinf.trial import trial_noise as nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests" / "unit" / "trial")]
@@ -158,7 +159,7 @@ def side_by_side(folder: Path, people: int, workers: int) -> tuple[float, int]:
 def speed(folder: Path, requests: int) -> dict[str, float]:
     """Milliseconds of one synchronisation of the disk, draw of noise, request alone and in a group, also of a
     private design, and row of `open`; and how many nodes a participant of the private design draws."""
-    from adaptinf.sessions.releasing import draw_node
+    from adaptinf.sessions.steppers import draw_node
 
     found, numbers = {}, list(range(requests))
 

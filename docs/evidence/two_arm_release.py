@@ -9,7 +9,7 @@ import evidence
 import numpy as np
 
 from adaptinf.designs import DPConSE, PrivateSuccessiveElimination
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.inference.released.effects import effect_from_two_means, released_intervals
 from adaptinf.inference.released.pair_effects import pair_effect
 from adaptinf.log import AdaptiveLog, LogArrays

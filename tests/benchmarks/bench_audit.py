@@ -14,8 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy.trials import design_checks
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.trial_checks import design_checks
 from adaptinf.designs import LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.privacy import Counter
 

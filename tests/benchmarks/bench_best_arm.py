@@ -19,8 +19,8 @@ import pytest
 from bench_private_ucb import best_time
 from scipy import linalg
 
-from adaptinf.designs.best_arm.dp_bai import DPBAI
-from adaptinf.designs.best_arm.schedule import max_det_schedule, reserve
+from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, reserve
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments import UniformArms
 

@@ -19,8 +19,8 @@ from bench_private_ucb import PlainUCB, best_time, only_draws
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
 from adaptinf.designs.arms.ucb import PrivateUCB
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.private_conse import DPConSE
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 

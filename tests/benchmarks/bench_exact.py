@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from bench_private_ucb import best_time
 
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.exact_law import exact
 from adaptinf.designs import UCB, EpsilonGreedy, PlayTheWinner, Thompson, Uniform
 
 pytestmark = pytest.mark.benchmark

@@ -17,7 +17,7 @@ import pytest
 from bench_private_ucb import best_time
 
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 pytestmark = pytest.mark.benchmark
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from bench_private_ucb import best_time
 
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
 from adaptinf.privacy.noise import generator, laplace
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.vector_arms import LinearArms
 
 pytestmark = pytest.mark.benchmark
 

@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import PrivateUCB
-from adaptinf.privacy.counters.laplace_sums import counter_quantiles
-from adaptinf.privacy.counters.sums import counter_scales
+from adaptinf.privacy.counter_noise import counter_quantiles
 from adaptinf.privacy.noise import generator, laplace
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.simulation.environments import BernoulliArms
 
 pytestmark = pytest.mark.benchmark

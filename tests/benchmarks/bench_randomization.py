@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from adaptinf.audit.randomization.interval import randomization_interval
-from adaptinf.audit.randomization.retest import randomization_test
-from adaptinf.audit.randomization.weighted import weighted_randomization_test
+from adaptinf.audit.randomization.randomization_intervals import randomization_interval
+from adaptinf.audit.randomization.randomization_tests import randomization_test, weighted_randomization_test
 from adaptinf.designs import UCB, EpsilonGreedy, PrivateUCB, Uniform
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

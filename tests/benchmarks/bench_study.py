@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from adaptinf.audit.planning.calibration import Coverage, coverage
+from adaptinf.audit.simulation.simulated_coverage import Coverage, coverage
 from adaptinf.designs import PrivateUCB
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.sequences.models import ConfidenceSequence

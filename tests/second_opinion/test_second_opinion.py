@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound, privacy_scores
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound, privacy_scores
 from adaptinf.audit.privacy.lower_bound import bound_from_scores
 from adaptinf.privacy import Counter, Gaussian, Laplace
 from adaptinf.typing import FloatArray

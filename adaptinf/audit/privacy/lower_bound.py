@@ -1,18 +1,25 @@
-"""A lower confidence bound of epsilon from the scores of runs on two neighbouring data sets."""
+"""Bounds of epsilon from scores of runs on two data sets, the digits of released floats, and the result."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.typing import FloatArray, IntArray
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+
+
+# Thresholds that are tried: all values where there are fewer, quantiles of both tails else.
 _CUTS = 2_048
-"""Thresholds that are tried: all values where there are fewer, quantiles of both tails else."""
 
 
 class Found(NamedTuple):
@@ -27,17 +34,13 @@ class Found(NamedTuple):
 
 
 def log_ratio_bound(likelier: IntArray, rarer: IntArray, runs: int, delta: float, level: float) -> FloatArray:
-    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`.
-
-    An event of probability p on one data set and q on its neighbour refutes every epsilon below
-    log((p - delta) / q).
-
-    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the case
-    of the binomial. Biometrika 26.
-
-    Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
-    privacy. CCS.
-    """
+    """Lower bound of log((p - delta) / q) from counts of an event, at confidence 1 - `level`."""
+    # An event of probability p on one data set and q on its neighbour refutes every epsilon below log((p -
+    # delta) / q).
+    # Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated in the
+    # case of the binomial. Biometrika 26.
+    # Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
+    # privacy. CCS.
     likelier, rarer = np.asarray(likelier), np.asarray(rarer)
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(likelier > 0, special.betaincinv(likelier, runs - likelier + 1.0, level / 2.0), 0.0)
@@ -61,14 +64,10 @@ def bound_from_scores(
     decimals: int | None = 9,
     n_chosen: int | None = None,
 ) -> Found:
-    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other.
-
-    Shapes: first, second (runs,).
-
-    In each direction the first runs choose the threshold whose own bound is largest, and only the others
-    bound it: the choice costs no confidence. The two directions share the level
-    (Bonferroni).
-    """
+    """Choose an event on one half of the runs, and bound the ratio of its probabilities on the other."""
+    # Shapes: first, second (runs,).
+    # In each direction the first runs choose the threshold whose own bound is largest, and only the others
+    # bound it: the choice costs no confidence. The two directions share the level (Bonferroni).
     if decimals is not None:
         first, second = np.round(first, decimals), np.round(second, decimals)
     half = first.size // 2 if n_chosen is None else n_chosen
@@ -171,3 +170,215 @@ def _places(outputs: Any, values: Any, exact: bool) -> Any:
         return np.clip(np.searchsorted(values, outputs, side="right") - 1, 0, values.size - 1)
     place = np.minimum(np.searchsorted(values, outputs), values.size - 1)
     return np.where(values[place] == outputs, place, values.size)
+
+
+# For zero: above every exponent of a float.
+_NO_BIT = 1_024.0
+_SHIFT, _STEP, _MISSING = 1_100, 4_096, 0.5
+# Above the code of every float.
+_INFINITE = 1e9
+
+
+def lowest_bit(values: Any) -> FloatArray:
+    """Exponent of the lowest set bit of each float: the value is an odd multiple of two to this power."""
+    # A sum of a float and noise is rounded to the spacing of floats near the larger of the two. Noise added
+    # to 1 that ends near 0 is a multiple of 2^-53, noise added to 0 that ends there almost never is: an
+    # onlooker who sees all digits tells the two apart without error.
+    # Mironov, I. (2012). On significance of the least significant bits for differential privacy. CCS.
+    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    _, place = np.frexp((whole & -whole).astype(np.float64))
+    return np.where(whole == 0, _NO_BIT, exponent - 54.0 + place)
+
+
+def bit_codes(values: Any) -> FloatArray:
+    """Sign, power of two below, and lowest set bit of each float of a run, as one number."""
+    # Shapes: values (runs, ...); returns (runs, floats).
+    rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    known = np.where(np.isfinite(rows), rows, 0.0)
+    _, exponent = np.frexp(known)
+    codes = np.sign(known) * ((exponent + _SHIFT) * float(_STEP) + lowest_bit(known) + _SHIFT)
+    codes = np.where(np.isinf(rows), np.copysign(_INFINITE, rows), codes)
+    return np.where(np.isnan(rows), _MISSING, codes)
+
+
+def digits_event(found: Found, learned: LearnedScore, subject: str) -> str:
+    """The event in words, of one released number or of several."""
+    if len(learned.values) > 1:
+        return learned.event(found, f"the sizes and lowest set bits of {subject}")
+    codes = learned.members(found)
+    more = f", or one of {codes.size - 1} other such kinds" if codes.size > 1 else ""
+    return f"{subject} is {_kind(float(codes[0]))}{more}"
+
+
+def _kind(code: float) -> str:
+    """What is known of a float with this code."""
+    if code in (0.0, _MISSING):
+        return "zero" if code == 0.0 else "missing"
+    if abs(code) == _INFINITE:
+        return "plus infinity" if code > 0.0 else "minus infinity"
+    exponent, lowest = divmod(int(abs(code)), _STEP)
+    side = "above 0" if code > 0.0 else "below 0"
+    return (
+        f"{side}, of size 2^{exponent - _SHIFT - 1} to 2^{exponent - _SHIFT}, with lowest set bit "
+        f"2^{lowest - _SHIFT}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that keeps a design's promise from being proved, whatever the bound is.
+
+    Attributes
+    ----------
+    check : {"replay", "noise", "public"}
+        A decision that is not a function of releases and earlier actions; or noise that has another law than
+        the promise needs, comes again, is too coarse, or goes with a reward or with other noise; or a public
+        part that is not what was released.
+    text : str
+        In words: what, where and how often.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.audit.Finding("noise", "its scale is half of what the promise needs").text
+    'its scale is half of what the promise needs'
+    """
+
+    check: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonLowerBound:
+    """A lower confidence bound of epsilon, and the event that gives it.
+
+    Attributes
+    ----------
+    epsilon : float
+        The bound; 0 where nothing was found.
+    confidence : float
+        With which the true epsilon is at least that large.
+    delta : float
+        The delta that was allowed for.
+    runs, tested : int
+        Runs on each data set, and those among them that were not used to choose the event.
+    hits : (int, int)
+        Runs with the event among the tested ones, on the first and on the second data set.
+    event : str
+        In words.
+    target : str
+        What was audited, and on which neighbours.
+    promised : PrivacyGuarantee or None
+        What the bound is held against.
+    findings : tuple of Finding
+        What was found beside the bound.
+    looked : tuple of str
+        What was recomputed and tested beside the bound, in words, or why nothing was.
+    own_promise : bool
+        Whether the promise is the target's own. What is found speaks of that one: it does not refute a weaker
+        promise that was given in its place.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.audit.epsilon_lower_bound(ai.privacy.Laplace(epsilon=1.0), runs=20_000, rng=0)
+    >>> 0.5 < found.epsilon < 1.0
+    True
+    """
+
+    epsilon: float
+    confidence: float
+    delta: float
+    runs: int
+    tested: int
+    hits: tuple[int, int]
+    event: str
+    target: str
+    promised: PrivacyGuarantee | None
+    findings: tuple[Finding, ...] = ()
+    looked: tuple[str, ...] = ()
+    own_promise: bool = True
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound exceeds the promise, or something was found against one of the target's own."""
+        if self.promised is None:
+            return False
+        return self.epsilon > self.promised.epsilon or (self.own_promise and bool(self.findings))
+
+    @property
+    def tightness(self) -> float:
+        """The bound as a share of the promised epsilon; NaN where none was promised, or an epsilon of 0."""
+        if self.promised is None or self.promised.epsilon == 0.0:
+            return float("nan")
+        return self.epsilon / self.promised.epsilon
+
+    def to_frame(self) -> pd.DataFrame:
+        """Frame of one row, in full precision.
+
+        Returns
+        -------
+        DataFrame
+            Columns target, event, epsilon (the bound), confidence, delta, runs, tested, hits_first,
+            hits_second, promised (NaN where nothing was), tightness, findings (their number) and refuted.
+        """
+        import pandas as pd
+
+        row = {
+            "target": self.target,
+            "event": self.event,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "runs": self.runs,
+            "tested": self.tested,
+            "hits_first": self.hits[0],
+            "hits_second": self.hits[1],
+            "promised": float("nan") if self.promised is None else self.promised.epsilon,
+            "tightness": self.tightness,
+            "findings": len(self.findings),
+            "refuted": self.refuted,
+        }
+        return pd.DataFrame([row])
+
+    def summary(self) -> ResultSummary:
+        """The bound, its event and the promise, as text, Markdown, LaTeX, HTML or CSV."""
+        from adaptinf.inference.results.summary import ResultSummary
+        from adaptinf.inference.results.tables import format_number, plain_table
+
+        bound = [
+            ["epsilon at least", format_number(self.epsilon), f"{100.0 * self.confidence:g}% confidence"]
+        ]
+        if self.delta > 0.0:
+            bound.append(["delta allowed for", f"{self.delta:g}", ""])
+        if self.promised is not None:
+            share = "" if self.promised.epsilon == 0.0 else f"; the bound is {self.tightness:.1%} of it"
+            verdict = "REFUTED" if self.refuted else f"not refuted{share}"
+            bound.append(["promised", format_number(self.promised.epsilon), verdict])
+        counts = [
+            [name, f"{hits:,}", f"{self.tested:,}", f"{hits / self.tested:.6f}"]
+            for name, hits in zip(("first data set", "second data set"), self.hits, strict=True)
+        ]
+        tables = [
+            plain_table(bound, None, "lrl"),
+            plain_table(counts, ["", "event", "runs", "share"], "lrrr"),
+        ]
+        notes = [
+            f"Audited: {self.target}.",
+            f"Event: {self.event}.",
+            f"Chosen on {self.runs - self.tested:,} further runs on each data set.",
+            *(f"Found ({finding.check}): {finding.text}." for finding in self.findings),
+            *self.looked,
+        ]
+        if self.promised is not None:
+            notes.append(f"Promised: {self.promised}.")
+        if not self.refuted:
+            notes.append("A bound below the promise proves nothing: another event may reveal more.")
+        return ResultSummary("Lower Bound of Epsilon", tables, notes)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

@@ -30,10 +30,9 @@ _SAME = 1e-12
 
 
 class FittedArms(Environment):
-    """Arms, or cells of context and arm, whose reward laws were fitted to a log.
+    """Arms, or cells of context and arm, whose reward laws were fitted to a log."""
 
-    Shapes: means (cells, arms), scale (cells, arms).
-    """
+    # Shapes: means (cells, arms), scale (cells, arms).
 
     def __init__(
         self,
@@ -113,15 +112,12 @@ def log_cells(log: AdaptiveLog, by_context: bool) -> Cells:
 
 
 def fitted_world(log: AdaptiveLog, by_context: bool, means: Any = None) -> FittedWorld:
-    """Environment with a log's fitted means.
-
-    Shapes: means (arms,) or (cells, arms).
-
-    Rewards that are all 0 or 1 become Bernoulli; rewards of a log with a finite range are drawn from those of
-    the same arm (and context), exponentially tilted to the mean; others become normal with the arm's standard
-    deviation. Means come from what `default_estimator` says, and by context from the randomised rounds,
-    where every cell has some; else they are sample means.
-    """
+    """Environment with a log's fitted means."""
+    # Shapes: means (arms,) or (cells, arms).
+    # Rewards that are all 0 or 1 become Bernoulli; rewards of a log with a finite range are drawn from those
+    # of the same arm (and context), exponentially tilted to the mean; others become normal with the arm's
+    # standard deviation. Means come from what `default_estimator` says, and by context from the randomised
+    # rounds, where every cell has some; else they are sample means.
     cells = log_cells(log, by_context)
     arrays, n_arms = log.arrays, log.n_arms
     group = cells.codes * n_arms + arrays.action

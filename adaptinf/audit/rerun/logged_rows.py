@@ -1,4 +1,13 @@
-"""The rows of a log as an environment: the same contexts and rewards again, whatever arm is pulled."""
+"""Logs and their designs run again: the same contexts and rewards, whatever arm is pulled.
+
+Under the sharp null hypothesis the rewards of all rounds are given, whatever the arms. Re-runs draw the arms
+A of n rounds from the design's law. The log's arms are a draw from it given that the trial stopped after n
+rounds, and the two laws agree where that event tells nothing of A: where the decision to stop looked at
+rewards alone, whatever their arms, or at nothing. Where it looked at the arms, as a comparison of their
+means does, only re-runs that stop by the same rule would do, and those that go on for longer have no rows.
+Permuted rows must be exchangeable given n as well, which a decision that looked at rewards undoes. An exact
+law of counts is one of n rounds, and that of a trial that stops has other outcomes.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +17,47 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.designs.base import Design
+from adaptinf.claims import Claim, said
+from adaptinf.claims.logs import stopping as claims
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.recorded_designs import rebuilt
+from adaptinf.inference.results.log_facts import StoppingFacts
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.report import FIXED, Stopping
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED
 from adaptinf.simulation.environment import Environment, environment_tables
-from adaptinf.simulation.run import TABLEAU, EnvironmentTables
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
 from adaptinf.texts import absent
 from adaptinf.typing import FloatArray, IntArray
+
+
+def design_of(source: Any, problems: list[str]) -> Design | None:
+    """The design itself, or the one that a log's record describes."""
+    if isinstance(source, Design):
+        return source
+    if not isinstance(source, AdaptiveLog):
+        problems.append(f"design must be a design or a log, got {source!r:.60}")
+        return None
+    if source.design is None:
+        problems.append("the log does not name its design: give the design itself")
+        return None
+    made = rebuilt(source.design)
+    if made is None:
+        problems.append(f"{source.design.name} cannot be made from the log's record: give the design itself")
+    return made
+
+
+def length_cautions(log: AdaptiveLog, instead: Claim) -> tuple[str, ...]:
+    """What is said of a test at a fixed number of rounds; `instead`: when it holds all the same."""
+    if log.stopping == FIXED:
+        return ()
+    told = StoppingFacts(Stopping.of(log), instead())
+    return tuple(said(claims.FIXED_LENGTH, told, "caution"))
+
+
+def rerun_cautions(log: AdaptiveLog, by_order: bool) -> tuple[str, ...]:
+    """The same of a design that is run again, with its rows in another order or in their own."""
+    return length_cautions(log, claims.REORDERED if by_order else claims.RERUN)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

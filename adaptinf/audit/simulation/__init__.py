@@ -1,1 +1,1 @@
-"""Simulated trials in blocks, analysed as they come, and what is measured of them."""
+"""Simulated trials in blocks, what is measured of them, and the plans and studies that are made of them."""

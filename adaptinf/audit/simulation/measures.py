@@ -1,4 +1,4 @@
-"""What is kept of a block of simulated trials: sums by analysis and term, merged in order."""
+"""What is kept of a block of simulated trials: sums by analysis and term, merged in order; as tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from adaptinf.errors import ParameterError
 from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.markup import numbered_notes, table
+from adaptinf.texts import absent, literal
 from adaptinf.typing import FloatArray
 
+# What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean.
 PARTS = (
     "runs",
     "covered",
@@ -26,12 +31,11 @@ PARTS = (
     "std_errors",
     "missing",
 )
-"""What a row of sums holds: `error` is the sum of the errors, `spread` their squares about their mean."""
+# Numbers that a printed table has room for.
 SHOWN = ("runs", "missing", "coverage", "coverage_se", "rejected", "bias", "sd", "std_error_ratio", "width")
-"""Numbers that a printed table has room for."""
 
+# Kinds of gaps: a log that does not support the analysis, an error, a result without an interval.
 INVALID, FAILED, MISSING = "invalid", "failed", "missing"
-"""Kinds of gaps: a log that does not support the analysis, an error, a result without an interval."""
 _MOST_REASONS = 3
 _NUMBER = re.compile(r"(?<![A-Za-z_])\d[\d.,]*")
 _LOG_ALPHA = math.log(0.05)
@@ -268,3 +272,50 @@ def share_text(share: float, error: float, runs: float, digits: int, places: int
         return f"{text} ({error:.{places}f})"
     limit = math.ceil((1.0 - 0.05 ** (1.0 / runs)) * 10.0**places - 1e-9) / 10.0**places
     return f"{text} (< {limit:.{places}f})" if share == 0.0 else f"{text} (> {1.0 - limit:.{places}f})"
+
+
+def check_columns(frame: pd.DataFrame, columns: Sequence[str], subject: str = "to_markdown") -> None:
+    """Refuse columns that a table does not have."""
+    unknown = [name for name in columns if name not in frame.columns]
+    if unknown:
+        raise ParameterError(subject, [absent("column", name, list(frame.columns)) for name in unknown])
+
+
+def markdown(frame: pd.DataFrame, digits: int = 4) -> str:
+    """A frame as a Markdown table; what is not known stays empty."""
+    lines = [list(map(str, frame.columns)), ["---"] * frame.shape[1]]
+    lines += [[cell.replace("|", r"\|") for cell in row] for row in _cells(frame, digits)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def hypertext(frame: pd.DataFrame, caption: str, notes: Sequence[str], digits: int = 4) -> str:
+    """A frame as an HTML table with its caption and a list of notes; what is not known stays empty."""
+    rows = table(list(map(str, frame.columns)), _cells(frame, digits), caption)
+    return "\n".join([rows, numbered_notes(notes)])
+
+
+def latex(frame: pd.DataFrame, title: str, notes: Sequence[str], digits: int = 4) -> str:
+    """A frame as a LaTeX tabular under a title, each note a line below; what is not known stays empty."""
+    # statsmodels takes a while to load
+    from adaptinf.inference.results.summary import ResultSummary
+    from adaptinf.inference.results.tables import plain_table
+
+    aligns = "".join("l" if frame[name].dtype.kind == "O" else "r" for name in frame.columns)
+    tabular = plain_table(_cells(frame, digits), list(map(str, frame.columns)), aligns)
+    # statsmodels leaves the corner empty
+    corner = tabular[0][0]
+    corner.data, corner.datatype = str(frame.columns[0]), "stub"
+    return ResultSummary(title, [tabular], notes).as_latex()
+
+
+def _cells(frame: pd.DataFrame, digits: int) -> list[list[str]]:
+    rows = frame.itertuples(index=False, name=None)
+    return [[_written(value, digits) for value in row] for row in rows]
+
+
+def _written(value: Any, digits: int) -> str:
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    if isinstance(value, (float, np.floating)):
+        return "" if math.isnan(value) else f"{value:.{digits}f}"
+    return literal(str(value))

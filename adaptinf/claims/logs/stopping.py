@@ -25,19 +25,19 @@ NO_RELEASED_METHOD = Claim(
     "note",
 )
 RERUN = Claim(
-    "audit.rerun.fixed_length.rerun_cautions",
+    "audit.rerun.logged_rows.rerun_cautions",
     "the design is re-run with a fixed number of rounds, so results are exact only if the stopping "
     "decision did not depend on arm assignments (it may depend on the pooled rewards)",
     "note",
 )
 REORDERED = Claim(
-    "audit.rerun.fixed_length.rerun_cautions",
+    "audit.rerun.logged_rows.rerun_cautions",
     "the design is re-run on permuted rows with a fixed number of rounds, so results are exact only if the "
     "decision to stop depended neither on rewards nor on the assigned arms",
     "note",
 )
 COUNTED = Claim(
-    "audit.rerun.fixed_length.length_cautions",
+    "audit.rerun.logged_rows.length_cautions",
     "the exact distribution of the counts assumes that the number of rounds was fixed in advance",
     "note",
 )

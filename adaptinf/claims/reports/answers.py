@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-_CONSORT, _ICH = "reports.checklist.checklist", "reports.regulatory.regulatory"
+_CONSORT, _ICH = "reports.checklist.checklist", "reports.checklist.regulatory"
 UPDATES = Claim(
     _CONSORT,
     "the number of batches was {batches:,}; whether the decision criteria were binding is {for_authors}",

@@ -5,49 +5,57 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 UNNAMED_DESIGN = Claim(
-    "reports.collection.design_told", "the log does not record which design was used", "note"
+    "reports.collection_facts.design_told", "the log does not record which design was used", "note"
 )
-DEPENDS = Claim("reports.collection.traits_told", "the choice of arm depends on {contexts}", "note")
-INDEPENDENT = Claim("reports.collection.traits_told", "assignment does not depend on contexts", "assumes")
-POSSIBLY = Claim("reports.collection.traits_told", "assignment may depend on contexts", "note")
-ADAPTS = Claim("reports.collection.traits_told", "earlier rewards affect later assignments", "note")
+DEPENDS = Claim("reports.collection_facts.traits_told", "the choice of arm depends on {contexts}", "note")
+INDEPENDENT = Claim(
+    "reports.collection_facts.traits_told", "assignment does not depend on contexts", "assumes"
+)
+POSSIBLY = Claim("reports.collection_facts.traits_told", "assignment may depend on contexts", "note")
+ADAPTS = Claim("reports.collection_facts.traits_told", "earlier rewards affect later assignments", "note")
 DOES_NOT_ADAPT = Claim(
-    "reports.collection.traits_told", "earlier rewards do not affect later assignments", "note"
+    "reports.collection_facts.traits_told", "earlier rewards do not affect later assignments", "note"
 )
 CONTEXTS_UNSTATED = Claim(
-    "reports.collection.traits_told",
+    "reports.collection_facts.traits_told",
     "assignment may have depended on contexts, as the log does not rule this out",
     "assumes",
 )
 UNSTATED = Claim(
-    "reports.collection.traits_told",
+    "reports.collection_facts.traits_told",
     "assignment may depend on both past rewards and contexts, because the log rules out neither",
     "assumes",
 )
 SUMS = Claim(
-    "reports.collection.log_facts", "data summed by arm and batch (number of batches: {batches:,})", "note"
+    "reports.collection_facts.log_facts",
+    "data summed by arm and batch (number of batches: {batches:,})",
+    "note",
 )
 
 NOT_COVERED = Claim(
-    "reports.collection.not_covered_told",
+    "reports.collection_facts.not_covered_told",
     "This report is not covered by the privacy guarantee: it shows protected data, and {promise}. Share "
     "it only with people authorised to see the data; for publication, use report(log.public(), path).",
     "caution",
 )
-UNCOVERED = Claim("reports.collection.not_covered_told", "no privacy guarantee covers this report", "caution")
+UNCOVERED = Claim(
+    "reports.collection_facts.not_covered_told", "no privacy guarantee covers this report", "caution"
+)
 BEYOND_GUARANTEE = Claim(
-    "reports.collection.not_covered_told",
+    "reports.collection_facts.not_covered_told",
     "the privacy guarantee ({guarantee}) does not cover this report",
     "caution",
 )
-NO_PRIVACY = Claim("reports.collection.guarantee_facts", "the design is not differentially private", "note")
+NO_PRIVACY = Claim(
+    "reports.collection_facts.guarantee_facts", "the design is not differentially private", "note"
+)
 SHOWS_RELEASES = Claim(
-    "reports.collection.guarantee_facts",
+    "reports.collection_facts.guarantee_facts",
     "the privacy guarantee covers this report, which shows only private releases",
     "reason",
 )
 SHOWS_RAW = Claim(
-    "reports.collection.guarantee_facts",
+    "reports.collection_facts.guarantee_facts",
     "these results use the raw log, so the privacy guarantee does not cover them; publish only log.public()",
     "caution",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
-_AT = "reports.methods.methods_told"
+_AT = "reports.report_texts.methods_told"
 TARGETS = {
     "arm-mean": Claim(_AT, "Mean outcomes of the arms", "target"),
     "contrast": Claim(_AT, "Differences in mean outcomes between arms", "target"),

@@ -71,15 +71,17 @@ SEVERAL_PAIRS = Claim(
     "advice",
 )
 
-SHARES = Claim("reports.pictures.pictures", "Cumulative proportion of rounds assigned to each arm.", "note")
+SHARES = Claim(
+    "reports.report_page.pictures", "Cumulative proportion of rounds assigned to each arm.", "note"
+)
 SHARES_TEXT = Claim(
-    "reports.pictures.pictures",
+    "reports.report_page.pictures",
     "Cumulative assignment proportions by arm; the final proportions are {shares}",
     "note",
 )
-PROPENSITIES = Claim("reports.pictures.pictures", "Propensity of each arm by round.", "note")
+PROPENSITIES = Claim("reports.report_page.pictures", "Propensity of each arm by round.", "note")
 PROPENSITIES_TEXT = Claim(
-    "reports.pictures.pictures",
+    "reports.report_page.pictures",
     "Propensities of the arms over time; the smallest propensity of a chosen arm is {smallest:.3g}",
     "note",
 )

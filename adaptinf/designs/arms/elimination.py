@@ -9,9 +9,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from adaptinf.designs.arms.elimination_kernel import elimination_program, shortest_horizon
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import ReleaseName
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.run_results import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, FreshEpochs, Outputs
 from adaptinf.parameters import Calibration, OneOf, Positive, Share

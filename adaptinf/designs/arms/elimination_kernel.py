@@ -11,11 +11,19 @@ from numpy.random import Generator
 from adaptinf.compilation import compiled, kernel
 from adaptinf.log.traits import FreshEpochs
 from adaptinf.privacy.noise import Fixed, named_laplace
-from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block, send
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, simulate_block
-from adaptinf.simulation.steps import Step, single_step
-from adaptinf.simulation.stretches import draw_arm
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    certain_arm,
+    draw_arm,
+    simulate_block,
+    single_step,
+)
+from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block, send
 from adaptinf.typing import FloatArray, IntArray
 
 _GONE, _MEAN, _SUM = range(1, 4)

@@ -9,14 +9,23 @@ from typing import Any, ClassVar, NamedTuple
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.base_design import Design, Needs
 from adaptinf.log import DesignTraits
 from adaptinf.parameters import NonNegative
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, certain_arm, no_outcome, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    certain_arm,
+    no_outcome,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM = 1, 2

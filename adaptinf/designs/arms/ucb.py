@@ -9,14 +9,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from adaptinf.designs.arms.ucb_kernel import UCBTables, ucb_program
-from adaptinf.designs.base import Design
-from adaptinf.designs.replications import ReleaseName
-from adaptinf.designs.requirements import Needs
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.run_results import ReleaseName
 from adaptinf.guarantee import PrivacyGuarantee, parallel
 from adaptinf.log import DesignTraits, Outputs, Stability
 from adaptinf.parameters import BOOLEAN, Calibration, OneOf, Positive, Share
-from adaptinf.privacy.counters.laplace_sums import counter_quantiles, counter_tail_bounds
-from adaptinf.privacy.counters.sums import COUNTERS, counter_scales, counter_slots
+from adaptinf.privacy.counter_noise import counter_quantiles, counter_tail_bounds
+from adaptinf.privacy.tree_sums import COUNTERS, counter_scales, counter_slots
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, written_arrays
 

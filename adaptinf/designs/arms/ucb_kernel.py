@@ -9,21 +9,22 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.privacy.counters.sums import fresh_scale, next_noise, noise_row
 from adaptinf.privacy.noise import Fixed
-from adaptinf.simulation.replays import Again, Outbox, Outputs, replay_block
+from adaptinf.privacy.tree_sums import fresh_scale, next_noise, noise_row
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.run import (
     ROUND,
     SCALARS,
     Results,
+    Step,
     World,
     certain_arm,
     no_outcome,
     release,
     simulate_block,
+    single_step,
 )
-from adaptinf.simulation.steps import Step, single_step
+from adaptinf.simulation.transcripts import Again, Outbox, Outputs, replay_block
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SHOWN, _INVERSE, _BASE, _ROOT, _SLOPE, _SUM, _TRUNK = range(1, 9)

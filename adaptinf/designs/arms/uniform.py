@@ -10,15 +10,24 @@ import numpy as np
 from numpy.random import Generator
 
 from adaptinf.compilation import compiled, kernel
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignTraits, Floor, Outputs
 from adaptinf.parameters import NonNegative, Unit, Whole
 from adaptinf.privacy.noise import uniform
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program, Run, written_arrays
-from adaptinf.simulation.run import ROUND, SCALARS, Results, World, no_outcome, simulate_block
-from adaptinf.simulation.steps import Step, pass_round, single_step
+from adaptinf.simulation.run import (
+    ROUND,
+    SCALARS,
+    Results,
+    Step,
+    World,
+    no_outcome,
+    pass_round,
+    simulate_block,
+    single_step,
+)
 from adaptinf.typing import FloatArray, IntArray
 
 _COUNT, _SUM, _ROWS = 1, 2, 3

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.published import refuse_rounds
 from adaptinf.log import AdaptiveLog, PublicLog
-from adaptinf.log.validation.columns import frame_kind
+from adaptinf.log.validation.frame_columns import frame_kind
 from adaptinf.parameters import number_array
 from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.texts import absent

@@ -8,7 +8,7 @@ from typing import Any
 from adaptinf.claims.logs.rows import NO_ROUNDS
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog, PublicLog
-from adaptinf.log.coverage import stated_outputs
+from adaptinf.log.public import stated_outputs
 from adaptinf.log.traits import IN_TIME_NAMES
 from adaptinf.parameters import refuse
 

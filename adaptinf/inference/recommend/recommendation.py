@@ -28,8 +28,8 @@ from adaptinf.inference.recommend.rows import (
 )
 from adaptinf.inference.recommend.table import Recommendation
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log.promises import source_note
-from adaptinf.log.stopping import STOPPINGS, Stopping
+from adaptinf.log.provenance import source_note
+from adaptinf.log.report import STOPPINGS, Stopping
 from adaptinf.parameters import NON_NEGATIVE, OneOf, OrNone, refuse
 
 if TYPE_CHECKING:

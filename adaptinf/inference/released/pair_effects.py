@@ -22,7 +22,7 @@ from adaptinf.inference.inputs.published import has_group_effects
 from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_means
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.log import AdaptiveLog, PublicLog
-from adaptinf.log.coverage import stated_outputs
+from adaptinf.log.public import stated_outputs
 from adaptinf.log.traits import IN_TIME_NAMES
 
 if TYPE_CHECKING:

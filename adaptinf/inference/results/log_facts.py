@@ -21,9 +21,9 @@ from adaptinf.inference.distributions.base import (
 from adaptinf.inference.distributions.student_sums import BatchedReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.log.copies import copied_rows
 from adaptinf.log.dependence import alike_neighbours
-from adaptinf.log.stopping import FIXED, Stopping
+from adaptinf.log.repeated_rows import copied_rows
+from adaptinf.log.report import FIXED, Stopping
 from adaptinf.log.traits import LATE, UNPROMISED, WINDOW
 from adaptinf.sums import Sums
 from adaptinf.texts import several

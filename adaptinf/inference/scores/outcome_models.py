@@ -23,7 +23,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import by_arm
 from adaptinf.inference.scores.batch_sums import batch_means
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.validation.columns import frame_kind
+from adaptinf.log.validation.frame_columns import frame_kind
 from adaptinf.parameters import number_array, refuse
 from adaptinf.texts import absent, did_you_mean, shown
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -36,7 +36,7 @@ from adaptinf.inference.validity.passes.choices import (
     counts_by,
 )
 from adaptinf.inference.validity.unit_facts import UnitFacts
-from adaptinf.log.validation.batches import full_batches, propensities_as_far_as_known
+from adaptinf.log.validation.arm_columns import full_batches, propensities_as_far_as_known
 from adaptinf.texts import several
 from adaptinf.typing import FloatArray, IntArray
 

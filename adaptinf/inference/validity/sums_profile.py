@@ -27,7 +27,7 @@ from adaptinf.inference.validity.calibration import (
 from adaptinf.inference.validity.profile import PROFILES, LogProfile
 from adaptinf.inference.validity.stationarity import Trends, about_means, trends_of_sums
 from adaptinf.log import AdaptiveLog
-from adaptinf.log.validation.findings import SUM_TOLERANCE
+from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
 from adaptinf.sums import NEEDS_ROWS, Sums
 from adaptinf.sums.cells import Cells, chosen_with_one, other_value, shifted
 from adaptinf.typing import BoolArray, FloatArray, IntArray

@@ -36,6 +36,9 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import file_digest, publish, real, stage, told
 from adaptinf.log.storage.header import (
+    COLUMNS,
+    HEADER_CHARACTERS,
+    check_size,
     check_table,
     check_version,
     encode_table,
@@ -43,9 +46,7 @@ from adaptinf.log.storage.header import (
     log_from,
     version_of,
 )
-from adaptinf.log.storage.limits import COLUMNS, HEADER_CHARACTERS, check_size
-from adaptinf.log.storage.restored import RestoredLog
-from adaptinf.log.storage.stored import StoredLog
+from adaptinf.log.storage.stored import RestoredLog, StoredLog
 
 _SHOWN = 5
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
@@ -111,11 +112,9 @@ def as_written(
     context: Collection[str] = (),
     text: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The columns of a CSV whose labels numbers would not keep as text, and what was kept so.
-
-    Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE); of
-    `context` whole numbers with leading zeros; the columns of `text` in any case.
-    """
+    """The columns of a CSV whose labels numbers would not keep as text, and what was kept so."""
+    # Of `labels` all that is spelt otherwise than Python writes the number or truth value (01, 1.50, TRUE);
+    # of `context` whole numbers with leading zeros; the columns of `text` in any case.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return frame, []
     wanted = dict.fromkeys(labels, "label") | dict.fromkeys(context, "context")
@@ -140,10 +139,8 @@ def as_written(
 def merged_problems(
     path: Path, frame: pd.DataFrame, labels: Iterable[str], batch: Iterable[str] = ()
 ) -> list[str]:
-    """Columns of labels of a CSV in which one number is spelt in several ways, such as 1 and 1.0.
-
-    Whole numbers with and without leading zeros are labels of their own, but as batches.
-    """
+    """Columns of labels of a CSV in which one number is spelt in several ways, such as 1 and 1.0."""
+    # Whole numbers with and without leading zeros are labels of their own, but as batches.
     if path.suffix.lower() != ".csv" or frame.columns.duplicated().any():
         return []
     listed = dict.fromkeys(labels, False) | dict.fromkeys(batch, True)
@@ -269,10 +266,8 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_csv(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
-    """A log that adaptinf wrote, or the frame of any other file.
-
-    Where the columns are `named`, a log of a version without a digest counts as such.
-    """
+    """A log that adaptinf wrote, or the frame of any other file."""
+    # Where the columns are `named`, a log of a version without a digest counts as such.
     data = path.read_bytes()
     stored = _metadata(path, hashlib.sha256(data).hexdigest(), named)
     names = _header_names(data)

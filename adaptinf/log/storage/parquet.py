@@ -19,19 +19,23 @@ from adaptinf.errors import ParameterError
 from adaptinf.files import atomic_write
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.storage.header import (
+    CHUNKS,
     OTHERWISE,
+    check_size,
     check_table,
     check_version,
     content_digest,
     decode_table,
+    deflated,
     encode_table,
     header_of,
+    inflated,
     log_from,
+    most_decoded,
+    stated_sizes,
     version_of,
 )
-from adaptinf.log.storage.limits import CHUNKS, check_size, deflated, inflated, most_decoded, stated_sizes
-from adaptinf.log.storage.restored import RestoredLog
-from adaptinf.log.storage.stored import StoredLog, decode, encode
+from adaptinf.log.storage.stored import RestoredLog, StoredLog, decode, encode
 from adaptinf.log.validation import RELEASE_COLUMNS
 from adaptinf.parameters import refuse
 
@@ -135,10 +139,8 @@ def write_parquet(path: Path, log: StoredLog, owner_only: bool = False) -> None:
 
 
 def read_parquet(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    """A log that adaptinf wrote, the public part of one, or the frame of any other file.
-
-    Where the columns are `named`, a log of a version without a digest counts as such.
-    """
+    """A log that adaptinf wrote, the public part of one, or the frame of any other file."""
+    # Where the columns are `named`, a log of a version without a digest counts as such.
     table = read_columns(path)
     metadata = table.schema.metadata or {}
     if KEY in metadata:

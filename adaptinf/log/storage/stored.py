@@ -1,9 +1,9 @@
-"""A log between its arrays and a file: canonical columns with labels, and plain metadata."""
+"""A log between its arrays and a file: canonical columns, plain metadata, and back after all checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation import Label, LogArrays, label_array
+from adaptinf.log.report import Reading, decode_readings
+from adaptinf.log.traits import DesignTraits
+from adaptinf.log.validation import (
+    CANONICAL,
+    LATER,
+    METADATA,
+    CheckedLog,
+    DesignRecord,
+    Label,
+    LogArrays,
+    Metadata,
+    check_frame,
+    label_array,
+)
+from adaptinf.parameters import FLAG, Is, OrNone, problems_of, refuse
+from adaptinf.typing import IntArray
 
 # Attributes of a log that are plain values themselves.
 PLAIN_FIELDS = (
@@ -165,3 +180,207 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "array": _decode_array,
     "dict": lambda pairs: {decode(key): decode(item) for key, item in pairs},
 }
+
+
+_TEXTS = Is(
+    lambda value: (
+        isinstance(value, tuple)
+        and all(isinstance(item, str) for item in value)
+        and len(set(value)) == len(value)
+    ),
+    "a tuple of distinct strings",
+)
+_LABELS = Is(
+    lambda value: (
+        isinstance(value, tuple)
+        and bool(value)
+        and all(map(_is_label, value))
+        and len({(type(label), label) for label in value}) == len(value)
+    ),
+    "a tuple of distinct labels",
+)
+_NAMES = OrNone(
+    Is(
+        lambda value: isinstance(value, dict) and all(isinstance(item, str) for item in value.values()),
+        "a dict of strings or None",
+    )
+)
+_DESIGN = OrNone(
+    Is(
+        lambda value: isinstance(value, tuple) and [type(item) for item in value] == [str, dict],
+        "a name and its parameters or None",
+    )
+)
+_PLAIN = OrNone(Is(dict, "a dict or None"))
+_PAIR = OrNone(Is(lambda value: isinstance(value, tuple) and len(value) == 2, "two numbers or None"))
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredLog:
+    """Everything that a log is made of, as it was written; rounds, units (T,)."""
+
+    arrays: LogArrays
+    phases: tuple[str, ...]
+    checked: CheckedLog
+    names: dict[Hashable, str] | None
+    rounds: NDArray[Any] | None
+    units: NDArray[Any] | None
+    source: str = "a file"
+    readings: tuple[Reading, ...] = ()
+
+
+def restored(stored: StoredLog) -> RestoredLog:
+    """Arrays and metadata of a log that was stored; one error lists everything that is wrong with them."""
+    if isinstance(stored.metadata, Mapping):
+        stored = replace(stored, metadata={**dict.fromkeys(LATER_FIELDS), **stored.metadata})
+    columns, metadata = stored.columns, stored.metadata
+    _check_metadata(metadata)
+    _check_columns(columns, metadata)
+    arms, phases = metadata["arms"], metadata["phases"]
+    action = _codes("action", columns["action"], arms)
+    phase = _codes("phase", columns["phase"], phases) if "phase" in columns else None
+    own = _own_columns(columns, metadata)
+    received = _codes("received", columns["received"], arms) if "received" in own else None
+    checked = _check_like_a_frame(stored, action, received)
+    by_arm = [f"propensity_{arm}" for arm in arms]
+    table = np.column_stack([columns[name] for name in by_arm]) if by_arm[0] in columns else None
+    arrays = replace(
+        checked.arrays,
+        action=action,
+        reward=columns["reward"],
+        propensity=columns.get("propensity"),
+        propensities=table,
+        batch=columns.get("batch"),
+        phase=phase,
+        randomised=columns.get("randomised"),
+        context={name: columns[name] for name in metadata["context"]},
+        outcomes={name: columns[name] for name in metadata["outcomes"] or ()},
+    )
+    rounds = columns["t"] if metadata["has_rounds"] else None
+    _check_counts(arrays, checked, columns["t"], rounds)
+    source, readings = ("a file", ()) if stored.report is None else _report(stored.report)
+    return RestoredLog(
+        arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"), source, readings
+    )
+
+
+def _report(stored: Any) -> tuple[str, tuple[Reading, ...]]:
+    try:
+        return decode_readings(stored)
+    except ValueError as error:
+        raise ParameterError("report", [str(error)]) from None
+
+
+def _check_metadata(metadata: Any) -> None:
+    """Refuse metadata whose parts are not of the types that the later checks need."""
+    if not isinstance(metadata, Mapping) or set(metadata) != set(METADATA_FIELDS):
+        found = set(metadata) if isinstance(metadata, Mapping) else set()
+        odd = sorted(map(str, found ^ set(METADATA_FIELDS)))
+        refuse("metadata", [f"there must be {', '.join(METADATA_FIELDS)}, and nothing else; see {odd}"])
+    refuse(
+        "metadata",
+        problems_of(
+            arms=(metadata["arms"], _LABELS),
+            phases=(metadata["phases"], _TEXTS),
+            context=(metadata["context"], _TEXTS),
+            outcomes=(metadata["outcomes"], OrNone(_TEXTS)),
+            names=(metadata["names"], _NAMES),
+            has_rounds=(metadata["has_rounds"], Is(bool, "True or False")),
+            design=(metadata["design"], _DESIGN),
+            traits=(metadata["traits"], _PLAIN),
+            guarantee=(metadata["guarantee"], _PLAIN),
+            reward_guarantee=(metadata["reward_guarantee"], _PLAIN),
+            reward_range=(metadata["reward_range"], _PAIR),
+            context_free=(metadata["context_free"], FLAG),
+            adaptive=(metadata["adaptive"], FLAG),
+        ),
+    )
+
+
+def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
+    """Refuse other columns than those of a canonical frame, in its order."""
+    by_arm = [f"propensity_{arm}" for arm in metadata["arms"]]
+    order = ["t", "unit_id", "action", "received", "reward", "observation", "outcome_round", "propensity"]
+    order += [*by_arm, "batch", "phase", "randomised"]
+    optional = {*CANONICAL.values()} - {"t", "action", "reward"}
+    optional |= set(by_arm) if not set(by_arm) & set(columns) else set()
+    own = _own_columns(columns, metadata)
+    expected = [name for name in order if name in own or name not in optional]
+    others = [*metadata["context"], *(metadata["outcomes"] or ())]
+    expected += [name for name in others if name not in expected]
+    problems = []
+    if list(columns) != expected:
+        problems.append(f"the columns must be {', '.join(expected)}, not {', '.join(columns)}")
+    elsewhere = sorted(set((metadata["names"] or {}).values()) - set(columns))
+    if elsewhere:
+        problems.append(f"the user's names are of columns that are not there: {', '.join(elsewhere)}")
+    if metadata["names"] and len(set(metadata["names"].values())) < len(metadata["names"]):
+        problems.append("two of the user's names are of one column")
+    refuse("columns", problems)
+
+
+def _own_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> set[str]:
+    """Columns of one role each, without contexts and outcomes named as the log names a later role."""
+    others = {*metadata["context"], *(metadata["outcomes"] or ())}
+    taken = {CANONICAL[role] for role in LATER} & others
+    return set(columns) - taken
+
+
+def _check_like_a_frame(stored: StoredLog, action: IntArray, received: IntArray | None) -> CheckedLog:
+    """Check the columns as those of a user's frame; actions are labels of their own types again."""
+    columns, metadata = stored.columns, stored.metadata
+    arms = metadata["arms"]
+    labels = {"action": label_array(arms)[action]}
+    if received is not None:
+        labels["received"] = label_array(arms)[received]
+    own = _own_columns(columns, metadata)
+    by_arm = {arm: f"propensity_{arm}" for arm in arms}
+    return check_frame(
+        pd.DataFrame({**columns, **labels}),
+        single={role: name if name in own else None for role, name in CANONICAL.items()},
+        context=metadata["context"],
+        outcomes=metadata["outcomes"],
+        propensities=by_arm if set(by_arm.values()) <= set(columns) else None,
+        arms=arms,
+        reward_range=metadata["reward_range"],
+        metadata=Metadata(
+            **{name: metadata[name] for name in METADATA if name != "design"},
+            design=_design(metadata["design"], metadata["traits"]),
+            releases=stored.releases,
+        ),
+        as_written=True,
+    )
+
+
+def _design(stored: tuple[str, dict[str, Any]] | None, traits: dict[str, Any] | None) -> DesignRecord | None:
+    if stored is None:
+        refuse("metadata", [] if traits is None else ["there are traits, and no design that has them"])
+        return None
+    return DesignRecord(stored[0], stored[1], None if traits is None else DesignTraits.from_dict(traits))
+
+
+def _check_counts(
+    arrays: LogArrays, checked: CheckedLog, counted: NDArray[Any], rounds: NDArray[Any] | None
+) -> None:
+    """Refuse rounds and batches that are not counted as a log counts them."""
+    problems = []
+    if rounds is None and not np.array_equal(counted, np.arange(1, len(counted) + 1)):
+        problems.append("rows are missing or out of order: t must be 1, 2, 3, ...")
+    if arrays.batch is not None and not np.array_equal(arrays.batch, checked.arrays.batch):  # type: ignore[arg-type]
+        problems.append("batches must be numbered 0, 1, 2, ...")
+    refuse("columns", problems)
+
+
+def _codes(what: str, values: NDArray[Any], labels: Sequence[Label]) -> IntArray:
+    """Positions of labels, which are told apart by their text."""
+    positions = {str(label): code for code, label in enumerate(labels)}
+    codes, distinct = pd.factorize(values, use_na_sentinel=False)
+    unknown = [label for label in distinct.tolist() if str(label) not in positions]
+    if unknown:
+        shown = f"{unknown!r:.200}"
+        raise ParameterError(f"column {what}", [f"there are labels that the metadata do not know: {shown}"])
+    return np.array([positions[str(label)] for label in distinct.tolist()], dtype=np.int64)[codes]
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and bool(np.isfinite(value)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
-from adaptinf.log.promises import Promises
+from adaptinf.log.provenance import Promises
 from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays

@@ -1,11 +1,16 @@
 """Validation of a user's frame: all that is found wrong with it is found before one error is raised."""
 
-from adaptinf.log.validation.check import CheckedLog, check_frame
-from adaptinf.log.validation.columns import Label, label_array
-from adaptinf.log.validation.gaps import arrays_of, incomplete
-from adaptinf.log.validation.metadata import METADATA, RELEASE_COLUMNS, Metadata
-from adaptinf.log.validation.records import DesignRecord, IncompleteArrays, LogArrays
-from adaptinf.log.validation.roles import CANONICAL, LATER, columns_by_role
+from adaptinf.log.validation.check import CheckedLog, arrays_of, check_frame, incomplete
+from adaptinf.log.validation.column_roles import CANONICAL, LATER, columns_by_role
+from adaptinf.log.validation.frame_columns import Label, label_array
+from adaptinf.log.validation.metadata import (
+    METADATA,
+    RELEASE_COLUMNS,
+    DesignRecord,
+    IncompleteArrays,
+    LogArrays,
+    Metadata,
+)
 
 __all__ = [
     "CANONICAL",

@@ -1,15 +1,20 @@
 """Where contexts and rewards come from: synthetic laws, fixed potential rewards, resampled real data."""
 
 from adaptinf.simulation.environment import Environment
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
-from adaptinf.simulation.environments.fields import DriftingArms, HeavyTailedArms, RepeatedUnits
-from adaptinf.simulation.environments.function import FunctionEnvironment
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog, UnitCube
+from adaptinf.simulation.environments.function_environment import FunctionEnvironment
 from adaptinf.simulation.environments.given import Replay, Tableau
-from adaptinf.simulation.environments.linear import LinearArms
-from adaptinf.simulation.environments.scaling import UnitCube
-from adaptinf.simulation.environments.smooth import SmoothArms
-from adaptinf.simulation.environments.synthetic import BernoulliArms, FiniteContext, NormalArms, UniformArms
+from adaptinf.simulation.environments.synthetic import (
+    BernoulliArms,
+    DriftingArms,
+    FiniteContext,
+    HeavyTailedArms,
+    NormalArms,
+    RepeatedUnits,
+    UniformArms,
+)
+from adaptinf.simulation.environments.vector_arms import LinearArms, SmoothArms
 
 __all__ = [
     "AuxiliaryLog",

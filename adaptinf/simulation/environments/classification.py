@@ -10,22 +10,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.columns import Label
-from adaptinf.log.validation.roles import CANONICAL, is_hashable
+from adaptinf.log.validation.column_roles import CANONICAL, is_hashable
+from adaptinf.log.validation.frame_columns import Label
 from adaptinf.parameters import POSITIVE, SEED, OneOf, number_array, refuse
 from adaptinf.simulation.environment import Environment, environment_tables, rows_problems
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog, gathered
-from adaptinf.simulation.environments.frames import (
+from adaptinf.simulation.environments.context_frames import (
     column_problems,
     context_names,
     label_codes,
     measurement_problems,
     numeric_columns,
 )
-from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog, UnitCube, gathered
 from adaptinf.simulation.replicate import seed_sequence
-from adaptinf.simulation.run import BERNOULLI, LINEAR_BERNOULLI, EnvironmentTables
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER, RESAMPLED, SHUFFLED
+from adaptinf.simulation.run import (
+    BERNOULLI,
+    GIVEN,
+    IN_ORDER,
+    LINEAR_BERNOULLI,
+    RESAMPLED,
+    SHUFFLED,
+    EnvironmentTables,
+)
 from adaptinf.typing import FloatArray, IntArray, RandomSource
 
 _ORDERS = {"resampled": RESAMPLED, "shuffled": SHUFFLED, "given": IN_ORDER}

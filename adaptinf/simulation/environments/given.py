@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adaptinf.errors import ParameterError
-from adaptinf.log.validation.columns import read_column, read_labels
+from adaptinf.log.validation.frame_columns import read_column, read_labels
 from adaptinf.parameters import number_array, refuse
 from adaptinf.simulation.environment import Environment, environment_tables, numbers
-from adaptinf.simulation.environments.frames import arm_problems, context_names
-from adaptinf.simulation.run import POOL, TABLEAU
-from adaptinf.simulation.vectors import GIVEN, IN_ORDER
+from adaptinf.simulation.environments.context_frames import arm_problems, context_names
+from adaptinf.simulation.run import GIVEN, IN_ORDER, POOL, TABLEAU
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -238,10 +237,8 @@ class Replay(Environment):
 
 
 def _range_of(subject: str, rewards: FloatArray, declared: Any) -> tuple[tuple[float, float], bool]:
-    """The declared range of rewards, or theirs, and whether it was learnt from them.
-
-    A refusal says that rewards leave the range, and neither which nor by how much.
-    """
+    """The declared range of rewards, or theirs, and whether it was learnt from them."""
+    # A refusal says that rewards leave the range, and neither which nor by how much.
     least, most = float(rewards.min()), float(rewards.max())
     if declared is None:
         return (least, most), True

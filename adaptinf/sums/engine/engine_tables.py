@@ -25,8 +25,7 @@ from adaptinf.errors import (
     Problem,
 )
 from adaptinf.files import as_path
-from adaptinf.log.validation.columns import read_labels, read_series
-from adaptinf.log.validation.findings import EXACT, Findings
+from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
 from adaptinf.texts import listed
 
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from adaptinf.log.validation.columns import read_series
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Findings, read_series
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.engine_tables import lazily
 

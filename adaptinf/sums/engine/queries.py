@@ -10,7 +10,7 @@ from typing import Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.findings import (
+from adaptinf.log.validation.frame_columns import (
     EXACT,
     FAULTS,
     MATCH_TOLERANCE,

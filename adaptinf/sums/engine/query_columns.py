@@ -9,10 +9,9 @@ from typing import Any
 
 import narwhals as nw
 
-from adaptinf.log.validation.arms import PARSERS, find_arm_columns
-from adaptinf.log.validation.columns import Label
-from adaptinf.log.validation.findings import Findings
-from adaptinf.log.validation.roles import Roles, missing_column
+from adaptinf.log.validation.arm_columns import PARSERS, find_arm_columns
+from adaptinf.log.validation.column_roles import Roles, missing_column
+from adaptinf.log.validation.frame_columns import Findings, Label
 from adaptinf.sums.covariate_columns import further_columns
 from adaptinf.sums.covariate_products import COVARIATE, DENOMINATOR, Further
 from adaptinf.sums.engine.engine_tables import as_number, is_long, no_labels, readied

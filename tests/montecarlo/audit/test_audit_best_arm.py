@@ -9,10 +9,9 @@ import pytest
 
 from adaptinf.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.optimal import DPOD
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
+from adaptinf.privacy.real_mechanisms import gaussian_delta
 
 AXES = np.eye(2)
 PLANE = [[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import epsilon_lower_bound, neighbouring_inputs
-from adaptinf.audit.privacy.counters import CounterSource, counter_nodes, worst_streams
+from adaptinf.audit.privacy.audited_mechanisms import CounterSource, counter_nodes, worst_streams
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import Counter
 

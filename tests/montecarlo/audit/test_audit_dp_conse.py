@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import DPConSE
 
 RUNS = 20_000

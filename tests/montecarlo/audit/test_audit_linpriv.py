@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import LinPriv, Mixture
 from adaptinf.errors import ParameterError
 

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 
 RUNS = 20_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from adaptinf.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore, MomentScore
 from adaptinf.designs import DPBAI, DPOD, DPBAIGauss, Mixture, PrivateSuccessiveElimination
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

@@ -12,9 +12,8 @@ import pytest
 from adaptinf.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.stopping_audits import StoppingOutputs, stopping_outputs
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.kernel import OUTCOMES, STATE, run_by_rounds, run_on_sums
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping.stopping_kernel import OUTCOMES, STATE, run_by_rounds, run_on_sums
+from adaptinf.designs.stopping.stopping_rules import DPNAS, StoppingRule
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import BernoulliArms, Tableau
 

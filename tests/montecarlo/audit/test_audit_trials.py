@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.trials import design_checks, stopping_checks
+from adaptinf.audit.privacy.trial_checks import design_checks, stopping_checks
 from adaptinf.designs import (
     DPBAI,
     DPNAS,

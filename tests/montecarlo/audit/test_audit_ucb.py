@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import UCB, Mixture, PrivateUCB
 from adaptinf.errors import ParameterError
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from adaptinf import environments
-from adaptinf.audit.binary.states import normal_pvalue, unpooled_wald
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.count_states import normal_pvalue, unpooled_wald
+from adaptinf.audit.binary.exact_law import exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, Thompson, Uniform
 
 HORIZON, RUNS = 50, 20_000

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
-from adaptinf.audit.privacy.counters import node_ratio
-from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.privacy.audited_mechanisms import node_ratio
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
+from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
 from adaptinf.privacy import Counter
 
 RUNS = {0.1: 300_000, 1.0: 100_000, 4.0: 100_000}

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import EpsilonLowerBound, epsilon_lower_bound
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours, one_reward_apart
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
+from adaptinf.privacy.real_mechanisms import gaussian_delta
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import (
     DiscreteLaplace,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.results import EpsilonLowerBound
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
+from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
 from adaptinf.designs import DPConSE
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.transcripts import sample_transcripts
 from adaptinf.typing import FloatArray

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore, earlier_counts, laplace_log_ratio
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore, earlier_counts, laplace_log_ratio
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import LinPriv, PrivateUCB
-from adaptinf.designs.linear.noise import NoiseLaw
+from adaptinf.designs.contextual.linear_noise import NoiseLaw
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.counters.sums import counter_scales
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale
+from adaptinf.privacy.real_mechanisms import analytic_scale
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts

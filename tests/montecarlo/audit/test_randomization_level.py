@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization.retest import randomization_test
+from adaptinf.audit.randomization.randomization_tests import randomization_test
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, Tableau
 

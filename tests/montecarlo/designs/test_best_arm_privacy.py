@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit import epsilon_lower_bound
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, one_reward_apart
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.optimal import DPOD
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours, one_reward_apart
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore, MomentScore
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import iterate_runs
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.released_sums import bin_sums
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.designs.local.bins import LDPBandit, bin_sums
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from adaptinf.simulation.transcripts import sample_transcripts
 
 ARMS = SmoothArms(3, 2)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bands import prediction_bands
+from adaptinf.simulation.environments.vector_arms import LinearArms
 
 THETA = np.array([[0.8, 0.3], [0.3, 0.8], [0.6, 0.6]])
 ENVIRONMENT = LinearArms(THETA, contexts="orthant", rewards="bernoulli")

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.results import StoppingReplications
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_results import StoppingReplications
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS, StoppingRule
 from adaptinf.simulation.environments import BernoulliArms, Environment, Replay, UniformArms
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

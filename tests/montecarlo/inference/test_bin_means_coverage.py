@@ -10,7 +10,7 @@ import adaptinf as ai
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.inference.released.bin_tests import BudgetTest, coins, read_reports
 from adaptinf.inference.released.released_bin_means import BinMeans
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.inference.distributions.two_samples import difference_intervals
 from adaptinf.inference.effects.group_scores import group_aipw
 from adaptinf.inference.effects.projections.weighted_projection import contrast_weights

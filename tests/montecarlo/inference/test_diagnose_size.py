@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.inference.diagnostics.arms import (
     batch_groups,
     common_drift,

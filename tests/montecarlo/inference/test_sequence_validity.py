@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.inference.sequences.laws import SingleTrack
 from adaptinf.inference.sequences.mixtures import GammaExponentialSide, gamma_wealth
 from adaptinf.inference.sequences.models import ConfidenceSequence

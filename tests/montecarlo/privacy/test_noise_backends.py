@@ -12,7 +12,7 @@ from scipy import stats
 
 from adaptinf.designs import DPConSE, PrivateUCB
 from adaptinf.designs.arms import ucb_kernel
-from adaptinf.designs.conse import private_kernel as dp_conse_kernel
+from adaptinf.designs.contextual import private_conse_kernel as dp_conse_kernel
 from adaptinf.privacy.noise import Buffer, Recorder
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext
 from adaptinf.simulation.run import no_outcome

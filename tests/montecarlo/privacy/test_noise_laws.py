@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.privacy import Counter, DiscreteLaplace, Gaussian, Laplace, SparseVector, TruncatedLaplace
-from adaptinf.privacy.counters.laplace_sums import laplace_sum_log_tail
+from adaptinf.privacy.counter_noise import laplace_sum_log_tail
 
 LEVELS = {"simulation": 1e-4, "release": 1e-9}
 BACKENDS = [pytest.param("simulation", id="simulation"), pytest.param("release", id="release")]

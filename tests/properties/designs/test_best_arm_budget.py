@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptinf.designs.best_arm.schedule import max_det_schedule, printed_reserve, reserve
+from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, printed_reserve, reserve
 
 
 def rounds(sizes: list[int], ranks: list[int], budget: int) -> int:

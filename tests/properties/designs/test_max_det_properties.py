@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from adaptinf.designs.best_arm.determinants import feature_problems, max_det
-from adaptinf.designs.best_arm.determinants_kernel import basis_coefficients, orthogonal_coordinates
-from adaptinf.designs.best_arm.g_optimal import optimal_design
+from adaptinf.designs.best_arm.arm_collections import feature_problems, max_det, optimal_design
+from adaptinf.designs.best_arm.arm_collections_kernel import basis_coefficients, orthogonal_coordinates
 
 shapes = st.tuples(st.integers(1, 30), st.integers(1, 6))
 features = shapes.flatmap(

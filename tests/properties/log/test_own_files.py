@@ -27,8 +27,8 @@ import pyarrow as pa
 import pytest
 
 import adaptinf as ai
-from adaptinf.audit.planning.plans import PlanTable
-from adaptinf.audit.studies import folder as shards
+from adaptinf.audit.simulation import study_folder as shards
+from adaptinf.audit.simulation.simulated_power import PlanTable
 from adaptinf.cli import main
 from adaptinf.errors import AdaptinfError, FileError
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays

@@ -106,8 +106,8 @@ def played(live: Live, people: list[Person], noise: Noise) -> AdaptiveLog:
     keys = itertools.count()
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("adaptinf.trial.nodes.draw_node", noise),
-        mock.patch("adaptinf.trial.opening.fresh_seed", return_value=bytes(32)),
+        mock.patch("adaptinf.trial.trial_noise.draw_node", noise),
+        mock.patch("adaptinf.trial.trial_setup.fresh_seed", return_value=bytes(32)),
         Trial.create(
             f"{folder}/trial.db", live.design, ["a", "b"], PEOPLE, outcome_window=WINDOW, **live.options()
         ) as trial,

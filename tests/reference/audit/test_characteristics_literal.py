@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adaptinf.audit.binary.two_arms import exact
-from adaptinf.audit.planning.characteristics import operating_characteristics
-from adaptinf.audit.planning.detection import power
+from adaptinf.audit.binary.exact_law import exact
+from adaptinf.audit.simulation.characteristics import operating_characteristics
+from adaptinf.audit.simulation.simulated_power import power
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson, Uniform
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE

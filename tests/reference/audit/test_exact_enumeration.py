@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from adaptinf.audit.binary.kernel import clipped_frequency, rule_block
-from adaptinf.audit.binary.rules import allocation, work_space
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary.count_recursion import clipped_frequency, rule_block
+from adaptinf.audit.binary.count_rules import allocation, work_space
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, PlayTheWinner, Thompson, Uniform
 
 State = tuple[int, int, int, int]

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy.audit import neighbouring_inputs
-from adaptinf.audit.privacy.counters import CounterSource, counter_nodes
+from adaptinf.audit.privacy.audited_mechanisms import CounterSource, counter_nodes, log_ratio, sample
+from adaptinf.audit.privacy.epsilon_audit import neighbouring_inputs
 from adaptinf.audit.privacy.lower_bound import bound_from_scores, learn, log_ratio_bound
-from adaptinf.audit.privacy.mechanisms import log_ratio, sample
-from adaptinf.audit.privacy.sources import child
+from adaptinf.audit.privacy.output_sources import child
 from adaptinf.privacy import (
     Counter,
     DiscreteLaplace,

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.audit.randomization.interval import randomization_interval
-from adaptinf.audit.randomization.retest import randomization_test, rank
-from adaptinf.audit.randomization.runs import Runner, make_plan, plan_root
+from adaptinf.audit.randomization.randomization_intervals import randomization_interval
+from adaptinf.audit.randomization.randomization_tests import randomization_test, rank
+from adaptinf.audit.randomization.rerun_plan import Runner, make_plan, plan_root
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms, UniformArms

@@ -11,11 +11,11 @@ import pytest
 from scipy import stats
 
 from adaptinf import designs
-from adaptinf.audit.randomization.retest import randomization_test
-from adaptinf.audit.randomization.runs import plan_root
-from adaptinf.audit.randomization.statistics import (
+from adaptinf.audit.randomization.randomization_tests import randomization_test
+from adaptinf.audit.randomization.rerun_plan import (
     difference,
     largest_studentised,
+    plan_root,
     shifted,
     studentised,
     tally_path,

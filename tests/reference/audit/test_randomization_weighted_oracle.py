@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization.runs import make_plan
-from adaptinf.audit.randomization.weighted import (
+from adaptinf.audit.randomization.randomization_tests import (
     _Walker,
     importance_p_value,
     weighted_randomization_test,
 )
+from adaptinf.audit.randomization.rerun_plan import make_plan
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays

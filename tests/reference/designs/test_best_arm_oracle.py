@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.g_optimal import optimal_design
-from adaptinf.designs.best_arm.halving import SequentialHalving
-from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
+from adaptinf.designs.best_arm.arm_collections import optimal_design
+from adaptinf.designs.best_arm.fixed_budget import SequentialHalving
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
 from adaptinf.designs.mixture import Mixture
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import NormalArms, Tableau

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
 from adaptinf.designs import LinPriv, Mixture, PrivateUCB
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale
+from adaptinf.privacy.real_mechanisms import analytic_scale
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 

@@ -18,11 +18,11 @@ from adaptinf import environments
 from adaptinf.designs import DPBAI, DPOD, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.designs.arms import ucb_kernel as ucb
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs
-from adaptinf.designs.conse.private_kernel import window_ends
-from adaptinf.designs.linear.kernel import PROJECTED
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
+from adaptinf.designs.contextual.ridge_kernel import PROJECTED
 from adaptinf.log import AdaptiveLog
-from adaptinf.privacy.counters.sums import noise_row
 from adaptinf.privacy.noise import Buffer
+from adaptinf.privacy.tree_sums import noise_row
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, LinearArms
 
 

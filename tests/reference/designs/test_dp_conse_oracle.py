@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.designs import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext

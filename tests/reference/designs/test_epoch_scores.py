@@ -12,15 +12,14 @@ import pytest
 from scipy import special, stats
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore
 from adaptinf.audit.privacy.designs.stopping_audits import stopping_outputs
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination
-from adaptinf.designs.base import Design
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.designs.stopping.kernel import halting_sum
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
+from adaptinf.designs.stopping.stopping_kernel import halting_sum
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts
 

@@ -9,11 +9,11 @@ import numba
 import numpy as np
 import pytest
 
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.linear_kernel import _choose, _update
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.designs.local.local_linear_kernel import _choose, _update
 from adaptinf.designs.mixture import Mixture
 from adaptinf.privacy.noise import Buffer, generator
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 
 class Arm:

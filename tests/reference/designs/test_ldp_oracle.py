@@ -10,13 +10,13 @@ import numba
 import numpy as np
 import pytest
 
-from adaptinf.designs.local.abse import ABSE
-from adaptinf.designs.local.abse_kernel import _choose as abse_choose
-from adaptinf.designs.local.abse_kernel import _update as abse_update
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import _choose, _finish, _update
+from adaptinf.designs.local.cube_designs import ABSE
+from adaptinf.designs.local.cube_tree import _choose as abse_choose
+from adaptinf.designs.local.cube_tree import _update as abse_update
 from adaptinf.privacy.noise import Buffer
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 
 @dataclass(eq=False)

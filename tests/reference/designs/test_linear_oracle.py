@@ -11,14 +11,14 @@ import pytest
 from scipy import optimize, stats
 
 from adaptinf.designs import Uniform
-from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.kernel import _INVERSE, _LOG_DET, _THETA
-from adaptinf.designs.linear.models import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bands import prediction_bands
+from adaptinf.designs.contextual.ridge_kernel import _INVERSE, _LOG_DET, _THETA
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
-from adaptinf.privacy.counters.norms import laplace_norm_bound
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.privacy.counter_noise import laplace_norm_bound
+from adaptinf.simulation.environments.vector_arms import LinearArms
 from adaptinf.simulation.run import Results, empty_record
 
 THETA = np.array([[0.6, 0.2, 0.1], [0.1, 0.7, 0.3], [0.3, 0.3, 0.3]])

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from adaptinf.audit.binary.two_arms import exact_test
-from adaptinf.audit.randomization.retest import randomization_test
-from adaptinf.audit.randomization.runs import Runner, make_plan
+from adaptinf.audit.binary.log_tests import exact_test
+from adaptinf.audit.randomization.randomization_tests import randomization_test
+from adaptinf.audit.randomization.rerun_plan import Runner, make_plan
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays

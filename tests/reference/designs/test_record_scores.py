@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours
 from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
 from adaptinf.audit.privacy.designs.local_audits import BinRatio
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
 from adaptinf.designs import DPConSE, Mixture
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.transcripts import Transcripts, sample_transcripts

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from adaptinf.designs.stopping.kernel import halting_sum
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping.stopping_kernel import halting_sum
+from adaptinf.designs.stopping.stopping_rules import DPNAS
 from adaptinf.errors import ParameterError
-from adaptinf.theory.stopping import (
+from adaptinf.theory.stopping_bounds import (
     private_stopping_limit,
     stopping_limit,
     stopping_time_bound,

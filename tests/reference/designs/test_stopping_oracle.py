@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from adaptinf.designs.stopping.kernel import halting_sum
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.stopping.stopping_kernel import halting_sum
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS
 from adaptinf.privacy.noise import generator, laplace
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 

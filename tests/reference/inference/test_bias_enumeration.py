@@ -8,9 +8,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from adaptinf.audit.bias.arms import simulate_bias
+from adaptinf.audit.rerun.simulated_bias import simulate_bias
 from adaptinf.designs import UCB, EpsilonGreedy, Mixture, SuccessiveElimination, Uniform
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.log import AdaptiveLog, LogArrays
 
 State = tuple[int, int, int, int]

@@ -19,7 +19,7 @@ from adaptinf.inference.released.bin_tests import (
 )
 from adaptinf.inference.released.released_bin_means import BinMeans
 from adaptinf.log import AdaptiveLog
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, discrete_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, discrete_scale, gaussian_delta
 
 EPSILONS = (1e-6, 1e-4, 0.01, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 DELTAS = (1e-15, 1e-10, 1e-5, 0.01, 0.3, 0.5)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from adaptinf.designs import PrivateUCB
 from adaptinf.inference.corrections.information import corrected_level, max_information
-from adaptinf.privacy.counters.sums import noise_variance
+from adaptinf.privacy.tree_sums import noise_variance
 from adaptinf.simulation.environments import BernoulliArms
 from adaptinf.typing import FloatArray
 

@@ -13,12 +13,12 @@ from scipy import optimize, stats
 
 from adaptinf import theory
 from adaptinf.designs import ConSE, DPConSE, PrivateUCB
-from adaptinf.designs.linear.bands import prediction_bands
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.privacy.counters.norms import laplace_norm_bound
-from adaptinf.privacy.counters.sums import counter_scales, next_noise, noise_nodes
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_bands import prediction_bands
+from adaptinf.privacy.counter_noise import laplace_norm_bound
+from adaptinf.privacy.tree_sums import counter_scales, next_noise, noise_nodes
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.vector_arms import LinearArms
 
 # --- Theorem 3 of Neel and Roth ---------------------------------------------------------------------------
 

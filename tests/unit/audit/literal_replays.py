@@ -11,9 +11,9 @@ import numpy as np
 from adaptinf.audit.privacy.designs.audited_trial import Replayed
 from adaptinf.audit.privacy.designs.conse_audits import released_at
 from adaptinf.audit.privacy.designs.local_audits import first_bin_sums
-from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, LEARNING_BETTER
-from adaptinf.designs.linear.kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
-from adaptinf.privacy.counters.sums import COUNTERS, noise_nodes
+from adaptinf.designs.contextual.conse import ESTIMATION_BETTER, LEARNING_BETTER
+from adaptinf.designs.contextual.ridge_kernel import PROJECTED, PUBLISHED, RIDGE, LinearTables
+from adaptinf.privacy.tree_sums import COUNTERS, noise_nodes
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 

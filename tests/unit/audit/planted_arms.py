@@ -9,8 +9,8 @@ from literal_replays import LinearChoice, UCBChoice
 from planted import Coins, Planted, quiet_from
 
 from adaptinf.audit.privacy.designs import neighbouring_trials
-from adaptinf.audit.privacy.designs.counter_ratios import earlier_counts
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours
+from adaptinf.audit.privacy.designs.counter_audits import earlier_counts
 from adaptinf.designs import DPBAI, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.simulation.run import BERNOULLI
 

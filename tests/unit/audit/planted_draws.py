@@ -13,9 +13,9 @@ from typing import Any
 from planting import changed, replaced
 
 from adaptinf.privacy.release import discrete_gaussian
-from adaptinf.sessions.releasing import draw_node
 from adaptinf.sessions.session import Session
-from adaptinf.trial import nodes
+from adaptinf.sessions.steppers import draw_node
+from adaptinf.trial import trial_noise as nodes
 
 
 class _Noted:

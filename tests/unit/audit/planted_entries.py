@@ -12,17 +12,17 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel, ucb_kernel
-from adaptinf.designs.best_arm import kernel as best_arm
-from adaptinf.designs.best_arm.estimates import ACTIVE, SUM
-from adaptinf.designs.conse import private_kernel
+from adaptinf.designs.best_arm import best_arm_kernel as best_arm
+from adaptinf.designs.best_arm.best_arm_kernel import ACTIVE, SUM
+from adaptinf.designs.contextual import private_conse_kernel as private_kernel
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.traits import FreshEpochs
 from adaptinf.privacy.release import GRID_UNITS, to_grid
-from adaptinf.sessions.erasing import amend_blank, forget
+from adaptinf.sessions.outcomes import Telling
 from adaptinf.sessions.session import Session
-from adaptinf.sessions.telling import Telling
+from adaptinf.sessions.session_memory import amend_blank, forget
 from adaptinf.simulation.run import RELEASED, SCALARS
-from adaptinf.trial.trial import Trial
+from adaptinf.trial.live_trial import Trial
 
 _ENOUGH, _MOST_EPOCHS = 8, 1_024
 

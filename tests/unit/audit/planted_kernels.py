@@ -12,13 +12,12 @@ from planting import changed, recompiled, replaced
 
 from adaptinf.compilation import kernel
 from adaptinf.designs.arms import ucb_kernel
-from adaptinf.designs.linear import kernel as linear_kernel
+from adaptinf.designs.contextual import ridge_kernel as linear_kernel
 from adaptinf.designs.local import bins_kernel
-from adaptinf.designs.local import linear_kernel as gradients
-from adaptinf.designs.stopping import kernel as stopping
-from adaptinf.privacy.counters.bits import top_bit, trailing_zeros
-from adaptinf.privacy.counters.sums import fresh_scale, next_noise
+from adaptinf.designs.local import local_linear_kernel as gradients
+from adaptinf.designs.stopping import stopping_kernel as stopping
 from adaptinf.privacy.noise import laplace, named_laplace, uniform
+from adaptinf.privacy.tree_sums import fresh_scale, next_noise, top_bit, trailing_zeros
 from adaptinf.simulation.run import ROUND, SCALARS
 
 _FARTHEST = 2.0

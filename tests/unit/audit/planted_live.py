@@ -12,18 +12,20 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.coupling import plays
+from adaptinf.audit.privacy import coupled_plays as plays
 from adaptinf.designs import DPNAS
-from adaptinf.designs.linear import whole
-from adaptinf.designs.stopping import kernel
+from adaptinf.designs.contextual import linear_noise as whole
+from adaptinf.designs.stopping import stopping_kernel as kernel
 from adaptinf.errors import ParameterError
 from adaptinf.log.public import PublicLog, Publishable
 from adaptinf.privacy.release import scale_above
-from adaptinf.sessions import Session, erasing, releasing, steppers
-from adaptinf.sessions.releasing import ReleaseStepper
-from adaptinf.sessions.telling import Telling
-from adaptinf.trial import acts
-from adaptinf.trial.trial import Trial
+from adaptinf.sessions import Session, steppers
+from adaptinf.sessions import session_memory as erasing
+from adaptinf.sessions import steppers as releasing
+from adaptinf.sessions.outcomes import Telling
+from adaptinf.sessions.steppers import ReleaseStepper
+from adaptinf.trial import operator_actions as acts
+from adaptinf.trial.live_trial import Trial
 
 Patch = pytest.MonkeyPatch
 Fault = Callable[[Patch], None]

@@ -12,11 +12,11 @@ from planting import recompiled, replaced
 
 from adaptinf.compilation import kernel
 from adaptinf.designs.arms import elimination_kernel as elimination
-from adaptinf.designs.best_arm import kernel as best_arm
-from adaptinf.designs.best_arm.estimates import ACTIVE, NO_NOISE, SUM, outbox_of
+from adaptinf.designs.best_arm import best_arm_kernel as best_arm
+from adaptinf.designs.best_arm.best_arm_kernel import ACTIVE, NO_NOISE, SUM, outbox_of
 from adaptinf.privacy.noise import named_laplace
-from adaptinf.simulation.replays import send
 from adaptinf.simulation.run import SCALARS
+from adaptinf.simulation.transcripts import send
 
 
 @kernel

@@ -12,7 +12,7 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.local_audits import BinReplay
 from adaptinf.designs import DPNAS, DPConSE, LDPBandit, LDPLinear
 from adaptinf.designs.local.bins_kernel import ldp_program
-from adaptinf.designs.stopping import kernel
+from adaptinf.designs.stopping import stopping_kernel as kernel
 from adaptinf.privacy import Counter
 from adaptinf.simulation.environments import Environment
 from adaptinf.simulation.replicate import Program

@@ -13,17 +13,17 @@ import numpy as np
 from planting import Faulty, changed, live, replaced
 
 from adaptinf.designs.arms import elimination_kernel
-from adaptinf.designs.base import Stepwise
-from adaptinf.designs.conse import private_kernel
-from adaptinf.designs.linear import whole
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.privacy.counters.trees import next_total
+from adaptinf.designs.base_design import Stepwise
+from adaptinf.designs.contextual import linear_noise as whole
+from adaptinf.designs.contextual import private_conse_kernel as private_kernel
+from adaptinf.designs.stopping.stopping_rules import StoppingRule
 from adaptinf.privacy.noise import Buffer
 from adaptinf.privacy.release import GRID_UNITS
-from adaptinf.sessions.releasing import Draw, ReleaseStepper, draw_node, unit_scale
+from adaptinf.privacy.tree_sums import next_total
+from adaptinf.sessions.steppers import Draw, ReleaseStepper, draw_node, unit_scale
 from adaptinf.simulation.run import SCALARS
-from adaptinf.trial import nodes
-from adaptinf.trial.trial import Trial
+from adaptinf.trial import trial_noise as nodes
+from adaptinf.trial.live_trial import Trial
 
 _TRIES = 30
 _FARTHEST = 4.0

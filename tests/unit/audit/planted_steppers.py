@@ -11,11 +11,11 @@ import numpy as np
 from planting import Faulty, FaultySums, changed
 
 from adaptinf.designs.arms import ucb_kernel
-from adaptinf.designs.conse.epochs import ESTIMATION_RANDOMISED
+from adaptinf.designs.contextual.conse import ESTIMATION_RANDOMISED
 from adaptinf.privacy.release import GRID_UNITS, to_grid
-from adaptinf.sessions.releasing import unit_scale
+from adaptinf.sessions.steppers import unit_scale
 from adaptinf.simulation.run import RELEASED, SCALARS
-from adaptinf.trial.acts import Acts
+from adaptinf.trial.operator_actions import Acts
 from adaptinf.trial.replay import Replay
 
 

@@ -25,8 +25,8 @@ from numba.core.dispatcher import Dispatcher
 import adaptinf
 import adaptinf.audit
 import adaptinf.log.public
-import adaptinf.trial.trial  # all that binds what is replaced has to be there before
-from adaptinf.sessions.releasing import ReleaseStepper, SumsStepper
+import adaptinf.trial.live_trial  # all that binds what is replaced has to be there before
+from adaptinf.sessions.steppers import ReleaseStepper, SumsStepper
 
 Plant = Callable[[], AbstractContextManager[None]]
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
 from adaptinf.audit.privacy.designs import audit_trials, neighbouring_trials
-from adaptinf.audit.privacy.designs.audited_trial import replays
-from adaptinf.audit.privacy.designs.neighbours import Neighbours
+from adaptinf.audit.privacy.designs.audited_trial import Neighbours, replays
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
 from adaptinf.designs import DPConSE, LDPBandit, Mixture, PrivateUCB
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Tableau

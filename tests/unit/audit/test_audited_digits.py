@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound
-from adaptinf.audit.privacy.digits import bit_codes, lowest_bit
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound
+from adaptinf.audit.privacy.lower_bound import bit_codes, lowest_bit
 from adaptinf.privacy import Counter, Gaussian, Laplace
 
 MECHANISMS: dict[str, Any] = {

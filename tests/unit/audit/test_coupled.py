@@ -12,9 +12,9 @@ import planted_live as live
 import pytest
 
 from adaptinf.audit import Coupled, CoupledPair, coupled
-from adaptinf.audit.privacy.coupling.histories import OUTSIDE, Terms, base_history, neighbour
-from adaptinf.audit.privacy.coupling.pairs import PairAudit
-from adaptinf.audit.privacy.coupling.stopping import stream_pair
+from adaptinf.audit.privacy.coupled_pairs import PairAudit
+from adaptinf.audit.privacy.coupled_trials import stream_pair
+from adaptinf.audit.privacy.histories import OUTSIDE, Terms, base_history, neighbour
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -31,8 +31,9 @@ from adaptinf.designs import (
     Thompson,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.sessions import releasing
-from adaptinf.trial import Trial, nodes
+from adaptinf.sessions import steppers as releasing
+from adaptinf.trial import Trial
+from adaptinf.trial import trial_noise as nodes
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7), (0.3, 0.9), (0.8, 0.2))
 UCB = PrivateUCB(epsilon=1.0, counter="binary")

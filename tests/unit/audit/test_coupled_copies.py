@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from adaptinf.audit.privacy.coupling.pairs import Run, aligned
-from adaptinf.audit.privacy.coupling.plays import GivenNoise, Release, Released
+from adaptinf.audit.privacy.coupled_pairs import Run, aligned
+from adaptinf.audit.privacy.coupled_plays import GivenNoise, Release, Released
 from adaptinf.designs import PrivateUCB
 from adaptinf.trial import Trial
-from adaptinf.trial.opening import declared_entry
+from adaptinf.trial.trial_setup import declared_entry
 
 DESIGN = PrivateUCB(epsilon=1.0, counter="binary")
 PEOPLE, COPIED = 8, 3

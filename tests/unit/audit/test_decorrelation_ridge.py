@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.bias.ridge import decorrelation_ridge
+from adaptinf.audit.rerun.simulated_counts import decorrelation_ridge
 from adaptinf.designs import EpsilonGreedy, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import BernoulliArms

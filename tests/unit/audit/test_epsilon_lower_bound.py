@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.audit.privacy.audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
-from adaptinf.audit.privacy.counters import counter_nodes
-from adaptinf.audit.privacy.lower_bound import bound_from_scores, log_ratio_bound
-from adaptinf.audit.privacy.mechanisms import sample
-from adaptinf.audit.privacy.results import Finding
-from adaptinf.audit.privacy.sources import CHUNK
+from adaptinf.audit.privacy.audited_mechanisms import counter_nodes, sample
+from adaptinf.audit.privacy.epsilon_audit import epsilon_lower_bound, neighbouring_inputs, privacy_scores
+from adaptinf.audit.privacy.lower_bound import Finding, bound_from_scores, log_ratio_bound
+from adaptinf.audit.privacy.output_sources import CHUNK
 from adaptinf.designs import Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee

@@ -13,13 +13,18 @@ import pytest
 from scipy import stats
 
 from adaptinf import environments, read_log
-from adaptinf.audit.binary import two_arms
-from adaptinf.audit.binary.bernstein import certified_maximum
-from adaptinf.audit.binary.states import fisher_pvalue, pooled_score, tail_weights, unpooled_wald
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact, exact_test
+from adaptinf.audit.binary import exact_law
+from adaptinf.audit.binary.count_states import (
+    certified_maximum,
+    fisher_pvalue,
+    pooled_score,
+    tail_weights,
+    unpooled_wald,
+)
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
+from adaptinf.audit.binary.log_tests import exact_test
 from adaptinf.designs import UCB, EpsilonGreedy, LinUCB, Mixture, PlayTheWinner, PrivateUCB, Thompson, Uniform
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 
@@ -394,8 +399,8 @@ def test_the_law_of_a_design_is_kept() -> None:
 
 
 def test_laws_that_were_not_asked_for_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(two_arms, "_KEPT", OrderedDict())
-    monkeypatch.setattr(two_arms, "_MOST_KEPT", 1000)
+    monkeypatch.setattr(exact_law, "_KEPT", OrderedDict())
+    monkeypatch.setattr(exact_law, "_MOST_KEPT", 1000)
     first, second = exact(Uniform(), 12), exact(Uniform(), 11)
     assert exact(Uniform(), 12) is first
     exact(Uniform(), 10)

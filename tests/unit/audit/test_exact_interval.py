@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adaptinf.audit.binary import inversion
-from adaptinf.audit.binary.intervals import exact_interval
-from adaptinf.audit.binary.inversion import SCALES, SIDES, Inversion, smoothed
-from adaptinf.audit.binary.tested_law import ExactLaw
-from adaptinf.audit.binary.two_arms import exact
+from adaptinf.audit.binary import effect_inversion as inversion
+from adaptinf.audit.binary.effect_inversion import SCALES, SIDES, Inversion, smoothed
+from adaptinf.audit.binary.exact_law import ExactLaw, exact
+from adaptinf.audit.binary.log_tests import exact_interval
 from adaptinf.designs import PlayTheWinner, PrivateUCB, Thompson, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays

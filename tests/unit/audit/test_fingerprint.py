@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptinf.audit.studies.manifest import fingerprint
+from adaptinf.audit.simulation.study_folder import fingerprint
 from adaptinf.designs import UCB, PrivateUCB
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms, Replay
 
@@ -99,7 +99,7 @@ def test_cycles_end():
 @pytest.mark.slow
 def test_it_is_the_same_in_another_process():
     code = (
-        "import adaptinf as ai; from adaptinf.audit.studies.manifest import fingerprint;"
+        "import adaptinf as ai; from adaptinf.audit.simulation.study_folder import fingerprint;"
         "print(fingerprint((ai.designs.UCB(), ai.environments.BernoulliArms([0.3, 0.6]), {'a', 'b', 'c'},"
         " lambda log: ai.ArmMeans(log).fit())))"
     )

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from adaptinf.audit import audit_trials, epsilon_lower_bound
-from adaptinf.audit.privacy.audit import _design_sources
-from adaptinf.audit.privacy.live import checks, runs
-from adaptinf.audit.privacy.live.checks import live_problems, live_trial
-from adaptinf.audit.privacy.trials import _live_checks, stopping_checks
+from adaptinf.audit.privacy import live_runs as runs
+from adaptinf.audit.privacy import trial_checks as checks
+from adaptinf.audit.privacy.epsilon_audit import _design_sources
+from adaptinf.audit.privacy.trial_checks import _live_checks, live_problems, live_trial, stopping_checks
 from adaptinf.designs import (
     DPBAI,
     DPNAS,
@@ -33,11 +33,13 @@ from adaptinf.errors import MissingDependencyError, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.privacy import release
-from adaptinf.sessions import opening, releasing
-from adaptinf.sessions.releasing import draw_node
+from adaptinf.sessions import session_setup as opening
+from adaptinf.sessions import steppers as releasing
 from adaptinf.sessions.session import Session
-from adaptinf.trial import Trial, nodes
-from adaptinf.trial.acts import Acts
+from adaptinf.sessions.steppers import draw_node
+from adaptinf.trial import Trial
+from adaptinf.trial import trial_noise as nodes
+from adaptinf.trial.operator_actions import Acts
 
 FEATURES = ((1.0, 0.0), (0.0, 1.0), (0.6, 0.7))
 DESIGNS: dict[str, Any] = {
@@ -126,7 +128,7 @@ def test_no_noise_in_restored_copies(name: str, monkeypatch: pytest.MonkeyPatch)
             )
             yield from own(*given)
 
-    monkeypatch.setattr("adaptinf.audit.privacy.live.checks.restored_runs", quiet)
+    monkeypatch.setattr("adaptinf.audit.privacy.trial_checks.restored_runs", quiet)
     told = found(name)
     assert any(one.startswith("noise: ") and "trials in files" in one for one in told)
 

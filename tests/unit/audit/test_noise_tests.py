@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from adaptinf.audit.privacy.counters import counter_nodes, node_noise
+from adaptinf.audit.privacy.audited_mechanisms import counter_nodes, node_noise
 from adaptinf.audit.privacy.designs import neighbouring_trials
 from adaptinf.audit.privacy.designs.audited_trial import (
     NodeNoise,
@@ -20,9 +20,8 @@ from adaptinf.audit.privacy.designs.audited_trial import (
 )
 from adaptinf.audit.privacy.designs.local_audits import TwoReports, laplace_sum_uniforms
 from adaptinf.audit.privacy.designs.stopping_audits import look_times, stopping_noise
-from adaptinf.audit.privacy.nodes import noise_findings
-from adaptinf.audit.privacy.replays import difference
-from adaptinf.audit.privacy.trials import ROUNDS, counter_checks
+from adaptinf.audit.privacy.release_checks import difference, noise_findings
+from adaptinf.audit.privacy.trial_checks import ROUNDS, counter_checks
 from adaptinf.designs import (
     DPNAS,
     DPConSE,
@@ -35,8 +34,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.privacy import Counter
-from adaptinf.privacy.drawn.draws import FALSE_ALARM
-from adaptinf.privacy.drawn.shape import COIN_RATE, PAIR_RATE
+from adaptinf.privacy.drawn_noise import FALSE_ALARM
+from adaptinf.privacy.noise_tests import COIN_RATE, PAIR_RATE
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.transcripts import Transcripts
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from adaptinf.audit.planning.characteristics import operating_characteristics
+from adaptinf.audit.simulation.characteristics import operating_characteristics
 from adaptinf.audit.simulation.engine import AnalysisError
-from adaptinf.audit.simulation.trials import best_arms, quantile, wrong_way_trials
+from adaptinf.audit.simulation.selection import best_arms, quantile, wrong_way_trials
 from adaptinf.designs import LinUCB, PrivateSuccessiveElimination, Thompson, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast

@@ -15,12 +15,11 @@ from planted_runs import Noise, coins, filed, lived, opened
 from adaptinf import Trial
 from adaptinf.audit import coupled
 from adaptinf.audit.privacy.designs.audited_trial import NodeUnits
-from adaptinf.audit.privacy.live.drawn import other_noise
-from adaptinf.audit.privacy.trials import _live_checks
+from adaptinf.audit.privacy.trial_checks import _live_checks, other_noise
 from adaptinf.designs import DPBAI, DPNAS, LDPBandit, LDPLinear, PrivateUCB
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, LinearArms, Tableau
-from adaptinf.trial import nodes
+from adaptinf.trial import trial_noise as nodes
 
 
 def planted(fault: str, faulty: bool) -> AbstractContextManager[None]:

@@ -24,7 +24,7 @@ from adaptinf.designs import (
     PrivateSuccessiveElimination,
     PrivateUCB,
 )
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy import Counter
 

@@ -16,14 +16,14 @@ from planting import replaced
 
 from adaptinf import Trial
 from adaptinf.audit import coupled
-from adaptinf.audit.privacy.coupling.stopping import GivenStops
+from adaptinf.audit.privacy.coupled_trials import GivenStops
 from adaptinf.designs import DPBAI, DPNAS, DPConSE, LinPriv, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.designs.arms import elimination_kernel
-from adaptinf.designs.conse import private_kernel
-from adaptinf.sessions import erasing
-from adaptinf.sessions.releasing import draw_node
+from adaptinf.designs.contextual import private_conse_kernel as private_kernel
+from adaptinf.sessions import session_memory as erasing
+from adaptinf.sessions.steppers import draw_node
 from adaptinf.simulation.environments import Tableau
-from adaptinf.trial import nodes
+from adaptinf.trial import trial_noise as nodes
 
 SLOW = pytest.mark.slow
 BOTH = pytest.mark.parametrize("faulty", [True, False])

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import beta
 
 from adaptinf.audit import coverage
-from adaptinf.audit.planning.detection import kind_of_test, power
+from adaptinf.audit.simulation.simulated_power import kind_of_test, power
 from adaptinf.designs import PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast

@@ -26,8 +26,7 @@ from adaptinf.designs import (
 )
 from adaptinf.privacy.noise import Fixed, gaussian, laplace, uniform
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.simulation.replays import replay
-from adaptinf.simulation.transcripts import Transcripts
+from adaptinf.simulation.transcripts import Transcripts, replay
 
 RUNS = 32
 FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6]])

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.randomization.interval import fewest_replications, randomization_interval
-from adaptinf.audit.randomization.retest import compare, randomization_test
-from adaptinf.audit.randomization.runs import Draws
+from adaptinf.audit.randomization.randomization_intervals import fewest_replications, randomization_interval
+from adaptinf.audit.randomization.randomization_tests import compare, randomization_test
+from adaptinf.audit.randomization.rerun_plan import Draws
 from adaptinf.designs.arms.play_the_winner import PlayTheWinner
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog, read_log
@@ -253,7 +253,7 @@ class TestStoppingEarly:
     @pytest.mark.parametrize("replications", [19, 199])
     def test_its_p_value_is_valid(self, replications: int) -> None:
         """Ranks of exchangeable numbers, without any design: P(p <= a) <= a on a grid."""
-        from adaptinf.audit.randomization.retest import rank
+        from adaptinf.audit.randomization.randomization_tests import rank
 
         class Bare:
             scale = 0.0

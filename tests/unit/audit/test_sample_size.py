@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from adaptinf.audit.binary.two_arms import exact, exact_test
-from adaptinf.audit.planning.sizes import _OwnStreams, sample_size, settled, smallest
+from adaptinf.audit.binary.exact_law import exact
+from adaptinf.audit.binary.log_tests import exact_test
 from adaptinf.audit.simulation.engine import AnalysisError
+from adaptinf.audit.simulation.sample_sizes import _OwnStreams, sample_size, settled, smallest
 from adaptinf.designs import Thompson, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms.models import ArmMeans

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from adaptinf import designs
-from adaptinf.audit.bias.arms import conditional_bias, linear_world, simulate_bias
 from adaptinf.audit.rerun.fitted_environment import fitted_world, log_cells, tilted_pool
+from adaptinf.audit.rerun.simulated_bias import conditional_bias, linear_world, simulate_bias
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms.models import ArmMeans

@@ -9,9 +9,9 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.audit.bias.counts import stability
+from adaptinf.audit.rerun.simulated_counts import stability
 from adaptinf.claims.arms.sample_means import VARIATION
-from adaptinf.designs.rebuild import rebuilt
+from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import ParameterError
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays

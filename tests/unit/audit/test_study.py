@@ -165,7 +165,7 @@ def test_the_same_bytes_for_any_number_of_workers(tmp_path):
 @pytest.mark.slow
 def test_sums_do_not_depend_on_the_size_of_a_shard(monkeypatch):
     usual = study(**SMALL).frame
-    monkeypatch.setattr(sys.modules["adaptinf.audit.studies.runner"], "_CHUNK", 64)
+    monkeypatch.setattr(sys.modules["adaptinf.audit.simulation.study_runs"], "_CHUNK", 64)
     assert study(**SMALL).frame.equals(usual)
 
 
@@ -217,7 +217,7 @@ def test_a_damaged_shard_is_found_and_computed_again(interrupted, undisturbed, d
 
 
 def test_every_flipped_byte_of_a_shard_is_noticed_or_harmless(interrupted):
-    from adaptinf.audit.studies.folder import Damaged, read_parquet
+    from adaptinf.audit.simulation.study_folder import Damaged, read_parquet
 
     folder, _ = interrupted
     path = sorted((folder / "shards").rglob("*.parquet"))[0]
@@ -282,7 +282,7 @@ def test_other_settings_are_refused_and_all_differences_listed(small):
 
 
 def test_changed_sources_are_refused_unless_they_are_allowed(small, monkeypatch):
-    monkeypatch.setattr("adaptinf.audit.studies.manifest.package_hash", lambda: "0" * 64)
+    monkeypatch.setattr("adaptinf.audit.simulation.study_folder.package_hash", lambda: "0" * 64)
     with pytest.raises(ParameterError, match=r"versions.sources was '\w+', now it is '0+': adaptinf's own"):
         study(**small)
     assert len(study(**small, same_sources=False).frame) == 3
@@ -329,7 +329,7 @@ def test_a_full_disk_surfaces_and_nothing_half_written_stays(finished, tmp_path,
 
 
 def test_two_studies_do_not_share_a_folder(tmp_path):
-    from adaptinf.audit.studies.folder import Folder
+    from adaptinf.audit.simulation.study_folder import Folder
 
     with (
         Folder(tmp_path, "", ()).locked(),

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import adaptinf as ai
-from adaptinf.audit.simulation.analyses import seed_of_trial
+from adaptinf.audit.simulation.engine import seed_of_trial
 from adaptinf.errors import ParameterError
 
 EQUAL = {"equal": ai.environments.BernoulliArms([0.5, 0.5])}

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from adaptinf.designs.best_arm.determinants import max_det
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.optimal import DPOD
-from adaptinf.privacy.mechanisms.gaussian import gaussian_delta
+from adaptinf.designs.best_arm.arm_collections import max_det
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss
+from adaptinf.privacy.real_mechanisms import gaussian_delta
 from adaptinf.simulation.environments import BernoulliArms, UniformArms
 from case_studies.best_arm import exact, regions, setting
 

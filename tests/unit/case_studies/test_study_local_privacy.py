@@ -14,7 +14,7 @@ from scipy import stats
 from adaptinf.designs import LDPBandit
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import generator
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from adaptinf.simulation.replicate import iterate_runs
 from adaptinf.simulation.run import Results, empty_record
 from case_studies.local_privacy import claims, data, learning, originals, printed, table_2

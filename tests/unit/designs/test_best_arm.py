@@ -11,13 +11,17 @@ import numpy as np
 import pytest
 from statsmodels.datasets import fair
 
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
-from adaptinf.designs.best_arm.halving import SequentialHalving
-from adaptinf.designs.best_arm.optimal import DPOD, ODLinBAI
-from adaptinf.designs.best_arm.schedule import halving_sizes, max_det_schedule, optimal_sizes, reserve
+from adaptinf.designs.best_arm.fixed_budget import (
+    SequentialHalving,
+    halving_sizes,
+    max_det_schedule,
+    optimal_sizes,
+    reserve,
+)
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPOD, DPBAIGauss, ODLinBAI
 from adaptinf.errors import ParameterError
 from adaptinf.log import read_log
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, classical_scale, gaussian_delta
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Classification,

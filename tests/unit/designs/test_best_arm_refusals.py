@@ -18,8 +18,8 @@ from adaptinf.designs import (
     SequentialHalving,
     Uniform,
 )
-from adaptinf.designs.base import Design
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import UCB, DPConSE, LDPBandit, LinPriv, Mixture, PrivateUCB
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Environment,

@@ -28,8 +28,8 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.laplace_sums import laplace_sum_quantile
-from adaptinf.privacy.counters.sums import noise_row
+from adaptinf.privacy.counter_noise import laplace_sum_quantile
+from adaptinf.privacy.tree_sums import noise_row
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Environment,

@@ -10,7 +10,7 @@ import pytest
 
 from adaptinf.designs.arms.elimination import PrivateSuccessiveElimination, SuccessiveElimination
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs, shortest_horizon
-from adaptinf.designs.base import Design
+from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.simulation.environments import (

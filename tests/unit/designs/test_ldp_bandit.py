@@ -15,19 +15,16 @@ from statsmodels.datasets import anes96
 
 import adaptinf as ai
 from adaptinf.designs import Uniform
-from adaptinf.designs.local.abse import ABSE
-from adaptinf.designs.local.bins import LDPBandit
-from adaptinf.designs.local.bins_kernel import _choose, _update
-from adaptinf.designs.local.bins_summary import bin_columns
-from adaptinf.designs.local.released_sums import bin_sums
-from adaptinf.designs.local.tree import EDGES
+from adaptinf.designs.local.bins import LDPBandit, bin_sums
+from adaptinf.designs.local.bins_kernel import _choose, _update, bin_columns
+from adaptinf.designs.local.cube_designs import ABSE
+from adaptinf.designs.local.cube_tree import EDGES
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy.noise import Buffer
 from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
-from adaptinf.simulation.environments.scaling import UnitCube
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog, UnitCube
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

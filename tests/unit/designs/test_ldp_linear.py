@@ -15,13 +15,13 @@ from statsmodels.datasets import anes96
 
 import adaptinf as ai
 from adaptinf.designs.arms.uniform import Uniform
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.linear_kernel import _choose, _update, report_radius
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.designs.local.local_linear_kernel import _choose, _update, report_radius
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import LAPLACE, Buffer, Recorder, generator
 from adaptinf.simulation.environments import BernoulliArms, Classification, LinearArms
-from adaptinf.simulation.environments.scaling import UnitCube
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.cube_contexts import UnitCube
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 

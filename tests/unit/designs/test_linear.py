@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import Uniform
-from adaptinf.designs.linear.kernel import _choose, _update
-from adaptinf.designs.linear.models import LinPriv, LinUCB
-from adaptinf.designs.linear.noise import noise_bounds, noise_law
+from adaptinf.designs.contextual.linear_bandits import LinPriv, LinUCB
+from adaptinf.designs.contextual.linear_noise import noise_bounds, noise_law
+from adaptinf.designs.contextual.ridge_kernel import _choose, _update
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.sums import noise_nodes
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale
 from adaptinf.privacy.noise import GAUSSIAN, LAPLACE, Buffer, Recorder
+from adaptinf.privacy.real_mechanisms import analytic_scale
+from adaptinf.privacy.tree_sums import noise_nodes
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.vector_arms import LinearArms
 
 THETA = np.array([[0.6, 0.2, 0.1], [0.1, 0.7, 0.3], [0.3, 0.3, 0.3]])
 ORTHANT = LinearArms(THETA, contexts="orthant", rewards="bernoulli")

@@ -8,8 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from adaptinf.designs.best_arm.determinants import max_det
-from adaptinf.designs.best_arm.g_optimal import optimal_design
+from adaptinf.designs.best_arm.arm_collections import max_det, optimal_design
 from adaptinf.errors import ParameterError
 
 

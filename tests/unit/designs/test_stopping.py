@@ -13,9 +13,8 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.kernel import Rule, halting_sum
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.stopping.stopping_kernel import Rule, halting_sum
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS, StoppingRule
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.privacy.release import GRID_UNITS

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.rules import DPNAS, NAS
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_rules import DPNAS, NAS
 from adaptinf.privacy.noise import Buffer
 
 RULES = {

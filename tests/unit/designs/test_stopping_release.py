@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.designs.stopping.kernel import halting_sum
-from adaptinf.designs.stopping.noise import ReleaseNoise, SimulatedNoise, _buffer
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.designs.stopping.stopping_kernel import halting_sum
+from adaptinf.designs.stopping.stopping_rules import DPNAS
+from adaptinf.designs.stopping.stopping_samples import ReleaseNoise, SimulatedNoise, _buffer
 from adaptinf.privacy.noise import Buffer, laplace
 from adaptinf.privacy.release import GRID_UNITS, to_grid
 from adaptinf.simulation.replicate import block_stream, seed_sequence

@@ -18,9 +18,8 @@ from sum_rows import assert_same_cells
 import adaptinf as ai
 from adaptinf.cli import main
 from adaptinf.errors import LogValidationError, ParameterError
-from adaptinf.formats import convert, read_dsjson, read_open_bandit
-from adaptinf.formats.streaming import decisions, impressions
-from adaptinf.formats.streaming.times import Clock
+from adaptinf.formats import convert, read_dsjson, read_open_bandit, streaming
+from adaptinf.formats.streaming import Clock
 
 NAMES = ("news", "sport", "art")
 HOUR = pd.Timedelta(hours=1)
@@ -28,8 +27,8 @@ HOUR = pd.Timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "_BATCH", 37)
-    monkeypatch.setattr(impressions, "_BATCH", 37)
+    monkeypatch.setattr(streaming, "_DECISIONS", 37)
+    monkeypatch.setattr(streaming, "_IMPRESSIONS", 37)
 
 
 def events(count: int, seed: int = 0) -> list[dict[str, Any]]:

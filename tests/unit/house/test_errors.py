@@ -10,7 +10,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from adaptinf.audit.simulation.engine import AnalysisError
-from adaptinf.audit.studies.folder import Damaged
+from adaptinf.audit.simulation.study_folder import Damaged
 from adaptinf.errors import (
     AdaptinfError,
     FileError,

@@ -20,7 +20,6 @@ FACES = ("audit", "datasets", "designs", "environments", "formats", "plots", "pr
 
 SMALL_ROOMS = {
     "adaptinf/audit": "its files are in the rooms inside",
-    "adaptinf/datasets": "one data set ships with a package that adaptinf depends on, one is a user's file",
     "adaptinf/inference": "its files are in the rooms inside",
     "adaptinf/inference/validity/passes": "one question by NumPy and, of long logs, by one compiled loop",
 }

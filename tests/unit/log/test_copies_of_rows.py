@@ -10,7 +10,7 @@ from claims_said import says
 import adaptinf as ai
 from adaptinf.claims.logs.rows import COPIES
 from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.log.copies import copied_rows
+from adaptinf.log.repeated_rows import copied_rows
 from adaptinf.typing import FloatArray, IntArray
 
 Rows = tuple[IntArray, FloatArray]

@@ -174,8 +174,7 @@ def test_names_of_later_columns_are_free_for_contexts(tmp_path: Path) -> None:
 def test_earlier_files_lack_the_later_fields(tmp_path: Path) -> None:
     assert LATER_FIELDS == ("missing", "outcomes", "adaptive", "stopping")
     log = log_of(frame_of().assign(y=1.0), missing=None)
-    from adaptinf.log.storage.restored import restored
-    from adaptinf.log.storage.stored import StoredLog
+    from adaptinf.log.storage.stored import StoredLog, restored
 
     stored = log._stored()
     earlier = {name: value for name, value in stored.metadata.items() if name not in LATER_FIELDS}

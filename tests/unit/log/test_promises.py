@@ -27,7 +27,7 @@ from adaptinf.simulation.environments import (
     SmoothArms,
     Tableau,
 )
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 
 FRAME = pd.DataFrame(
     {"arm": ["a", "b", "a", "b", "a"], "y": [1.0, 0.0, 1.0, 1.0, 0.0], "who": ["x", "y", "x", "z", "x"]}

@@ -20,7 +20,7 @@ from adaptinf.claims.logs import public_part as statement
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import DesignRecord, DesignTraits, FreshEpochs, LogArrays, Outputs
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = environments.BernoulliArms([0.9, 0.5, 0.2])
 PAIR = environments.BernoulliArms([0.4, 0.7])

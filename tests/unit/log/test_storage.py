@@ -23,9 +23,10 @@ import pytest
 import adaptinf as ai
 from adaptinf.errors import AdaptinfError, FileError, LogValidationError, ParameterError
 from adaptinf.log import AdaptiveLog, DesignRecord
-from adaptinf.log.storage import header, limits
-from adaptinf.log.storage.files import write_file
-from adaptinf.log.storage.limits import stated_sizes
+from adaptinf.log.storage import header
+from adaptinf.log.storage import header as limits
+from adaptinf.log.storage.header import stated_sizes
+from adaptinf.log.storage.log_files import write_file
 from adaptinf.log.storage.stored import StoredLog
 
 FRAME = pd.DataFrame(
@@ -326,7 +327,7 @@ def test_columns_are_decoded_no_further_than_their_limit(
     monkeypatch.setattr(limits, "_DECODED", (1_000_000, 100))
     with pytest.raises(ParameterError, match="holds 1,600,000 bytes in column 'arm'; from 0 to 1,0"):
         ai.read_log(path, action="arm", reward="y")
-    monkeypatch.setattr("adaptinf.log.storage.limits.COLUMNS", 1)
+    monkeypatch.setattr("adaptinf.log.storage.header.COLUMNS", 1)
     with pytest.raises(ParameterError, match="holds 2 columns; from 0 to 1 are read"):
         ai.read_log(path, action="arm", reward="y")
 
@@ -357,7 +358,7 @@ def test_what_is_no_footer_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_lists_of_nothing_in_a_footer_do_not_fill_the_memory(
     tmp_path: Path, peak: Callable[[], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adaptinf.log.storage.limits.FOOTER_VALUES", 100_000)
+    monkeypatch.setattr("adaptinf.log.storage.header.FOOTER_VALUES", 100_000)
     path = tmp_path / "log.parquet"
     count = b"\x80\x89\x7a"  # 2,000,000 as a varint
     footer = b"\x29\xfc" + count + b"\0" * 2_000_000 + b"\0"

@@ -14,8 +14,7 @@ import pytest
 
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, DesignRecord
-from adaptinf.log.validation.columns import plain_label
-from adaptinf.log.validation.findings import Findings
+from adaptinf.log.validation.frame_columns import Findings, plain_label
 
 Expected = list[tuple[str, tuple[int, ...]]]
 

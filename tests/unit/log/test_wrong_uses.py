@@ -12,7 +12,7 @@ from claims_said import wording
 
 import adaptinf as ai
 from adaptinf import designs
-from adaptinf.audit.bias.counts import stability
+from adaptinf.audit.rerun.simulated_counts import stability
 from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.arms.sample_means import BIASED
 from adaptinf.claims.effects.rounds_and_weights import PROPENSITIES_VARY

@@ -23,12 +23,12 @@ from statsmodels.stats.proportion import proportion_confint
 
 import adaptinf as ai
 from adaptinf import plots
-from adaptinf.audit.bias.arms import SimulatedBias
-from adaptinf.audit.planning.calibration import Coverage
-from adaptinf.audit.privacy.results import EpsilonLowerBound
-from adaptinf.audit.studies.results import Study
+from adaptinf.audit.privacy.lower_bound import EpsilonLowerBound
+from adaptinf.audit.rerun.simulated_bias import SimulatedBias
+from adaptinf.audit.simulation.simulated_coverage import Coverage
+from adaptinf.audit.simulation.study_tables import Study
 from adaptinf.claims.reports import pictures as claims
-from adaptinf.designs.replications import Replications
+from adaptinf.designs.run_results import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
@@ -37,8 +37,8 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.log import AdaptiveLog, LogArrays
-from adaptinf.plots.drawing.style import label_text, look
-from adaptinf.plots.regions import final_bins
+from adaptinf.plots.collection_plots import final_bins
+from adaptinf.plots.style import label_text, look
 from adaptinf.theory.tradeoff import Frontier
 
 ESTIMATE, ERROR = np.array([0.3, 0.5, 0.7]), np.array([0.02, 0.05, 0.03])

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import adaptinf.privacy.counters.counter as counters
+import adaptinf.privacy.counter as counters
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.sparse_vector import SparseVector
 
 ITEMS = np.random.default_rng(0).uniform(size=12)
 MECHANISMS = ["hybrid", "binary", "logarithmic"]

@@ -14,9 +14,9 @@ from scipy import stats
 from adaptinf import PrivacyGuarantee
 from adaptinf.errors import ParameterError
 from adaptinf.privacy import Counter, gaussian_delta, laplace_norm_bound
-from adaptinf.privacy.counters.sums import noise_variance
-from adaptinf.privacy.mechanisms.gaussian import discrete_scale
+from adaptinf.privacy.real_mechanisms import discrete_scale
 from adaptinf.privacy.release import GRID_UNITS, to_units
+from adaptinf.privacy.tree_sums import noise_variance
 
 HORIZONS = [1, 2, 3, 4, 7, 8, 13, 32]
 MECHANISMS = ["binary", "hybrid", "logarithmic"]
@@ -219,7 +219,7 @@ def test_release_scales_are_those_of_the_nodes(mechanism: str, monkeypatch: pyte
         asked.append(scale)
         return np.full(size, len(asked), dtype=np.int64)
 
-    monkeypatch.setattr("adaptinf.privacy.counters.counter.discrete_laplace", note)
+    monkeypatch.setattr("adaptinf.privacy.counter.discrete_laplace", note)
     counter = Counter(epsilon=0.3, dimension=2, backend="release", **options(mechanism, 13))
     asked.clear()
     literal, expected = LiteralCounter(mechanism, 13), list[float]()
@@ -244,7 +244,7 @@ def test_normal_release_noise_has_the_discrete_scale(monkeypatch: pytest.MonkeyP
         asked.append(scale)
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("adaptinf.privacy.counters.counter.discrete_gaussian", note)
+    monkeypatch.setattr("adaptinf.privacy.counter.discrete_gaussian", note)
     counter = Counter(
         epsilon=1.0,
         delta=1e-5,

@@ -13,19 +13,21 @@ from scipy import stats
 
 from adaptinf.designs import PrivateUCB
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.bits import bit_count, top_bit, trailing_zeros
-from adaptinf.privacy.counters.laplace_sums import counter_quantiles
-from adaptinf.privacy.counters.sums import (
+from adaptinf.privacy.counter_noise import counter_quantiles
+from adaptinf.privacy.noise import Buffer, Recorder, generator, laplace
+from adaptinf.privacy.tree_sums import (
     CONTINUAL_SUMS,
     COUNTERS,
+    bit_count,
     counter_scales,
     counter_slots,
     next_noise,
     noise_nodes,
     noise_row,
     noise_variance,
+    top_bit,
+    trailing_zeros,
 )
-from adaptinf.privacy.noise import Buffer, Recorder, generator, laplace
 
 
 class LiteralTree:

@@ -11,9 +11,8 @@ import pytest
 from scipy import stats
 
 from adaptinf.privacy import discrete_gaussian, discrete_laplace
-from adaptinf.privacy.drawn.draws import ODDS, Draws, intervals, multiple_probability, probability, too_often
-from adaptinf.privacy.drawn.findings import _all_earlier, _run_before, draw_findings, noise_tests
-from adaptinf.privacy.drawn.shape import scale_bounds
+from adaptinf.privacy.drawn_noise import ODDS, Draws, intervals, multiple_probability, probability, too_often
+from adaptinf.privacy.noise_tests import _all_earlier, _run_before, draw_findings, noise_tests, scale_bounds
 
 SCALE = 2.0**21
 RUNS = 16

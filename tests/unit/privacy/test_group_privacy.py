@@ -11,7 +11,7 @@ import pytest
 
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
 
 SIZES = [2, 5, 10]
 

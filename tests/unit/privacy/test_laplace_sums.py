@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from adaptinf.privacy.counters.laplace_sums import (
+from adaptinf.privacy.counter_noise import (
     counter_quantiles,
     laplace_sum_log_tail,
     laplace_sum_quantile,
     noise_quantile,
 )
-from adaptinf.privacy.counters.sums import counter_scales, counter_slots, noise_nodes, noise_row
+from adaptinf.privacy.tree_sums import counter_scales, counter_slots, noise_nodes, noise_row
 
 
 def weight(m: int, j: int) -> float:

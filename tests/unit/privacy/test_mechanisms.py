@@ -13,7 +13,7 @@ from scipy import stats
 from adaptinf import PrivacyGuarantee
 from adaptinf.errors import ParameterError
 from adaptinf.privacy import DiscreteLaplace, Gaussian, Laplace, SparseVector, TruncatedLaplace
-from adaptinf.privacy.mechanisms.gaussian import analytic_scale, classical_scale, gaussian_delta
+from adaptinf.privacy.real_mechanisms import analytic_scale, classical_scale, gaussian_delta
 
 PROBABILITIES = np.array([1e-9, 0.01, 0.3, 0.5, 0.50001, 0.9, 1 - 1e-9])
 

@@ -9,12 +9,13 @@ import pytest
 from scipy import integrate, special, stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.laplace_sums import (
+from adaptinf.privacy.counter_noise import (
+    gaussian_norm_bound,
+    laplace_norm_bound,
     laplace_sum_log_tail,
     laplace_sum_quantile,
     log_tail_and_slope,
 )
-from adaptinf.privacy.counters.norms import gaussian_norm_bound, laplace_norm_bound
 
 LAWS = [(0.0, 0, 1.0, 1), (0.0, 0, 2.5, 8), (2.0, 10, 18.0, 3), (2.0, 5, 0.0, 4)]
 

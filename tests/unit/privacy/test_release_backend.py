@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import AdaptinfError, MissingDependencyError, ParameterError
-from adaptinf.privacy.counters.counter import Counter
-from adaptinf.privacy.mechanisms.gaussian import discrete_scale
-from adaptinf.privacy.mechanisms.real import Gaussian, Laplace
+from adaptinf.privacy.counter import Counter
+from adaptinf.privacy.real_mechanisms import Gaussian, Laplace, discrete_scale
 from adaptinf.privacy.release import (
     GRID_UNITS,
     discrete_gaussian,
@@ -156,8 +155,8 @@ def test_scales_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(scale)
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("adaptinf.privacy.mechanisms.real.discrete_laplace", note)
-    monkeypatch.setattr("adaptinf.privacy.mechanisms.real.discrete_gaussian", note)
+    monkeypatch.setattr("adaptinf.privacy.real_mechanisms.discrete_laplace", note)
+    monkeypatch.setattr("adaptinf.privacy.real_mechanisms.discrete_gaussian", note)
     laplace = Laplace(epsilon=0.5, sensitivity=3.0)
     assert laplace.release([1.5], backend="release") == [1.5]
     laplace.release([1.0] * 9, backend="release")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from adaptinf.designs import DPConSE
-from adaptinf.privacy.counters.sums import counter_scales, noise_nodes
+from adaptinf.privacy.tree_sums import counter_scales, noise_nodes
 from adaptinf.simulation.environments import Tableau
 from adaptinf.typing import FloatArray
 

@@ -11,8 +11,8 @@ import pytest
 from scipy import integrate, stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
 from adaptinf.privacy.release import GRID_UNITS
+from adaptinf.privacy.sparse_vector import SparseVector
 
 
 def literal_law(threshold_scale: float, query_scale: float, margins: list[float]) -> np.ndarray:
@@ -145,7 +145,7 @@ def test_release_noise_is_that_of_the_shares_on_the_grid(monkeypatch: pytest.Mon
         asked.append(scale)
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("adaptinf.privacy.mechanisms.sparse_vector.discrete_laplace", note)
+    monkeypatch.setattr("adaptinf.privacy.sparse_vector.discrete_laplace", note)
     mechanism = SparseVector(epsilon=0.5, sensitivity=3.0, threshold_share=0.25)
     answers = mechanism.release([1.0, 2.0 - 2.0**-20, 2.0], backend="release", threshold=2.0)
     assert answers.tolist() == [False, False, True]  # equality is above

@@ -9,13 +9,13 @@ import pytest
 
 from adaptinf.designs.arms.ucb import PrivateUCB
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.laplace_sums import (
+from adaptinf.privacy.counter_noise import (
     counter_quantiles,
     counter_tail_bounds,
     laplace_sum_quantile,
     laplace_sum_tail_bound,
 )
-from adaptinf.privacy.counters.sums import noise_nodes, noise_row
+from adaptinf.privacy.tree_sums import noise_nodes, noise_row
 from adaptinf.simulation.environments import BernoulliArms
 
 ARMS = BernoulliArms([0.9, 0.5, 0.2])

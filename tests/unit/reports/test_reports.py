@@ -21,9 +21,8 @@ from adaptinf.claims.reports import answers, methods
 from adaptinf.claims.reports import collection as claims
 from adaptinf.cli.entry import main
 from adaptinf.inference.results.tables import format_number
-from adaptinf.reports.checklist import FOR_AUTHORS, ITEMS
-from adaptinf.reports.methods import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
-from adaptinf.reports.regulatory import TOPICS
+from adaptinf.reports.checklist import FOR_AUTHORS, ITEMS, TOPICS
+from adaptinf.reports.report_texts import _KINDS, _LAWS, _SEQUENCES, ESTIMATORS, REFERENCES, cited
 
 HOSTILE = "<script>alert('x')</script>"
 VOID = {"meta", "link", "img", "br"}

@@ -18,7 +18,7 @@ from adaptinf.privacy.release import GRID_UNITS, discrete_laplace
 from adaptinf.sessions import open_session
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import block_stream, seed_sequence
-from adaptinf.simulation.steps import CHOOSE, Step
+from adaptinf.simulation.run import CHOOSE, Step
 from adaptinf.simulation.transcripts import Transcripts
 
 ARMS, ROUNDS = 12, 240

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from adaptinf.audit.privacy.designs.audited_trial import public_replay
-from adaptinf.audit.privacy.designs.linear_audits import linear_trials, unequal_contexts
+from adaptinf.audit.privacy.designs.counter_audits import linear_trials, unequal_contexts
 from adaptinf.designs import Design, LinPriv, Mixture, Session, prediction_bands
-from adaptinf.designs.linear.whole import (
+from adaptinf.designs.contextual.linear_noise import (
     PRODUCT_UNITS,
     ProductSums,
     on_grid,
@@ -23,16 +23,16 @@ from adaptinf.designs.linear.whole import (
     toward_zero,
 )
 from adaptinf.errors import ParameterError
-from adaptinf.privacy.counters.sums import counter_scales
 from adaptinf.privacy.noise import laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace
+from adaptinf.privacy.tree_sums import counter_scales
 from adaptinf.sessions import open_session
-from adaptinf.sessions.keeping import memory_of
+from adaptinf.sessions.session_memory import memory_of
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import block_stream, seed_sequence
-from adaptinf.simulation.steps import CHOOSE
+from adaptinf.simulation.run import CHOOSE
 from adaptinf.simulation.transcripts import Transcripts
-from adaptinf.trial.snapshots import pack, unpacked
+from adaptinf.trial.sealing import pack, unpacked
 
 ROUNDS, DIMENSION = 200, 4
 RNG = np.random.default_rng(11)

@@ -25,9 +25,10 @@ from adaptinf.designs import (
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.privacy import GRID_UNITS
 from adaptinf.sessions import Session, open_session
-from adaptinf.sessions.releasing import in_time_release, in_time_units
-from adaptinf.trial import nodes, requests
-from adaptinf.trial.opening import declared_entry, session_of
+from adaptinf.sessions.steppers import in_time_release, in_time_units
+from adaptinf.trial import requests
+from adaptinf.trial import trial_noise as nodes
+from adaptinf.trial.trial_setup import declared_entry, session_of
 
 PEOPLE, WINDOW = 60, 3
 PAIR = Mixture(PrivateUCB(epsilon=1.0), exploration=0.5)

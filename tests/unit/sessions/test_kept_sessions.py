@@ -37,9 +37,9 @@ from adaptinf.designs import (
     TopTwoThompson,
     Uniform,
 )
-from adaptinf.sessions.keeping import marks_of, memory_of, part_of, restore
-from adaptinf.sessions.rounds import Marks
-from adaptinf.trial.snapshots import pack, unpacked
+from adaptinf.sessions.session_memory import marks_of, memory_of, part_of, restore
+from adaptinf.sessions.session_rounds import Marks
+from adaptinf.trial.sealing import pack, unpacked
 
 ROUNDS, LONG = 240, 9_000
 _DRAWS = np.random.default_rng(8)

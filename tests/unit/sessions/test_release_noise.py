@@ -28,10 +28,11 @@ from adaptinf.designs import (
 from adaptinf.errors import ParameterError
 from adaptinf.privacy.noise import Nodes, laplace
 from adaptinf.privacy.release import GRID_UNITS, discrete_laplace
-from adaptinf.sessions import open_session, releasing
+from adaptinf.sessions import open_session
+from adaptinf.sessions import steppers as releasing
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import block_stream, seed_sequence
-from adaptinf.simulation.steps import CHOOSE, Step
+from adaptinf.simulation.run import CHOOSE, Step
 from adaptinf.simulation.transcripts import Transcripts
 
 ROUNDS = 300

@@ -44,8 +44,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import AuxiliaryLog, Environment, FunctionEnvironment, Tableau
 from adaptinf.simulation.replicate import Program, written_arrays
-from adaptinf.simulation.run import no_outcome, simulate_block
-from adaptinf.simulation.steps import pass_round, single_step
+from adaptinf.simulation.run import no_outcome, pass_round, simulate_block, single_step
 
 FIELDS = (
     "arms",

@@ -20,11 +20,11 @@ from adaptinf.designs import (
     Mixture,
     Uniform,
 )
-from adaptinf.designs.local.linear import LDPLinear
+from adaptinf.designs.local.local_linear import LDPLinear
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Classification
-from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.cube_contexts import UnitCube
 from adaptinf.simulation.replicate import block_stream, seed_sequence
 
 VOTES = anes96.load_pandas().data

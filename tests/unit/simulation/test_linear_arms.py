@@ -10,7 +10,7 @@ from scipy import stats
 
 from adaptinf.designs import Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.simulation.environments.linear import LinearArms
+from adaptinf.simulation.environments.vector_arms import LinearArms
 
 THETA = np.array([[0.6, 0.2, 0.1], [0.1, 0.7, 0.3]])
 PLAIN = Uniform()

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from adaptinf.designs import Uniform
 from adaptinf.errors import ParameterError
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 PLAIN = Uniform()
 

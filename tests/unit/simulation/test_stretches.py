@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
-from adaptinf.simulation.stretches import draw_arm
+from adaptinf.simulation.run import draw_arm
 
 DRAWS = 20_000
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.simulation.environments.scaling import UnitCube
+from adaptinf.simulation.environments.cube_contexts import UnitCube
 
 CUBE = UnitCube(low=[18, -1.0], high=[90, 1.0], names=["age", "score"])
 FRAME = pd.DataFrame({"score": [0.0, 1.0, -1.0], "age": [90, 54, 18], "city": ["a", "b", "c"]})

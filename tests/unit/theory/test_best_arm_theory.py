@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from adaptinf.designs.best_arm.dp_bai import DPBAI, DPBAIGauss
+from adaptinf.designs.best_arm.linear_best_arm import DPBAI, DPBAIGauss
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.theory.best_arm import dp_bai_error, dp_bai_gauss_error, hardness
+from adaptinf.theory.best_arm_bounds import dp_bai_error, dp_bai_gauss_error, hardness
 
 
 def test_hardness_by_hand() -> None:

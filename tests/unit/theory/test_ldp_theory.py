@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptinf.errors import ParameterError
-from adaptinf.theory.ldp_bandit import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
+from adaptinf.theory.regret_bounds import ldp_regret_exponent, ldp_transfer_exponent, ldp_transfer_rate
 
 
 def test_exponents_by_hand() -> None:

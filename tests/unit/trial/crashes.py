@@ -20,12 +20,10 @@ import numpy as np
 
 import adaptinf as ai
 from adaptinf.trial import requests
-from adaptinf.trial.copies import place_of
-from adaptinf.trial.journal import Journal
+from adaptinf.trial.journal import Journal, place_of
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
-from adaptinf.trial.sealing import Sealing
-from adaptinf.trial.snapshots import Snapshots
+from adaptinf.trial.sealing import Sealing, Snapshots
 
 STEPS = (
     (Requests, "change"),

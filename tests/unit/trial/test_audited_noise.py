@@ -16,7 +16,8 @@ from crashes import entries
 from adaptinf.cli.entry import main
 from adaptinf.designs import DPConSE, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import ParameterError
-from adaptinf.trial import NoiseAudit, Trial, nodes
+from adaptinf.trial import NoiseAudit, Trial
+from adaptinf.trial import trial_noise as nodes
 
 WHY: dict[str, Any] = {"reason": "the disk broke", "by": "Dr. Ames"}
 DESIGN = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)

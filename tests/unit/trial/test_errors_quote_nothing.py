@@ -236,7 +236,7 @@ def test_a_snapshot_that_cannot_be_read_is_not_shown(path: Path, monkeypatch: py
     def broken(*given: Any) -> Any:
         raise ValueError("Ms Example 3 had 0.3141")
 
-    monkeypatch.setattr("adaptinf.trial.snapshots.unpacked", broken)
+    monkeypatch.setattr("adaptinf.trial.sealing.unpacked", broken)
     with pytest.warns(match="the snapshot is damaged") as caught:
         Trial.open(path).close()
     assert "Ms Example" not in str(caught[0].message)

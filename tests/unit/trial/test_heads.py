@@ -17,8 +17,8 @@ import pytest
 from adaptinf.designs import Mixture, PrivateUCB, Thompson
 from adaptinf.errors import JournalError
 from adaptinf.privacy import GRID_UNITS
-from adaptinf.privacy.counters.sums import counter_scales, fresh_scale
-from adaptinf.sessions.releasing import unit_scale
+from adaptinf.privacy.tree_sums import counter_scales, fresh_scale
+from adaptinf.sessions.steppers import unit_scale
 from adaptinf.trial import Trial, journal
 
 HORIZON, WINDOW = 14, 2
@@ -134,8 +134,8 @@ def test_each_row_has_a_salt_of_its_own_and_the_chain_needs_no_secret(path: Path
 def test_a_trial_with_the_same_seed_has_other_heads_and_the_same_decisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adaptinf.trial.opening.fresh_seed", lambda: bytes(32))
-    monkeypatch.setattr("adaptinf.trial.trial.now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(32))
+    monkeypatch.setattr("adaptinf.trial.live_trial.now", lambda: "2026-01-01T00:00:00.000+00:00")
     monkeypatch.setattr("adaptinf.trial.requests.now", lambda: "2026-01-01T00:00:00.000+00:00")
     told = []
     for name in ("one", "other"):
@@ -151,7 +151,7 @@ def test_a_trial_with_the_same_seed_has_other_heads_and_the_same_decisions(
 
 
 def test_a_running_file_without_salts_goes_on_with_them(path: Path, unsalted: pytest.MonkeyPatch) -> None:
-    unsalted.setattr("adaptinf.trial.opening.FORMAT", 2)
+    unsalted.setattr("adaptinf.trial.trial_setup.FORMAT", 2)
     with Trial.create(path, Thompson(), ["a", "b"], horizon=9) as trial:
         first = trial.assign_many(["x", "y"], keys=[1, 2])
         old = trial.status().head

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from crashes import entries
 
-from adaptinf.audit.privacy.designs.linear_audits import unequal_contexts
+from adaptinf.audit.privacy.designs.counter_audits import unequal_contexts
 from adaptinf.designs import LinPriv, Mixture
 from adaptinf.privacy import GRID_UNITS
-from adaptinf.trial import Trial, nodes, requests
+from adaptinf.trial import Trial, requests
+from adaptinf.trial import trial_noise as nodes
 
 DESIGN, PEOPLE, WINDOW = Mixture(LinPriv(epsilon=1.0), exploration=0.2), 40, 2
 VECTORS = unequal_contexts(PEOPLE, 2, 3)
@@ -37,7 +38,7 @@ def test_a_trial_that_is_opened_again_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: bool
 ) -> None:
     monkeypatch.setattr(nodes, "draw_node", named_noise)
-    monkeypatch.setattr("adaptinf.trial.opening.fresh_seed", lambda: bytes(32))
+    monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(32))
     if snapshot:
         monkeypatch.setattr(requests, "EVERY", 12)
     terms = {"horizon": PEOPLE, "outcome_window": WINDOW, "dimension": 3, "per_arm": True}

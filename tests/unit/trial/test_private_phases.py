@@ -15,7 +15,8 @@ from adaptinf.designs import Design, DPConSE, Mixture, PrivateSuccessiveEliminat
 from adaptinf.designs.arms.elimination_kernel import elimination_epochs
 from adaptinf.errors import ParameterError
 from adaptinf.privacy import GRID_UNITS
-from adaptinf.trial import Trial, nodes, requests
+from adaptinf.trial import Trial, requests
+from adaptinf.trial import trial_noise as nodes
 
 PEOPLE, WINDOW = 40, 3
 CALENDAR = DPConSE(epsilon=1.0, first_window=5)

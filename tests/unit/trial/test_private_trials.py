@@ -16,10 +16,10 @@ from crashes import POINTS, arm, crashed_run, die, entries, named_noise
 from adaptinf.designs import Design, DPConSE, Mixture, PrivateUCB, Thompson
 from adaptinf.errors import JournalError, ParameterError
 from adaptinf.privacy import GRID_UNITS
-from adaptinf.trial import Trial, nodes, requests
+from adaptinf.trial import Trial, requests
+from adaptinf.trial import trial_noise as nodes
 from adaptinf.trial.journal import Journal
-from adaptinf.trial.sealing import Sealing
-from adaptinf.trial.snapshots import Snapshots
+from adaptinf.trial.sealing import Sealing, Snapshots
 
 DESIGN = Mixture(PrivateUCB(epsilon=1.0), exploration=0.2)
 WINDOW, PEOPLE = 3, 30
@@ -130,7 +130,7 @@ def test_rows_that_do_not_fit_are_found_even_where_the_digests_do(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     monkeypatch.setattr(nodes, "draw_node", named_noise)
-    monkeypatch.setattr("adaptinf.trial.opening.fresh_seed", lambda: bytes(32))
+    monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(32))
     made(path)
     rows = entries(path)
     place = next(place for place, row in enumerate(rows) if row["kind"] == "node")
@@ -162,7 +162,7 @@ def test_released_numbers_do_not_change_when_reports_come_earlier(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delays: list[int]
 ) -> None:
     monkeypatch.setattr(nodes, "draw_node", named_noise)
-    monkeypatch.setattr("adaptinf.trial.opening.fresh_seed", lambda: bytes(32))
+    monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(32))
     made(path)
     made(tmp_path / "late.db", delays)
     logs = []

@@ -25,9 +25,10 @@ from adaptinf.designs import (
     Thompson,
 )
 from adaptinf.errors import AdaptinfWarning, ParameterError
-from adaptinf.sessions.rounds import Marks
-from adaptinf.trial import Trial, nodes
-from adaptinf.trial.snapshots import pack
+from adaptinf.sessions.session_rounds import Marks
+from adaptinf.trial import Trial
+from adaptinf.trial import trial_noise as nodes
+from adaptinf.trial.sealing import pack
 
 LABELS: dict[str, Any] = {"features": ["f", "m"]}
 VECTORS: dict[str, Any] = {"dimension": 2}

@@ -36,8 +36,8 @@ from adaptinf.designs import (
 from adaptinf.errors import AdaptinfWarning, FileError, ParameterError
 from adaptinf.sessions import open_session
 from adaptinf.trial import Trial, requests
-from adaptinf.trial.coins import Coins
 from adaptinf.trial.journal import Journal
+from adaptinf.trial.trial_setup import Coins
 
 HUGE = "x" * 10_000_000
 SQL = "'; DROP TABLE journal; --"

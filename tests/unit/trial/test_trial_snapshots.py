@@ -33,10 +33,10 @@ from adaptinf.designs import (
     Uniform,
 )
 from adaptinf.errors import AdaptinfWarning, JournalError
-from adaptinf.sessions.rounds import Marks
+from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.snapshots import Snapshots, pack
+from adaptinf.trial.sealing import Snapshots, pack
 
 PEOPLE, SHARED = 45, {"features": ["f", "g"]}
 DESIGNS: list[tuple[Design, dict[str, Any], int]] = [
@@ -172,7 +172,7 @@ def test_other_versions_of_the_code_make_all_decisions_again(
     made(path, Thompson())
     rows = len(entries(path))
     seen = follows(monkeypatch)
-    monkeypatch.setattr("adaptinf.trial.snapshots.package_hash", lambda: "of a later version")
+    monkeypatch.setattr("adaptinf.trial.sealing.package_hash", lambda: "of a later version")
     Trial.open(path).close()
     assert seen == list(range(2, rows + 1))
     seen.clear()

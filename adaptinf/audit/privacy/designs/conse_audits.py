@@ -1,4 +1,4 @@
-"""Audits of corrected DP-ConSE: neighbours, trials, and what follows from noisy sums and counts."""
+"""Audits of DP-ConSE: neighbours, trials, and what follows from noisy sums and counts."""
 
 from __future__ import annotations
 
@@ -11,31 +11,184 @@ import numpy as np
 
 from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
+    UNIT_RANGE,
     AuditTrial,
+    Neighbours,
     NodeNoise,
     NodeUnits,
     Replayed,
     audit_trials,
+    fair_rewards,
     laplace_uniforms,
-)
-from adaptinf.audit.privacy.designs.neighbours import (
-    UNIT_RANGE,
-    Neighbours,
     neighbouring_trials,
     record_unit,
 )
-from adaptinf.audit.privacy.designs.published_conse_audits import (
-    published_neighbours,
-    shared_center_neighbours,
-)
-from adaptinf.designs.conse.epochs import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
-from adaptinf.designs.conse.private import DPConSE
-from adaptinf.designs.conse.private_kernel import window_ends
+from adaptinf.designs.contextual.conse import ESTIMATION_BETTER, ESTIMATION_RANDOMISED, LEARNING_BETTER
+from adaptinf.designs.contextual.private_conse import DPConSE
+from adaptinf.designs.contextual.private_conse_kernel import window_ends
 from adaptinf.parameters import OneOf, refuse
+from adaptinf.privacy.integer_mechanisms import TruncatedLaplace
 from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.environments.synthetic import BernoulliArms
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
+
+_ESTIMATE, _LENGTH = 2, 3
+_HORIZON = 200
+_MOST_ARRIVALS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimateCame:
+    """-1 where the first context's estimate came, 1 where the second's did, 0 where neither or both did."""
+
+    n_rounds: int
+    contexts: tuple[int, int]
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        columns = transcripts.releases
+        at_round = (columns[..., 0] == self.n_rounds) if self.n_rounds else (columns[..., 0] > 0.0)
+        came = [
+            (at_round & (columns[..., 1] == _ESTIMATE) & (columns[..., 2] == context)).any(axis=1)
+            for context in self.contexts
+        ]
+        return np.asarray(came[1].astype(np.float64) - came[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActionRatio:
+    """Log-likelihood ratio of other participants' actions in the second half, nothing else being seen."""
+
+    # Shapes: log_ratios (others + 1,).
+
+    rounds: tuple[tuple[int, ...], tuple[int, ...]]
+    log_ratios: tuple[FloatArray, FloatArray]
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        better = transcripts.outcomes[:, -2:]
+        total = np.zeros(better.shape[0])
+        for context, (rounds, log_ratio) in enumerate(zip(self.rounds, self.log_ratios, strict=True)):
+            other = transcripts.actions[:, list(rounds)] != better[:, context : context + 1]
+            positions = np.arange(1, len(rounds) + 1)
+            total += log_ratio[(other * positions).max(axis=1)]
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthRatio:
+    """Log-likelihood ratio of all released lengths, whose common centre is one of two numbers."""
+
+    # Shapes: log_ratios (lengths,).
+
+    log_ratios: FloatArray
+
+    def __call__(self, transcripts: Transcripts) -> FloatArray:
+        """Score of each run, shape (runs,)."""
+        columns = transcripts.releases
+        of_lengths = columns[..., 1] == _LENGTH
+        lengths = np.where(of_lengths, columns[..., 3], 0.0).astype(np.int64)
+        ratios = self.log_ratios[np.minimum(lengths, self.log_ratios.size - 1)]
+        return np.asarray(np.where(of_lengths, ratios, 0.0).sum(axis=1))
+
+
+def published_neighbours(epsilon: float, alpha: float) -> tuple[Neighbours, ...]:
+    """Neighbours in a trial of 200 rounds, two contexts, a participant of the second half in one or other."""
+    # No batch of the first half closes within 100 rounds, so that the first half is all fair coins. In the
+    # first two pairs the outputs of one trial are impossible in the other.
+    half = _HORIZON // 2
+    some = [1] * (half // 4) + [0] * (half - half // 4)
+    turns = [0, 1] * (half // 2)
+    center = _center(half // 4, alpha, _HORIZON)
+    closing, hidden = half + 2 * (center - 1), half + 2 * max(center - 2, 0)
+    rare = [0] + [1] * (half - 1)
+    came = "whether the estimate of context 0 came at all (-1 if it did)"
+    closed = "which context's estimate came with the participant (0's: -1, 1's: 1)"
+    ratio = "the log-likelihood ratio of the other participants' actions"
+    return (
+        _context_pair(some + turns, closing, EstimateCame(closing + 1, (0, 1)), closed),
+        _context_pair(rare + [1] * half, half, EstimateCame(0, (0, -1)), came),
+        _context_pair(some + turns, hidden, _action_ratio(some + turns, hidden, epsilon, center), ratio),
+    )
+
+
+def shared_center_neighbours(epsilon: float, alpha: float, n_features: int = 20) -> Neighbours | None:
+    """A participant of the first half moves the centre that all contexts' lengths share."""
+    # One context has f arrivals in the first half or, with the participant, f + 1 as the others have. The
+    # centre is that of the rarest one.
+    for arrivals in range(1, _MOST_ARRIVALS):
+        half = n_features * (arrivals + 1)
+        lower, upper = (_center(count, alpha, 2 * half) for count in (arrivals, arrivals + 1))
+        if lower < upper:
+            break
+    else:
+        return None
+    contexts = [feature for feature in range(n_features) for _ in range(arrivals + 1)]
+    law, sizes = TruncatedLaplace(epsilon=epsilon, calibration="published"), np.arange(upper + 1)
+    score = LengthRatio(np.log(law.probability(sizes, upper) / law.probability(sizes, lower)))
+    name = "the log-likelihood ratio of the released lengths"
+    return _context_pair(contexts * 2, 0, score, name, kinds=(1, 0))
+
+
+def _center(arrivals: int, alpha: float, horizon: int) -> int:
+    """Whole part of T_min, where a context with so many arrivals in the first half is the rarest."""
+    return math.floor(max(math.log(horizon), math.pow(arrivals, 1.0 - alpha)))
+
+
+def _context_pair(
+    contexts: list[int],
+    participant: int,
+    score: EstimateCame | ActionRatio | LengthRatio,
+    score_name: str,
+    kinds: tuple[int, int] = (0, 1),
+) -> Neighbours:
+    """A participant of one context or the other; nobody's rewards say anything."""
+    sides = []
+    for kind in kinds:
+        given = list(contexts)
+        given[participant] = kind
+        sides.append(Tableau(np.full((len(given), 2), 0.5), given))
+    where = "first" if participant < len(contexts) // 2 else "second"
+    return Neighbours(
+        sides[0],
+        sides[1],
+        horizon=len(contexts),
+        unit="record",
+        differs=f"a participant of the {where} half has context {kinds[0]}, or context {kinds[1]}",
+        score=score,
+        score_name=score_name,
+        hidden=(participant,),
+    )
+
+
+def _action_ratio(contexts: list[int], participant: int, epsilon: float, center: int) -> ActionRatio:
+    half = len(contexts) // 2
+    others = [step for step in range(half, len(contexts)) if step != participant]
+    rounds = tuple(tuple(step for step in others if contexts[step] == feature) for feature in (0, 1))
+    log_ratios = []
+    for feature, steps in enumerate(rounds):
+        place = 1 + sum(step < participant for step in steps)
+        without = _log_chances(len(steps), None, epsilon, center)
+        with_participant = _log_chances(len(steps), place, epsilon, center)
+        log_ratios.append(with_participant - without if feature else without - with_participant)
+    return ActionRatio((rounds[0], rounds[1]), (log_ratios[0], log_ratios[1]))
+
+
+def _log_chances(others: int, place: int | None, epsilon: float, center: int) -> FloatArray:
+    """Log-probability of a sequence of arms, by its last arrival without the better one; (others + 1,)."""
+    # Of the others the first T have fair coins, and one fewer where the participant is arrival number `place`
+    # and T reaches it; the rest have the better arm.
+    law = TruncatedLaplace(epsilon=epsilon, calibration="published")
+    lengths = np.arange(others + 1)
+    coins = np.zeros(others + 1)
+    randomised = lengths if place is None else lengths - (lengths >= place)
+    np.add.at(coins, randomised, law.probability(lengths, center))
+    coins[others] += law.tail(others, center)
+    weights = coins * 0.5 ** np.arange(others + 1)
+    suffix = list(itertools.accumulate(weights[::-1]))[::-1]
+    return np.log(suffix)
+
 
 _CONTRAST, _ARRIVALS = 0, 1
 _END, _NAME, _GROUP, _VALUE = range(4)
@@ -121,8 +274,7 @@ class SumsNoise:
                 names,
                 np.array(groups),
                 ["all contrasts", "all arrivals"],
-                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
-                [f"the reward of round {step + 1}" for step in range(horizon)],
+                **fair_rewards(seen, self.fair),
                 units=units,
             ),
         )
@@ -135,10 +287,8 @@ def conse_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 
 def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
-    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards.
-
-    With exact counts, which are for a single context, the first has none either.
-    """
+    """Three contexts, unequally often, rewards beyond [0, 1]; and a trial without contexts, 0/1 rewards."""
+    # With exact counts, which are for a single context, the first has none either.
     exact = design.contrast_share == 1.0
     contrast_budget = design.contrast_share * design.epsilon
     scales = 1.0 / contrast_budget, 0.0 if exact else 2.0 / (design.epsilon - contrast_budget)
@@ -166,15 +316,13 @@ def corrected_trials(design: DPConSE) -> tuple[AuditTrial, ...]:
 
 @neighbouring_trials.register
 def conse_neighbours(design: DPConSE, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials, corrected or published.
-
-    Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
-    with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
-    participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
-    differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
-    is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
-    who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
-    """
+    """Neighbouring trials, corrected or published."""
+    # Corrected: a participant of the first half, alone in the window; one of the second half; one of a window
+    # with others; and one whose sum decides later actions, for ``view="actions"``. In all of them the
+    # participant spends all of epsilon, or for rewards of epsilon_D. With `contrast_share` 1 only rewards can
+    # differ, and the last pair is left out. Published: whose batch closes with the participant; whether there
+    # is an estimate; other participants' actions alone; and, except at an alpha for which no participant can,
+    # who moves the T_min of twenty contexts. The published calibration refuses ``"reward"``.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     if unit == "reward" and design.calibration == "published":
@@ -203,13 +351,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowRatio:
-    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round.
+    """Log-likelihood ratio of all outputs, where the participant's sums are released at one round."""
 
-    Outputs before that round have the same law on both sides, and given all up to it so have the later
-    ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
-    participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
-    whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
-    """
+    # Outputs before that round have the same law on both sides, and given all up to it so have the later
+    # ones. In between, the ratio is that of the sums, given the actions: coins that no output shows (the
+    # participant's own where `unseen`, and in the second half who is in the trial) are averaged over. A round
+    # whose status is `override` is in no sum and not in the trial; its arm has the same law on both sides.
 
     sides: tuple[Side, Side]
     start: int
@@ -279,12 +426,11 @@ class WindowRatio:
 def corrected_neighbours(
     unit: str, contrast_budget: float, arrival_budget: float, first_window: int | None
 ) -> tuple[Neighbours, ...]:
-    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone.
-
-    The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever the
-    coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the context
-    the counts move by 2. Without a budget for counts there is one context, and records differ in rewards.
-    """
+    """Neighbours on which all of the budget is spent; the last pair is for an audit of the actions alone."""
+    # The participant has rewards (0, 1), or (1, 0): the contribution to the sum is +1/2, or -1/2, whatever
+    # the coin, so that nothing is gained by not seeing it. The sums of rewards move by 1 in all. With the
+    # context the counts move by 2. Without a budget for counts there is one context, and records differ in
+    # rewards.
     if arrival_budget == 0.0:
         exact = 1.0 / contrast_budget, 0.0
         pairs = _alone("reward", 0, exact), _alone("reward", 2, exact)
@@ -357,10 +503,8 @@ def _in_company(unit: str, scales: tuple[float, float], first_window: int | None
 def _later_actions(
     unit: str, arrival_budget: float, scales: tuple[float, float], first_window: int | None
 ) -> Neighbours:
-    """A long second half, in which most participants get the arm that the sums of the first half speak for.
-
-    The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
-    """
+    """A long second half, in which most participants have the arm that the sums of the first half favour."""
+    # The others' rewards of 1/2 add nothing to the sums. A second context is so rare that T_min is low.
     horizon = 64
     while horizon < _LONGEST and horizon / 2 - _RARE < 16.0 * math.log(horizon) / arrival_budget:
         horizon += 16

@@ -12,45 +12,46 @@ from scipy import special
 from adaptinf.audit.privacy.designs.audited_trial import (
     FAIR,
     AuditTrial,
+    Neighbours,
     NodeNoise,
     Replayed,
     audit_trials,
+    fair_rewards,
+    neighbouring_trials,
     outside_rewards,
+    record_unit,
 )
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, record_unit
 from adaptinf.designs.local.bins import LDPBandit
 from adaptinf.designs.local.bins_kernel import check_sums
-from adaptinf.designs.local.linear import LDPLinear
-from adaptinf.designs.local.linear_kernel import LDPLinearTables, report_constants
+from adaptinf.designs.local.local_linear import LDPLinear
+from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, report_constants
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.parameters import OneOf, check, refuse
 from adaptinf.privacy.noise import Fixed
 from adaptinf.simulation.environments import LinearArms, Tableau
-from adaptinf.simulation.environments.auxiliary import AuxiliaryLog
 from adaptinf.simulation.environments.classification import Classification
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
 from adaptinf.simulation.replicate import Program
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray, IntArray
 
 _ARMS, _PARTICIPANTS = 2, 64
+# A width with which so few noisy reports drop arms and halve bins, in many runs and not in all.
 _NARROW = 0.01
-"""A width with which so few noisy reports drop arms and halve bins, in many runs and not in all."""
 _NAME, _GROUP, _VALUE = 1, 2, 3
+# Epsilon of auxiliary participants whose noise is below the rounding of their reports.
 NEARLY_PUBLIC = 1e18
-"""Epsilon of auxiliary participants whose noise is below the rounding of their reports."""
 MOST_ARRIVALS = 100_000
+# Length of a step, and a radius that no step leaves.
 _REACH, _ROOM = 300.0, 1e6
-"""Length of a step, and a radius that no step leaves."""
+# Of contexts of two participants, and how far apart signs of their noise are held against each other.
 _COORDINATES, _APART = 8, (1, 2, 3)
-"""Of contexts of two participants, and how far apart signs of their noise are held against each other."""
 
 
 def laplace_sum_uniforms(noise: FloatArray, terms: int) -> FloatArray:
-    """Distribution function of the sum of so many Laplace variables of scale 1, at its own value.
-
-    The tail at x > 0 is e^-x times sum over k below m of x^k / k! times the chance that a negative binomial
-    number of failures before m successes, at one half, is below m - k.
-    """
+    """Distribution function of the sum of so many Laplace variables of scale 1, at its own value."""
+    # The tail at x > 0 is e^-x times sum over k below m of x^k / k! times the chance that a negative binomial
+    # number of failures before m successes, at one half, is below m - k.
     size = np.abs(noise)
     powers = np.arange(terms)
     weights = special.betainc(terms, terms - powers, 0.5)
@@ -94,8 +95,7 @@ class ReportNoise:
                 ],
                 np.zeros(2 * _ARMS, dtype=np.int64),
                 ["all noisy counts and sums"],
-                seen.rewards - FAIR if self.fair else np.zeros((0, 0)),
-                [f"the reward of round {step + 1}" for step in range(participants)],
+                **fair_rewards(seen, self.fair),
             ),
         )
 
@@ -116,10 +116,9 @@ class BinReplay:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinRatio:
-    """Log-likelihood ratio of one participant's report to the locally private bandit.
+    """Log-likelihood ratio of one participant's report to the locally private bandit."""
 
-    Shapes: first, second (bins, 2).
-    """
+    # Shapes: first, second (bins, 2).
 
     first: FloatArray
     second: FloatArray
@@ -140,12 +139,10 @@ class BinRatio:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientRatio:
-    """Log-likelihood ratio of one participant's report to the locally private linear bandit.
+    """Log-likelihood ratio of one participant's report to the locally private linear bandit."""
 
-    The released averages are one-to-one in the report: an arm's are `bases` - `slopes` times its own.
-
-    Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
-    """
+    # The released averages are one-to-one in the report: an arm's are `bases` - `slopes` times its own.
+    # Shapes: first, second (arms, parameters), bases (arms, parameters), slopes (arms,).
 
     first: FloatArray
     second: FloatArray
@@ -270,13 +267,11 @@ def gradient_ratio(
 
 @neighbouring_trials.register
 def bin_neighbours(design: LDPBandit, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials of a single participant, whose report is released as it is.
-
-    The participant comes after public auxiliary data that leave one arm in each of two bins. They are in one
-    bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where the
-    parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ in
-    the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
-    """
+    """Neighbouring trials of a single participant, whose report is released as it is."""
+    # The participant comes after public auxiliary data that leave one arm in each of two bins. They are in
+    # one bin or the other, and get a reward of 1; or they are in one bin, and the reward is 1 or 0. Where the
+    # parameters keep bins from being halved within 100,000 participants, one bin is left, and records differ
+    # in the reward. Parameters with which no arm is dropped within 100,000 participants are refused.
     unit = record_unit(unit)
     problems = OneOf("record", "reward")("unit", unit)
     published = design.calibration == "published"
@@ -371,12 +366,11 @@ class GradientNoise:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoReports:
-    """Signs of the noise of two participants whose gradients are 0 in every coordinate of their contexts.
+    """Signs of the noise of two participants whose gradients are 0 in every coordinate of their contexts."""
 
-    What is released of a coefficient is a multiple of a weighted sum of both reports. Coordinates of a noise
-    vector have signs like fair coins: where the second vector is the first one with its coordinates moved,
-    those of the sum agree, so many places apart, more often than not.
-    """
+    # What is released of a coefficient is a multiple of a weighted sum of both reports. Coordinates of a
+    # noise vector have signs like fair coins: where the second vector is the first one with its coordinates
+    # moved, those of the sum agree, so many places apart, more often than not.
 
     dimension: int
 
@@ -415,13 +409,11 @@ def report_trial(pair: Neighbours, scale: float) -> AuditTrial:
 
 @neighbouring_trials.register
 def gradient_neighbours(design: LDPLinear, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Neighbouring trials of a single participant, whose report can be read off what is released.
-
-    In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with which the
-    reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or has the first
-    context, and the reward is 0 or 1. Steps and radius are such that the parameters stay within the ball:
-    then they are a one-to-one function of the report.
-    """
+    """Neighbouring trials of a single participant, whose report can be read off what is released."""
+    # In the greedy stage, and in the warm-up. The participant comes after public auxiliary data with which
+    # the reward is predicted to be 1 at one context and 0 at another, and gets the opposite; or has the first
+    # context, and the reward is 0 or 1. Steps and radius are such that the parameters stay within the ball:
+    # then they are a one-to-one function of the report.
     unit = record_unit(unit)
     check("neighbouring_trials", unit=(unit, OneOf("record", "reward")))
     return _one_report(design, unit, 0), _one_report(design, unit, 1)
@@ -451,11 +443,9 @@ def _one_report(design: LDPLinear, unit: str, warm_up: int) -> Neighbours:
 
 @audit_trials.register
 def gradient_trials(design: LDPLinear) -> tuple[AuditTrial, ...]:
-    """The noise of a report is tested.
-
-    The server's parameters after each report are no releases, so that nothing can be recomputed from them; a
-    participant's arm is their own.
-    """
+    """The noise of a report is tested."""
+    # The server's parameters after each report are no releases, so that nothing can be recomputed from them;
+    # a participant's arm is their own.
     scale = LDPLinear.report_sensitivity / float(design.epsilon)
     one = tuple(report_trial(pair, scale) for pair in neighbouring_trials(design))
     return (*one, two_report_trial(design))

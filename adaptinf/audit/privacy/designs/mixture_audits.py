@@ -9,39 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from adaptinf.audit.privacy.designs.audited_trial import AuditTrial, audit_trials
-from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
-from adaptinf.audit.privacy.designs.counter_ratios import CounterScore
-from adaptinf.audit.privacy.designs.epoch_ratios import EpochMeanScore, MomentScore, first_epoch
-from adaptinf.audit.privacy.designs.neighbours import (
+from adaptinf.audit.privacy.designs.audited_trial import (
     UNIT_RANGE,
+    AuditTrial,
     Neighbours,
+    audit_trials,
     neighbouring_trials,
     one_reward_apart,
 )
+from adaptinf.audit.privacy.designs.conse_audits import WindowRatio
+from adaptinf.audit.privacy.designs.counter_audits import CounterScore
+from adaptinf.audit.privacy.designs.epoch_audits import EpochMeanScore, MomentScore, first_epoch
 from adaptinf.designs.mixture import Mixture
 from adaptinf.errors import ParameterError
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.replicate import Program
 from adaptinf.typing import FloatArray, IntArray
 
+# Standard deviations of the number of overrides that the trial has rounds for.
 _SPREAD = 6.0
-"""Standard deviations of the number of overrides that the trial has rounds for."""
 _LONGER, _ROUNDS = 16, 4_096
 _SELDOM = 0.05
 
 
 @neighbouring_trials.register
 def mixture_neighbours(mixture: Mixture, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """The neighbouring trials of the design that is mixed.
-
-    With the design's own scores, which stay exact where the design learns from the arm that was pulled,
-    PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
-    that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
-    score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
-    of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if nearly
-    all rounds are overridden.
-    """
+    """The neighbouring trials of the design that is mixed."""
+    # With the design's own scores, which stay exact where the design learns from the arm that was pulled,
+    # PrivateUCB and LinPriv. A design in epochs skips overridden rounds: its trial gets so many more of them
+    # that nearly every run makes its releases, while budget and beta stay those of the shorter trial, and the
+    # score leaves the overridden rounds out; so does that of a corrected DPConSE. Other scores take no notice
+    # of overrides and say so: an audit's bound is as valid, but lower. A design in epochs is refused if
+    # nearly all rounds are overridden.
     return tuple(_with_overrides(mixture, pair) for pair in neighbouring_trials(mixture.design, unit))
 
 
@@ -133,10 +132,10 @@ def _stretched_neighbours(
     clock = np.maximum.accumulate(np.clip(np.floor(certain[:horizon]), 0, pair.horizon - 1))
     first, second = one_reward_apart(rewards[clock.astype(np.int64)], row)
     if isinstance(score, EpochMeanScore):
-        score = dataclasses.replace(score, first=first, second=second, row=row, override=override)
-    else:
-        score = dataclasses.replace(score, first=first, second=second, override=override)
+        score = dataclasses.replace(score, row=row)
+    score = dataclasses.replace(score, first=first, second=second, override=override)
     shown = pair.horizon - len(pair.hidden)
+    # what else the pair says, its unit and the name of its score, stays
     return dataclasses.replace(
         pair,
         first=Tableau(first, reward_range=UNIT_RANGE),

@@ -10,21 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from adaptinf.audit.privacy.designs.audited_trial import NodeNoise, laplace_uniforms
-from adaptinf.audit.privacy.designs.neighbours import Neighbours, neighbouring_trials, refuse_unit
-from adaptinf.designs.stopping import kernel
-from adaptinf.designs.stopping.base import StoppingRule
-from adaptinf.designs.stopping.rules import DPNAS
+from adaptinf.audit.privacy.designs.audited_trial import (
+    Neighbours,
+    NodeNoise,
+    laplace_uniforms,
+    neighbouring_trials,
+    refuse_unit,
+)
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_rules import DPNAS, StoppingRule
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import OneOf, refuse
-from adaptinf.privacy.mechanisms.sparse_vector import SparseVector
+from adaptinf.privacy.sparse_vector import SparseVector
 from adaptinf.simulation.environments import Environment, Tableau
 from adaptinf.simulation.transcripts import Transcripts
 from adaptinf.typing import FloatArray
 
 _HUMP = 5
+# Looks just above the threshold before the last one, with exponential steps; by how many scales of noise.
 _ABOVE = 0.5
-"""Looks just above the threshold before the last one, with exponential steps; by how many scales of noise."""
 _MOST_SAMPLES = {"every": 1 << 16, "exponential": 1 << 22}
 
 
@@ -44,10 +48,9 @@ def sums_at_looks(design: StoppingRule, env: Environment, samples: int) -> Float
 
 @dataclass(frozen=True, eq=False)
 class StoppingScore:
-    """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams.
+    """Exact log-likelihood ratio of a stopping time and its estimate on two fixed streams."""
 
-    Shapes: times (looks,), ratios (looks + 1,), sums (2, looks).
-    """
+    # Shapes: times (looks,), ratios (looks + 1,), sums (2, looks).
 
     times: FloatArray
     ratios: FloatArray
@@ -68,12 +71,10 @@ class StoppingScore:
 
 @dataclass(frozen=True, eq=False)
 class StoppingNoise:
-    """Stopping time and noise of the estimate on one stream, by the laws that the promise needs.
+    """Stopping time and noise of the estimate on one stream, by the laws that the promise needs."""
 
-    Shapes: times (looks,), law (looks + 1,), sums (looks,).
-
-    The stopping time is discrete: its place within its probability is drawn, which makes it uniform.
-    """
+    # Shapes: times (looks,), law (looks + 1,), sums (looks,).
+    # The stopping time is discrete: its place within its probability is drawn, which makes it uniform.
 
     times: FloatArray
     law: FloatArray
@@ -99,10 +100,8 @@ class StoppingNoise:
 
 
 def stopping_noise(design: StoppingRule, pair: Neighbours, epsilon: float) -> StoppingNoise:
-    """The laws on the first stream: a sixth of epsilon for the threshold, a third for the looks.
-
-    Half of it is for the estimate. Worked out here, not taken from what the design says that it draws.
-    """
+    """The laws on the first stream: a sixth of epsilon for the threshold, a third for the looks."""
+    # Half of it is for the estimate. Worked out here, not taken from what the design says that it draws.
     sensitivity, samples = 2.0 * float(design.bound), pair.horizon
     times = look_times(design.steps, samples)
     sums = sums_at_looks(design, pair.first, samples)
@@ -139,14 +138,12 @@ def stopping_score(design: StoppingRule, first: Environment, second: Environment
 
 @neighbouring_trials.register
 def stopping_neighbours(design: DPNAS, unit: str | None = None) -> tuple[Neighbours, ...]:
-    """Two streams that differ in their first sample, bound and -bound, on which outputs differ nearly most.
-
-    The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
-    threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to stop
-    at first is likelier there, and so is it to stop at the end. One pair, of tables of one arm; its score is
-    the exact log-likelihood ratio of stopping time and estimate. Refused where the rule needs too long a
-    stream.
-    """
+    """Two streams that differ in their first sample, bound and -bound, on which outputs differ most."""
+    # The sum climbs to about the threshold, so that the rule nearly stops, and crosses 0 to about minus the
+    # threshold, where the stream ends. On the second stream all sums are lower by twice the bound: not to
+    # stop at first is likelier there, and so is it to stop at the end. One pair, of tables of one arm; its
+    # score is the exact log-likelihood ratio of stopping time and estimate. Refused where the rule needs too
+    # long a stream.
     refuse_unit(unit)
     rule = design.rule(float(design.bound), 1.0)
     samples = _climb_and_cross(rule) if design.steps == "every" else _doubling(rule)

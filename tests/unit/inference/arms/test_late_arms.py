@@ -18,7 +18,7 @@ from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.propensities import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.log.validation.batches import propensities_as_far_as_known
+from adaptinf.log.validation.arm_columns import propensities_as_far_as_known
 from adaptinf.typing import FloatArray, IntArray
 
 RATES = np.array([0.04, 0.04, 0.06])

@@ -12,8 +12,8 @@ from adaptinf.claims import propensities
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.claims.privacy import guarantees, releases
-from adaptinf.designs.conse.epochs import ConSE
-from adaptinf.designs.conse.private import DPConSE
+from adaptinf.designs.contextual.conse import ConSE
+from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.group_question import group_terms

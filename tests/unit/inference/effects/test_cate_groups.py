@@ -273,7 +273,7 @@ def test_released_tests_hold_their_level():
 
 
 def test_joint_tests_of_releases_go_by_intervals():
-    from adaptinf.designs.conse.private import DPConSE
+    from adaptinf.designs.contextual.private_conse import DPConSE
     from adaptinf.simulation.environments import FiniteContext
 
     environment = FiniteContext([0.5, 0.3, 0.2], [[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]])

@@ -18,7 +18,7 @@ from adaptinf.cli.entry import main
 from adaptinf.designs import DPConSE, FunctionDesign, Thompson, Uniform
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.inference.inputs.rounds import log_of_rounds
-from adaptinf.log.stopping import STOPPINGS
+from adaptinf.log.report import STOPPINGS
 from adaptinf.log.traits import Outputs
 from tests.claims_said import says
 

@@ -13,8 +13,8 @@ import pytest
 from claims_said import says
 
 import adaptinf as ai
-from adaptinf.audit.planning.calibration import coverage
-from adaptinf.audit.simulation.analyses import true_value
+from adaptinf.audit.simulation.engine import true_value
+from adaptinf.audit.simulation.simulated_coverage import coverage
 from adaptinf.claims.privacy import bin_means as claims
 from adaptinf.claims.privacy import guarantees
 from adaptinf.designs import Uniform
@@ -32,7 +32,7 @@ from adaptinf.inference.released.released_bin_means import BinMeans
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 ARMS = SmoothArms(3, 2)
 METHODS = ("budget", "anytime")

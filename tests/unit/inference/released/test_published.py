@@ -19,7 +19,7 @@ from adaptinf.claims.reports.collection import SHOWS_RELEASES
 from adaptinf.claims.reports.page import SEVERAL_PAIRS
 from adaptinf.designs import DPConSE, LDPBandit, PrivateSuccessiveElimination, PrivateUCB
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 
 PAIR = ai.environments.BernoulliArms([0.4, 0.6])
 THREE = ai.environments.BernoulliArms([0.9, 0.5, 0.2])

@@ -7,7 +7,7 @@ import pytest
 from claims_said import says
 
 from adaptinf import designs
-from adaptinf.audit.binary.intervals import exact_interval
+from adaptinf.audit.binary.log_tests import exact_interval
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.regression import adjusted_regression
 from adaptinf.errors import InvalidForLog, ParameterError

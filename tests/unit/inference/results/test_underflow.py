@@ -11,7 +11,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.inference.distributions.tails import binomial_limits
-from adaptinf.privacy.counters.laplace_sums import log_tail_and_slope
+from adaptinf.privacy.counter_noise import log_tail_and_slope
 
 
 def make_log(size: float, scale: float) -> ai.AdaptiveLog:

@@ -28,7 +28,7 @@ from adaptinf.inference.distributions.base import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms
-from adaptinf.simulation.environments.smooth import SmoothArms
+from adaptinf.simulation.environments.vector_arms import SmoothArms
 from adaptinf.typing import VALIDITY_LABELS
 
 PAIR = {"treatment": 1, "control": 0}

@@ -1,0 +1,469 @@
+"""Exact law of a two-arm binary trial: its size, power and tests, and the tests of a log.
+
+References
+----------
+Baas, S., Jacko, P. and Villar, S. S. (2024). Exact statistical analysis for response-adaptive clinical
+trials: a general and computationally tractable approach. arXiv:2407.01055.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.binary.count_law import (
+    CountLaw,
+    conditional_pvalue,
+    rejection_region,
+    unconditional_pvalue,
+)
+from adaptinf.audit.binary.count_rules import (
+    Rule,
+    allocation,
+    final_weights,
+)
+from adaptinf.audit.binary.count_states import (
+    binomial_law,
+    certified_maximum,
+    checked_thetas,
+    outcome_place,
+)
+from adaptinf.audit.binary.effect_inversion import (
+    LONGEST_INTERVAL,
+    SCALES,
+    interval_limits,
+    interval_problems,
+)
+from adaptinf.audit.binary.exact_results import (
+    LONGEST,
+    ExactTest,
+    exact_result,
+)
+from adaptinf.designs.base_design import Design
+from adaptinf.errors import ParameterError
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import COUNT, check, refuse
+from adaptinf.typing import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactLaw(CountLaw):
+    """Law of the final counts (n1, s1, n0, s0) of a two-arm trial with rewards 0 and 1, at every theta.
+
+    Attributes
+    ----------
+    name : str
+        The rule.
+    rule : Design or callable
+        As given.
+    horizon : int
+        T.
+    weights : ndarray of shape ((T + 1)(T + 2)(T + 3) / 6,)
+        Weight q of every state, blocks by n1, then by s1, then by s0: the probability of the counts of pulls
+        given how many of each arm's rewards are successes. Read-only.
+
+    Notes
+    -----
+    P(state) = q(state) Bin(s1; n1, theta1) Bin(s0; n0, theta0). This holds where rewards are independent with
+    probabilities theta1 and theta0 that do not move in time, the trial has T rounds fixed in advance, and the
+    arms were drawn by the very design given. **Drift breaks it**: where success rates change over time, even
+    together, none of these numbers is right, and a randomisation test is the way out.
+
+    Arm 1 is the second arm of a log or environment, arm 0 its first.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> law = ai.audit.exact(ai.designs.EpsilonGreedy(exploration=0.2), horizon=20)
+    >>> law
+    <ExactLaw: EpsilonGreedy, 20 rounds, 1,771 states>
+    >>> bool(law.max_size("wald")[0] > 0.05)
+    True
+    """
+
+    def region(self, test: str | Callable[..., Any], alpha: float = 0.05) -> BoolArray:
+        """States in which a test rejects equal arms.
+
+        Parameters
+        ----------
+        test : {"wald", "score", "fisher", "conditional", "unconditional"} or callable
+            The unpooled Wald and the pooled score test with normal cut-offs, Fisher's test of the final table
+            (none of which knows of the design), the conditional and the unconditional exact Wald test; or
+            ``test(n1, s1, n0, s0)``, a p-value for int arrays of one shape.
+        alpha : float
+            Reject where the p-value is at most alpha, in (0, 0.5).
+
+        Returns
+        -------
+        ndarray of bool, of the shape of `weights`
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+        """
+        return rejection_region(self, "ExactLaw.region", test, alpha)
+
+    def size(self, test: str | Callable[..., Any], theta: Any, alpha: float = 0.05) -> FloatArray:
+        """Probability that a test rejects where both arms succeed with probability theta.
+
+        Parameters
+        ----------
+        test : str or callable
+            See `region`.
+        theta : float or array_like
+            Common probability of success.
+        alpha : float
+            Level.
+
+        Returns
+        -------
+        ndarray of the shape of theta
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
+        >>> law.size("wald", [0.1, 0.5]).round(4), law.size("conditional", [0.1, 0.5]).round(4)
+        (array([0.2263, 0.1634]), array([0.0377, 0.0301]))
+        """
+        (grid,) = checked_thetas("ExactLaw.size", theta)
+        chosen = rejection_region(self, "ExactLaw.size", test, alpha)
+        found = binomial_law(grid, self.horizon) @ self.by_total(chosen)
+        return np.asarray(found.reshape(np.shape(theta)))
+
+    def max_size(self, test: str | Callable[..., Any], alpha: float = 0.05) -> tuple[float, float]:
+        """Largest size over theta.
+
+        Parameters
+        ----------
+        test, alpha
+            As in `size`.
+
+        Returns
+        -------
+        (float, float)
+            A theta, and an upper bound of all sizes that is at most 1e-9 above the size there.
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, or alpha is not in (0, 0.5).
+        """
+        return certified_maximum(self.by_total(rejection_region(self, "ExactLaw.max_size", test, alpha)))
+
+    def power(
+        self, test: str | Callable[..., Any], theta1: Any, theta0: Any, alpha: float = 0.05
+    ) -> FloatArray:
+        """Probability that a test rejects.
+
+        Parameters
+        ----------
+        test, alpha
+            As in `size`.
+        theta1, theta0 : float or array_like
+            Probabilities of success.
+
+        Returns
+        -------
+        ndarray of the shape of the thetas
+
+        Raises
+        ------
+        ParameterError
+            If the test is unknown or gives no p-values, alpha is not in (0, 0.5), or a theta is not in
+            [0, 1].
+        """
+        chosen = rejection_region(self, "ExactLaw.power", test, alpha)
+        blocks = ((place, chosen[place].astype(np.float64)) for place, *_ in self.states())
+        return np.asarray(self._sum(blocks, "ExactLaw.power", theta1, theta0)[0])
+
+    def conditional_pvalue(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        statistic: Any = "wald",
+        alternative: str = "two-sided",
+        mid_p: bool = False,
+    ) -> float:
+        """P-value of the test given the total number of successes, which needs no theta.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        statistic : {"wald", "score", "difference"} or callable
+            What orders the outcomes: ``statistic(n1, s1, n0, s0)`` for int arrays, large where arm 1
+                is better.
+        alternative : {"two-sided", "central", "greater", "less"}
+            Two-sided: the probability of a statistic as large in absolute value. Central: twice the smaller
+            of the one-sided p-values. Greater: arm 1 is better.
+        mid_p : bool
+            Count ties by half: the size is then no longer at most alpha, but closer to it.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit or cannot come about under the design, or the statistic or the
+            alternative is unknown, or a value of the statistic is NaN.
+
+        Notes
+        -----
+        With equal arms every sequence of S successes and T - S failures is as likely as any other, whatever
+        theta is. So the law of the outcome given S is known, and P(p <= alpha) <= alpha at every theta.
+        Statistics that differ by rounding (a share of 1e-9) are ties.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.PlayTheWinner(), 12)
+        >>> round(law.conditional_pvalue(11, 11, 1, 0, alternative="greater"), 6)
+        0.019892
+        """
+        return conditional_pvalue(
+            self, "ExactLaw.conditional_pvalue", (n1, s1, n0, s0), statistic, alternative, mid_p
+        )
+
+    def unconditional_pvalue(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        statistic: Any = "wald",
+        *,
+        alternative: str = "two-sided",
+    ) -> float:
+        """P-value of the test by a statistic at the theta that is worst for it.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        statistic : {"wald", "score", "difference"} or callable
+            As in `conditional_pvalue`. With minus Fisher's one-sided p-value as the statistic and the
+            alternative ``"greater"`` the test is Boschloo's, and with ``"score"`` it is Barnard's.
+        alternative : {"two-sided", "central", "greater", "less"}
+            As in `conditional_pvalue`.
+
+        Returns
+        -------
+        float
+            An upper bound of the maximum over theta, at most 1e-9 above it (2e-9 for ``"central"``).
+
+        Examples
+        --------
+        Barnard's test of 3 successes of 10 against 9 of 10:
+
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(lambda n1, s1, n0, s0, t: 1.0 * (n1 < 10), 20)
+        >>> round(law.unconditional_pvalue(10, 3, 10, 9, "score"), 7)
+        0.0079556
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit, the statistic is unknown, or a value of it is NaN.
+        """
+        outcome = n1, s1, n0, s0
+        return unconditional_pvalue(self, "ExactLaw.unconditional_pvalue", outcome, statistic, alternative)
+
+    def interval(
+        self,
+        n1: int,
+        s1: int,
+        n0: int,
+        s0: int,
+        scale: str = "difference",
+        *,
+        alternative: str = "two-sided",
+        alpha: float = 0.05,
+    ) -> tuple[float, float]:
+        """Exact confidence interval for the effect of arm 1 against arm 0.
+
+        Parameters
+        ----------
+        n1, s1, n0, s0 : int
+            Pulls and successes of arm 1 and arm 0.
+        scale, alternative, alpha
+            As in `exact_interval`, one scale.
+
+        Returns
+        -------
+        (float, float)
+
+        Raises
+        ------
+        ParameterError
+            If the counts do not fit or cannot come about under the design, an option is out of range, or the
+            trial has more than 300 rounds.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
+        >>> [round(limit, 3) for limit in law.interval(42, 25, 8, 1)]
+        [0.046, 0.653]
+        """
+        outcome = n1, s1, n0, s0
+        place = outcome_place("ExactLaw.interval", self.horizon, *outcome)
+        problems = interval_problems(scale, alternative, alpha)
+        if self.horizon > LONGEST_INTERVAL:
+            problems.append(f"the trial must have at most {LONGEST_INTERVAL} rounds, got {self.horizon:,}")
+        if self.weights[place] == 0.0:
+            problems.append(f"{self.name} cannot come to n1={n1}, s1={s1}, n0={n0}, s0={s0}")
+        refuse("ExactLaw.interval", problems)
+        return interval_limits(self, SCALES[scale], outcome, alternative, float(alpha))
+
+    def test(
+        self,
+        log: AdaptiveLog,
+        *,
+        statistic: Any = "wald",
+        alternative: str = "two-sided",
+        mid_p: bool = False,
+    ) -> ExactTest:
+        """Test the log of a trial under this law.
+
+        Parameters
+        ----------
+        log : AdaptiveLog
+            Of T rounds.
+        statistic, alternative, mid_p
+            As in `conditional_pvalue`.
+
+        Returns
+        -------
+        ExactTest
+
+        Raises
+        ------
+        InvalidForLog
+            Where the log is not one that this law can describe.
+        ParameterError
+            If what is given is no log, or an option is out of range.
+        """
+        return exact_result(self, log, statistic, alternative, mid_p)
+
+
+# States that are kept over all laws, 134 MB.
+_MOST_KEPT = 2**24
+_KEPT: OrderedDict[tuple[Design, int], ExactLaw] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def exact(design: Rule, horizon: int) -> ExactLaw:
+    """Law of the final counts of a two-arm trial with rewards 0 and 1, by recursion over all states.
+
+    Parameters
+    ----------
+    design : Thompson, EpsilonGreedy, UCB, Uniform, Mixture of one of these, PlayTheWinner, or callable
+        The rule. A function ``probability(n1, s1, n0, s0, t)`` gives the probability of arm 1 in round t
+        (from 1) after these counts, for int arrays of one shape: with ``np.where`` instead of ``if``.
+    horizon : int
+        Rounds T, fixed in advance; at most 1,000.
+
+    Returns
+    -------
+    ExactLaw
+        Size, power, bias and tests at every theta.
+
+    Raises
+    ------
+    ParameterError
+        If what the design does is not a function of the counts, a function cannot be called with arrays of
+        them or gives no probabilities, or the horizon is out of reach.
+
+    Notes
+    -----
+    Rewards are independent, with one probability of success an arm that does not move in time. **Drift
+    breaks every number that follows**, even drift that both arms share; so does a design other than the one
+    given, or a trial that ended when its data said so.
+
+    Thompson with a Beta prior draws its arm from the frequencies of `draws` posterior draws. Its probability
+    given the counts is then the posterior probability itself; a floor and a batch act on the frequency, and
+    the mean over it is taken exactly. Ties are broken as the design breaks them: UCB and the greedy arm
+    towards the first arm, arm 0.
+
+    T rounds take T^4 / 24 steps, and memory for two layers of T^3 / 6 numbers: at T = 1,000, 2.7 GB. In
+    batches of m rounds a step costs about m^2 as much.
+
+    The law of a design is worked out once per design, parameters and horizon, and kept for the next call, up
+    to 134 MB of laws. That of a function is not kept, as what it reads may change: keep the `ExactLaw` and
+    call its methods.
+
+    References
+    ----------
+    Baas, S., Jacko, P. and Villar, S. S. (2024). Exact statistical analysis for response-adaptive clinical
+    trials: a general and computationally tractable approach. arXiv:2407.01055.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> law = ai.audit.exact(ai.designs.Thompson(), 50)
+    >>> law.size("wald", [0.1, 0.5]).round(4).tolist(), law.size("conditional", [0.1, 0.5]).round(4).tolist()
+    ([0.2263, 0.1634], [0.0377, 0.0301])
+    >>> law.power("conditional", 0.8, 0.3).round(4).tolist()
+    0.3058
+    """
+    check("exact", horizon=(horizon, COUNT))
+    if horizon > LONGEST:
+        told = f"horizon must be at most {LONGEST:,}, got {horizon:,}: randomization_test has no limit"
+        raise ParameterError("exact", [told])
+    kept = _kept(design, int(horizon))
+    if kept is not None:
+        return kept
+    plan = allocation(design, int(horizon))
+    weights = final_weights(plan, int(horizon))
+    weights.flags.writeable = False
+    return _keep(ExactLaw(plan.name, design, int(horizon), weights))
+
+
+def _key(design: Any, horizon: int) -> tuple[Design, int] | None:
+    """Under what a law is kept; None where its rule can change, or has no hash."""
+    if not isinstance(design, Design):
+        return None
+    try:
+        hash(design)
+    except TypeError:
+        return None
+    return design, horizon
+
+
+def _kept(design: Any, horizon: int) -> ExactLaw | None:
+    """The law of a design that was worked out before."""
+    key = _key(design, horizon)
+    with _LOCK:
+        if key is None or key not in _KEPT:
+            return None
+        _KEPT.move_to_end(key)
+        return _KEPT[key]
+
+
+def _keep(law: ExactLaw) -> ExactLaw:
+    """Keep a law, and let go of those that were not asked for in the longest time."""
+    key = _key(law.rule, law.horizon)
+    if key is None or law.weights.size > _MOST_KEPT:
+        return law
+    with _LOCK:
+        _KEPT[key] = law
+        while sum(one.weights.size for one in _KEPT.values()) > _MOST_KEPT:
+            _KEPT.popitem(last=False)
+    return law

@@ -1,1 +1,0 @@
-"""Before a trial: power, operating characteristics, and coverage of what is planned."""

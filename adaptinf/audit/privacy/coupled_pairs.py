@@ -1,0 +1,562 @@
+"""Neighbouring trials of a design on its terms: which pairs, what they cost, and whether they agree.
+
+A shift is the difference of the exact sums that two runs hold at a node. It is found from the two releases of
+the node, all earlier ones being equal, and must then be the same for other noise of the node: a function of
+data and of what was released before, and never of the noise itself.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptinf.audit.privacy.coupled_plays import (
+    ANSWER,
+    ARM,
+    PROPENSITIES,
+    RECORDS,
+    GivenNoise,
+    Output,
+    Release,
+    Released,
+    SessionStage,
+    Shown,
+    TrialStage,
+    played,
+    released,
+)
+from adaptinf.audit.privacy.histories import (
+    ENDS,
+    INSIDE,
+    OUTSIDE,
+    History,
+    NeighbouringHistory,
+    Terms,
+    base_history,
+    neighbour,
+)
+from adaptinf.designs.base_design import Design
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import refuse
+from adaptinf.sessions.participants import Participants
+from adaptinf.sessions.steppers import exact_problems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+
+
+_ROUNDING = 1e-12
+CAVEAT = (
+    "Equal outputs show an alignment for these pairs, coins and noise, and no more. The noise is given, so "
+    "that a design passes with its real noise removed: only where law, scale as drawn, independence, support "
+    "and lattice of the noise are tested too is it evidence."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CoupledPair:
+    """Two neighbouring runs, the second with shifted noise.
+
+    Attributes
+    ----------
+    kind : str
+        What they differ in: ``"value"``, ``"context"``, ``"early"``, ``"late"``, ``"never"``, ``"amended"``
+        or ``"erased"``.
+    differs : str
+        In words.
+    cost : float
+        Sum of abs(shift) / scale over all draws, with scales as they were drawn.
+    promised : PrivacyGuarantee
+        What is promised where runs differ in this.
+    shifted : int
+        Draws whose noise is shifted.
+    outputs, releases : int
+        Outputs that were compared, and releases among them.
+    files : bool
+        Whether the trials were run in files too, and not as sessions alone.
+    disagreement : str
+        The first output that differs, or why noise cannot be shifted, in words; empty where all agree.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.audit.coupled(ai.designs.PrivateUCB(epsilon=1.0), "value", pairs=1, rng=0)
+    >>> found.pairs[0].kind, found.pairs[0].agrees, found.pairs[0].cost <= 1.0
+    ('value', True, True)
+    """
+
+    kind: str
+    differs: str
+    cost: float
+    promised: PrivacyGuarantee
+    shifted: int
+    outputs: int
+    releases: int
+    files: bool
+    disagreement: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all covered outputs are equal to the last bit."""
+        return not self.disagreement
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an output differs, or the cost exceeds the promise."""
+        return not self.agrees or self.dear
+
+    @property
+    def dear(self) -> bool:
+        """Whether the cost exceeds the promise."""
+        return self.cost > self.promised.epsilon * (1.0 + _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Coupled:
+    """Neighbouring runs with equal coins, the noise of one shifted until its releases are the other's.
+
+    Attributes
+    ----------
+    target : str
+        What was run, and how long.
+    pairs : tuple of CoupledPair
+        In the order in which they were tried.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> found = ai.audit.coupled(ai.designs.PrivateUCB(epsilon=1.0), "value", pairs=1, rng=0)
+    >>> found.refuted, found.cost <= 1.0
+    (False, True)
+    """
+
+    target: str
+    pairs: tuple[CoupledPair, ...]
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an output of some pair differs, or a cost exceeds its promise."""
+        return any(pair.refuted for pair in self.pairs)
+
+    @property
+    def cost(self) -> float:
+        """The largest cost of a pair."""
+        return max(pair.cost for pair in self.pairs)
+
+    @property
+    def share(self) -> float:
+        """The largest cost as a share of what is promised for its pair."""
+        return max(_share(pair) for pair in self.pairs)
+
+    @property
+    def disagreement(self) -> str:
+        """The first output that differs, in words; empty where all agree."""
+        return next((f"{pair.differs}: {pair.disagreement}" for pair in self.pairs if not pair.agrees), "")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Frame of one row per pair, in full precision.
+
+        Returns
+        -------
+        DataFrame
+            Columns target, kind, differs, cost, promised, share (cost over promise), shifted, outputs,
+            releases, files, disagreement and refuted.
+        """
+        import pandas as pd
+
+        rows = [
+            {
+                "target": self.target,
+                "kind": pair.kind,
+                "differs": pair.differs,
+                "cost": pair.cost,
+                "promised": pair.promised.epsilon,
+                "share": _share(pair),
+                "shifted": pair.shifted,
+                "outputs": pair.outputs,
+                "releases": pair.releases,
+                "files": pair.files,
+                "disagreement": pair.disagreement,
+                "refuted": pair.refuted,
+            }
+            for pair in self.pairs
+        ]
+        return pd.DataFrame(rows)
+
+    def summary(self) -> ResultSummary:
+        """Kinds of pairs with their largest cost beside the promise: text, Markdown, LaTeX, HTML or CSV."""
+        from adaptinf.inference.results.summary import ResultSummary
+        from adaptinf.inference.results.tables import format_number, plain_table
+
+        rows = []
+        for kind in dict.fromkeys(pair.kind for pair in self.pairs):
+            pairs = [pair for pair in self.pairs if pair.kind == kind]
+            worst, agreeing = max(pairs, key=_share), sum(pair.agrees for pair in pairs)
+            rows.append(
+                [
+                    kind,
+                    f"{len(pairs)}",
+                    format_number(worst.cost),
+                    format_number(worst.promised.epsilon),
+                    f"{sum(pair.outputs for pair in pairs):,}",
+                    f"{agreeing} of {len(pairs)}" if agreeing < len(pairs) else "all agree",
+                ]
+            )
+        head = ["neighbours", "pairs", "largest cost", "promised", "outputs compared", "agree"]
+        verdict = "REFUTED" if self.refuted else "not refuted"
+        tables = [
+            plain_table([["promise", verdict, f"{len(self.pairs)} pairs"]], None, "lrr"),
+            plain_table(rows, head, "lrrrrr"),
+        ]
+        notes = [f"Run: {self.target}.", *self._findings()]
+        filed = sum(pair.files for pair in self.pairs)
+        if filed:
+            notes.append(f"{filed} pairs were run as trials in files too, the others as sessions.")
+        notes.append(CAVEAT)
+        return ResultSummary("Coupled Neighbouring Trials", tables, notes)
+
+    def _findings(self) -> list[str]:
+        found = [f"First disagreement: {self.disagreement}."] if self.disagreement else []
+        if dear := [pair for pair in self.pairs if pair.dear]:
+            worst = max(dear, key=_share)
+            found.append(
+                f"Cost above the promise: {worst.cost:.6g} of {worst.promised.epsilon:.6g}, where "
+                f"{worst.differs}."
+            )
+        return found
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+def _share(pair: CoupledPair) -> float:
+    """Cost over promise; infinite where something is paid of nothing."""
+    if pair.promised.epsilon > 0.0:
+        return pair.cost / pair.promised.epsilon
+    return math.inf if pair.cost > 0.0 else 0.0
+
+
+_NOTHING = Output("nothing", "nothing", "")
+_SHOWN, _BEFORE = 120, 40
+
+
+def covered(shown: Shown, kind: str, step: int, propensities: bool) -> list[Output]:
+    """What the guarantee that neighbours of a kind are held against covers, in order."""
+    # Answers about the participant who differs are told to nobody else. Where contexts differ that holds for
+    # the participant's arm, and for what a trial tells of an arm's probability by round; where outcomes come
+    # at other times, so does what a status tells of them.
+    record = kind == "context"
+    counted = kind in ("value", "context")
+    return [
+        output
+        for output in shown.outputs
+        if not (output.step == step and (output.part == ANSWER or (record and output.part == ARM)))
+        and (output.part != PROPENSITIES or (propensities and not record))
+        and (output.part != RECORDS or counted)
+    ]
+
+
+def first_difference(one: list[Output], other: list[Output]) -> tuple[Output, str] | None:
+    """The first output in which two runs differ, and in words how."""
+    for mine, theirs in zip_longest(one, other, fillvalue=_NOTHING):
+        if mine.words != theirs.words:
+            told = f"{mine.words} in one of the runs, {theirs.words} in the other"
+            return (theirs if mine is _NOTHING else mine), told
+        if mine.text != theirs.text:
+            return mine, f"{mine.words}: {' and '.join(_apart(mine.text, theirs.text))}"
+    return None
+
+
+def _apart(one: str, other: str) -> tuple[str, str]:
+    """Two texts from shortly before the place where they part."""
+    shorter = min(len(one), len(other))
+    place = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), shorter)
+    begin = max(place - _BEFORE, 0) if max(len(one), len(other)) > _SHOWN else 0
+    dots = "..." if begin else ""
+    shown = [f"{dots}{text[begin : begin + _SHOWN]}" for text in (one, other)]
+    return shown[0], shown[1]
+
+
+# Nodes whose noise may be shifted: a design in which an outcome enters more is told to have no alignment.
+MOST = 256
+_NEAR = 1e-9
+# A run with noise that is shifted, another one at some nodes, and no further than a node.
+Run = Callable[[Mapping[str, int], frozenset[str], str], Released]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Shifts by node, their cost in scales as they were drawn, and why they do not do, from which round."""
+
+    shifts: dict[str, int]
+    cost: Fraction
+    problem: str = ""
+    round: int = 0
+
+
+def aligned(one: Released, first: Run, second: Run) -> Alignment:
+    """Shift the second run's noise until its releases are those of the first run, `one`."""
+    shifts: dict[str, int] = {}
+    problem, place = "", None
+    while not problem:
+        other = second(shifts, frozenset(), "")
+        place = _first_difference(one.releases, other.releases)
+        if place is None:
+            break
+        problem = _shift(one, other, place, shifts, second)
+    cost = [Fraction(abs(shift)) / Fraction(one.nodes[node]) for node, shift in shifts.items()]
+    if problem and place is not None:
+        return Alignment(shifts, sum(cost, Fraction(0)), problem, one.releases[place].round)
+    return Alignment(shifts, sum(cost, Fraction(0)), _follows_noise(shifts, first, second))
+
+
+def _first_difference(one: list[Release], other: list[Release]) -> int | None:
+    """The first place where two runs have different releases."""
+    for place, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if repr(mine) != repr(theirs):
+            return place
+    return None
+
+
+def _shift(one: Released, other: Released, place: int, shifts: dict[str, int], second: Run) -> str:
+    """Shift the node of a release; or say why that cannot make it equal."""
+    mine, theirs = one.releases[place], other.releases[place]
+    told = f"release {place + 1}, {mine.name} of {mine.group!r} in round {mine.round},"
+    if repr(mine._replace(value=0.0)) != repr(theirs._replace(value=0.0)):
+        return f"{told} is {theirs.name} of {theirs.group!r} in round {theirs.round}, scale {theirs.scale!r}"
+    node = node_of(one, place)
+    if node is None or node_of(other, place) != node:
+        return f"{told} has no noise of its own to be shifted"
+    if one.nodes[node] != other.nodes[node]:
+        return f"{told} has noise of scale {other.nodes[node]!r} in place of {one.nodes[node]!r}"
+    probe = round(other.nodes[node]) + 1
+    probed = second({**shifts, node: shifts.get(node, 0) + probe}, frozenset(), node)
+    unit = (probed.releases[place].value - theirs.value) / probe
+    shift = round((mine.value - theirs.value) / unit) if unit else 0
+    if node in shifts or shift == 0:
+        return f"{told} cannot be made equal by a shift of its noise in whole units"
+    if abs(abs(unit) * other.nodes[node] / mine.scale - 1.0) > _NEAR:
+        scale = abs(unit) * other.nodes[node]
+        return f"{told} says that its noise has scale {mine.scale:.9g}, and it was drawn with {scale:.9g}"
+    if len(shifts) == MOST:
+        return f"more than {MOST} releases differ"
+    shifts[node] = shift
+    return ""
+
+
+def node_of(run: Released, place: int) -> str | None:
+    """The node of a release: nodes are drawn in the order of the releases that have noise."""
+    noisy = [number for number, release in enumerate(run.releases) if release.scale > 0.0]
+    if len(noisy) != len(run.nodes) or place not in noisy:
+        return None
+    return list(run.nodes)[noisy.index(place)]
+
+
+def _follows_noise(shifts: Mapping[str, int], first: Run, second: Run) -> str:
+    """Say where a shift would be another one at other noise of its node; nothing else differs up to there."""
+    for node in shifts:
+        stretched = frozenset([node])
+        one, other = first({}, stretched, node), second(shifts, stretched, node)
+        place = _first_difference(one.releases, other.releases)
+        if place is not None and node_of(one, place) == node:
+            release = one.releases[place]
+            return (
+                f"the shift of {node} depends on its noise: {release.name} of {release.group!r} in round "
+                f"{release.round} agrees for one draw and not for another"
+            )
+    return ""
+
+
+SUBJECT = "audit.coupled"
+# Kinds of which there are more pairs: what they cost depends on which participant differs.
+MORE = ("value", "context")
+# What the first base moves, the second one, and so on, in turn.
+_MOVES = (ENDS, OUTSIDE, INSIDE, OUTSIDE)
+
+
+@dataclass(frozen=True)
+class _Coins:
+    """The terms of a pair, and where its coins and its noise come from."""
+
+    terms: Terms
+    seed: bytes
+    noise: bytes
+
+
+@dataclass(frozen=True)
+class PairAudit:
+    """A design in its terms, with what it promises for outcomes and for whole records."""
+
+    design: Design
+    terms: Terms
+    rewards: PrivacyGuarantee
+    whole: PrivacyGuarantee
+    propensities: bool
+
+    @classmethod
+    def of(cls, design: Design, terms: Terms) -> PairAudit:
+        """Refused where there is nothing to couple."""
+        participants = Participants(*terms.declared, design.domain)
+        if design.nodes is not None:  # of others it is said below why they cannot be coupled
+            refuse(SUBJECT, design._environment_problems(participants, terms.horizon))
+        placed = design._placed(participants)
+        sizes = terms.horizon, len(terms.arms)
+        whole, rewards = placed.guarantee(*sizes), placed.reward_guarantee(*sizes)
+        refuse(SUBJECT, noise_problems(placed) or exact_problems(placed, *sizes))
+        assert whole is not None
+        assert rewards is not None
+        outputs = placed.traits.outputs
+        shows = outputs is not None and outputs.propensities != "not covered"
+        return cls(design, terms, rewards, whole, shows)
+
+    @property
+    def words(self) -> str:
+        """What is run."""
+        terms = self.terms
+        window = "" if terms.window is None else f", outcome window {terms.window}"
+        came = "" if terms.rounds == terms.horizon else f" of {terms.horizon:,}"
+        return f"{self.design!r}, {len(terms.arms)} arms, {terms.rounds:,}{came} participants{window}"
+
+    def fitting(self, kinds: Sequence[str]) -> tuple[str, ...]:
+        """Those of the kinds that apply."""
+        return tuple(kind for kind in dict.fromkeys(kinds) if not self.unfit(kind))
+
+    def unfit(self, kind: str) -> str:
+        """Why a kind does not apply; empty where it does."""
+        terms, name = self.terms, type(self.design).__name__
+        if kind == "context" and (self.whole.unit != "record" or len(terms.features or ()) < 2):
+            return f"context does not apply to {name}: its guarantee is for rewards, contexts being public"
+        if kind == "early" and terms.punctual == 0:
+            return f"early does not apply to {name} with window {terms.window}: outcomes come at once"
+        if kind in ("late", "erased") and terms.window is None:
+            return f"{kind} does not apply to {name}: it waits for each outcome, and has no live trial"
+        if kind == "never" and self.design.lost is None:
+            return f"never does not apply to {name}, which needs every outcome"
+        return ""
+
+    def pairs(
+        self,
+        number: int,
+        kinds: Sequence[str],
+        root: np.random.Generator,
+        more: int = 0,
+        step: int | None = None,
+    ) -> list[CoupledPair]:
+        """One pair of each kind, against one base, in which a participant differs whom `step` can name."""
+        # Of values and contexts so many more, as sessions alone.
+        terms, moved = self.terms, _MOVES[number % len(_MOVES)]
+        if moved == OUTSIDE:
+            terms = replace(terms, reward_range=(-np.inf, np.inf))
+        if step is None:
+            places = 0, min(terms.rounds // 3, terms.latest - 1)
+            step = places[number] if number < len(places) else int(root.integers(0, terms.latest))
+        base = base_history(terms, step, moved, root)
+        coins = _Coins(terms, root.bytes(32), root.bytes(32))
+        one = self._session(coins, base, {})
+        filed = None if terms.window is None else self._trial(coins, base, {})
+        others = [neighbour(base, terms, kind, step, moved, root) for kind in kinds]
+        found = [self._pair(coins, base, other, one, filed) for other in others]
+        for turn in range(more):
+            for kind in [kind for kind in kinds if kind in MORE]:
+                # one is anybody; the others come late, when a design reports what it has found
+                place = int(root.integers(2 * terms.rounds // 3 if turn else 0, terms.rounds))
+                further = neighbour(base, terms, kind, place, moved, root)
+                found.append(self._pair(coins, base, further, one, None))
+        return found
+
+    def _pair(
+        self, coins: _Coins, base: History, other: NeighbouringHistory, one: Shown, filed: Shown | None
+    ) -> CoupledPair:
+        """Align a neighbour with its base, and compare what both show."""
+
+        def run(history: History) -> Run:
+            return lambda *how: self._released(coins, history, *how)
+
+        found = aligned(one.released, run(base), run(other.history))
+        sides = [(one, self._session(coins, other.history, found.shifts))]
+        if filed is not None:
+            sides.append((filed, self._trial(coins, other.history, found.shifts)))
+        problems, compared = [], 0
+        for pair in sides:
+            mine, theirs = (covered(shown, other.kind, other.step, self.propensities) for shown in pair)
+            compared += len(mine)
+            if (difference := first_difference(mine, theirs)) is not None:
+                problems.append(difference)
+        return CoupledPair(
+            kind=other.kind,
+            differs=other.words,
+            cost=float(found.cost),
+            promised=self.whole if other.kind == "context" else self.rewards,
+            shifted=len(found.shifts),
+            outputs=compared,
+            releases=len(one.released.releases),
+            files=filed is not None,
+            disagreement=_named(found, problems),
+        )
+
+    def _released(
+        self,
+        coins: _Coins,
+        history: History,
+        shifts: Mapping[str, int],
+        stretched: frozenset[str],
+        until: str,
+    ) -> Released:
+        given = GivenNoise(coins.noise, dict(shifts), stretched)
+        stage = SessionStage(self.design, coins.terms, coins.seed, given)
+        return released(stage, coins.terms, history, given, until)
+
+    def _session(self, coins: _Coins, history: History, shifts: Mapping[str, int]) -> Shown:
+        given = GivenNoise(coins.noise, dict(shifts))
+        return played(SessionStage(self.design, coins.terms, coins.seed, given), coins.terms, history, given)
+
+    def _trial(self, coins: _Coins, history: History, shifts: Mapping[str, int]) -> Shown:
+        given = GivenNoise(coins.noise, dict(shifts))
+        with tempfile.TemporaryDirectory() as folder:
+            stage = TrialStage(self.design, coins.terms, coins.seed, given, Path(folder))
+            try:
+                return played(stage, coins.terms, history, given)
+            finally:
+                stage.close()
+
+
+def _named(found: Alignment, problems: list[tuple[Output, str]]) -> str:
+    """What disagrees first: an arm before the release that cannot be made equal, that, or what is left."""
+    if found.problem and not (problems and problems[0][0].part == ARM and problems[0][0].step < found.round):
+        return found.problem
+    return problems[0][1] if problems else ""
+
+
+def noise_problems(design: Design) -> list[str]:
+    """Why a design has no noise that could be shifted, and what can be done instead."""
+    name = type(design).__name__
+    if not _promises(design):
+        return [f"{name} promises no privacy, so that there is nothing to hold it to"]
+    if design.nodes is not None:
+        return []
+    return [
+        f"{name} has no whole-number noise that could be shifted ({design.inexact}): take "
+        "audit.epsilon_lower_bound(design), which bounds its epsilon from below, from many runs"
+    ]
+
+
+def _promises(design: Design) -> bool:
+    """Whether a design promises privacy; one whose promise depends on its contexts does."""
+    try:
+        return design.guarantee(max(design.needs.min_horizon, 2), max(design.needs.min_arms, 2)) is not None
+    except ParameterError:
+        return True

@@ -1,0 +1,330 @@
+"""The call that couples neighbouring trials, and the alignment of a private stopping rule.
+
+Let S_j be the sums at the looks, B the noise of the threshold, A_j that of look j, L that of the estimate.
+The rule halts at the first look with abs(S_j) - B - A_j >= T_j. A neighbour's sums differ by at most Delta.
+Let run one halt at look k. With B' = B + Delta and A'_j = A_j for j < k,
+
+    abs(S'_j) - B' - A'_j <= abs(S_j) + Delta - B - Delta - A_j < T_j,
+
+so that the neighbour does not halt before k; with A'_k = A_k - 2 Delta it halts at k, as
+
+    abs(S'_k) - B' - A'_k >= abs(S_k) - Delta - B - Delta - A_k + 2 Delta >= T_k;
+
+and with L' = L + S_k - S'_k the estimates are equal. The noise has scales 6, 6 and 2 times Delta / epsilon:
+the shifts cost epsilon / 6, epsilon / 3 and at most epsilon / 2. A run that does not halt shifts that of the
+threshold alone. Which look is shifted follows from where run one halts, which is an output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptinf.audit.privacy.coupled_pairs import (
+    MORE,
+    SUBJECT,
+    Coupled,
+    CoupledPair,
+    PairAudit,
+    first_difference,
+    noise_problems,
+)
+from adaptinf.audit.privacy.coupled_plays import RELEASE, GivenNoise, Output
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.audit.privacy.histories import KINDS, declared_terms, design_terms
+from adaptinf.designs.base_design import Design
+from adaptinf.designs.stopping.stopping_rules import DPNAS
+from adaptinf.designs.stopping.stopping_samples import ReleaseNoise
+from adaptinf.parameters import COUNT, SEED, OrNone, problems_of, refuse
+from adaptinf.privacy.noise import Buffer
+from adaptinf.simulation.replicate import seed_sequence
+from adaptinf.texts import shown
+from adaptinf.typing import FloatArray, RandomSource
+
+if TYPE_CHECKING:
+    from adaptinf.trial import Trial
+
+
+_THRESHOLD, _LOOK, _ESTIMATE = "threshold", "look", "estimate"
+_KINDS = ("value", "never")
+# Draws of the noise by pair: at which look a rule halts depends on them.
+_RUNS = 4
+
+
+class GivenStops(ReleaseNoise):
+    """Noise of a stopping rule that is given: by the names of its draws, and shifted."""
+
+    def __init__(self, given: GivenNoise) -> None:
+        super().__init__()
+        self.given, self._queue = given, _buffer([])
+        self.looked, self._made = 0, 0
+
+    def threshold(self, scale: float) -> Buffer:
+        """The threshold's."""
+        return _buffer([self.given(_THRESHOLD, scale)])
+
+    def looks(self, scale: float, count: int) -> Buffer:
+        """That of the next looks; what was not used is kept."""
+        unused = self._queue.noises[self._queue.positions[1] :].tolist()
+        fresh = max(count - len(unused), 0)
+        names = [f"{_LOOK} {self._made + number}" for number in range(1, fresh + 1)]
+        self._queue, self._made = (
+            _buffer([*unused, *(self.given(name, scale) for name in names)]),
+            self._made + fresh,
+        )
+        return self._queue
+
+    def release(self, scale: float) -> Buffer:
+        """That of the final sum."""
+        return _buffer([self.given(_ESTIMATE, scale)])
+
+    @property
+    def halted(self) -> str:
+        """Name of the last look whose noise was used."""
+        used = self._made - (len(self._queue.noises) - int(self._queue.positions[1]))
+        return f"{_LOOK} {used}"
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """What a run showed, the samples that it read, where it halted, and the scales of its noise."""
+
+    outputs: list[Output]
+    read: int
+    look: str | None
+    scales: Mapping[str, float]
+
+
+def coupled_stopping(
+    rule: DPNAS, kinds: Sequence[str], asked: bool, pairs: int, root: np.random.Generator
+) -> Coupled:
+    """Couple runs of a rule on two streams that differ in one sample."""
+    wrong = [kind for kind in kinds if kind not in _KINDS] if asked else []
+    refuse(
+        "audit.coupled",
+        [
+            f"{kind} does not apply to {type(rule).__name__}: a stream has samples that differ or miss"
+            for kind in wrong
+        ],
+    )
+    (pair,) = neighbouring_trials(rule)
+    stream = pair.first.tables(pair.horizon).tableau[:, 0]
+    found = []
+    for number in range(pairs):
+        for kind in (kind for kind in dict.fromkeys(kinds) if kind in _KINDS):
+            found.append(stream_pair(rule, stream, kind, number, root))
+    return Coupled(f"{rule!r}, {stream.size:,} samples", tuple(found))
+
+
+def stream_pair(
+    rule: DPNAS, stream: FloatArray, kind: str, number: int, root: np.random.Generator
+) -> CoupledPair:
+    """Two streams, and several draws of noise; the largest cost and the first disagreement of these."""
+    bound = float(rule.bound)
+    place = 0 if number == 0 else int(root.integers(0, max(stream.size // 64, 2)))
+    first: list[Any] = stream.tolist()
+    second = first.copy()
+    beyond = 4.0 if number % 2 else 1.0  # an iterable is clipped
+    first[place] = beyond * bound
+    second[place] = -beyond * bound if kind == "value" else None
+    other = f"{second[place]:g}" if kind == "value" else "missing"
+    words = f"sample {place + 1} is {first[place]:g} and {other}"
+    cost, problem, compared, shifted = Fraction(0), "", 0, 0
+    for _ in range(_RUNS):
+        seed = root.bytes(32)
+        one = _run(rule, first, GivenNoise(seed))
+        shifts = _shifts(rule, one, first, second)
+        two = _run(rule, second, GivenNoise(seed, shifts))
+        difference = first_difference(one.outputs, two.outputs)
+        drawn = {name: shift for name, shift in shifts.items() if name in one.scales}
+        if bare := sorted(shifts.keys() - drawn.keys()):
+            problem = problem or f"no noise is drawn for the {bare[0]}, which the sample moves"
+        problem = problem or (difference[1] if difference else "")
+        compared += len(one.outputs)
+        paid = sum(
+            (Fraction(abs(shift)) / Fraction(one.scales[name]) for name, shift in drawn.items()), Fraction(0)
+        )
+        if paid >= cost:
+            cost, shifted = paid, len(shifts)
+    return CoupledPair(kind, words, float(cost), rule.guarantee(), shifted, compared, _RUNS, False, problem)
+
+
+def _run(rule: DPNAS, samples: list[Any], given: GivenNoise) -> _Stopped:
+    """The rule on an iterable of samples, whose release noise is given."""
+    noise = GivenStops(given)
+    result = rule._run(iter(samples), None, None, noise)
+    told = {name: repr(getattr(result, name)) for name in result.__slots__}
+    told["summary()"] = result.summary()
+    outputs = [Output(f"the result's {name}", text, RELEASE) for name, text in told.items()]
+    outputs += [
+        Output(f"draw of {name}", repr(given.asked.get(name)), RELEASE) for name in (_THRESHOLD, _ESTIMATE)
+    ]
+    return _Stopped(outputs, result.samples, noise.halted if result.stopped else None, given.asked)
+
+
+def _shifts(rule: DPNAS, one: _Stopped, first: list[Any], second: list[Any]) -> dict[str, int]:
+    """The shifts of the second run's noise, by what the first run showed."""
+    units = ReleaseNoise()
+    bound = float(rule.bound)
+    sensitivity = round(2.0 * bound / units.unit(bound))
+    shifts = {_THRESHOLD: sensitivity}
+    if one.look is not None:
+        shifts[one.look] = -2 * sensitivity
+        sums = [_sum(units, samples[: one.read], bound) for samples in (first, second)]
+        shifts[_ESTIMATE] = sums[0] - sums[1]
+    return shifts
+
+
+def _sum(units: ReleaseNoise, samples: list[Any], bound: float) -> int:
+    """The exact sum of samples as a rule takes them: 0 for a missing one, clipped, in units."""
+    values = np.array([0.0 if value is None else value for value in samples], dtype=np.float64)
+    return int(units.to_units(values, bound).sum())
+
+
+def _buffer(values: Sequence[int]) -> Buffer:
+    return Buffer(np.zeros(0), np.array(values, dtype=np.float64), np.zeros(2, dtype=np.int64))
+
+
+# Of four pairs those with the fewest arms that a design takes, where an outcome is in the most nodes.
+_ALONE = (1, 2)
+# Pairs of each kind; further ones that come with each; participants beyond whom there are fewer.
+_PAIRS, _FURTHER, _LONG = 4, 3, 200
+# The base, of a long trial, in which outcomes are clipped: what replaces one has to be clipped as well.
+_CLIPPED = 1
+
+
+def coupled(
+    target: Design | DPNAS | Trial,
+    neighbours: str | Sequence[str] | None = None,
+    *,
+    pairs: int | None = None,
+    horizon: int | None = None,
+    rng: RandomSource | None = None,
+) -> Coupled:
+    """Run neighbouring live trials whose covered outputs must agree to the last bit, and add up the cost.
+
+    Two trials have equal coins and differ in one participant. Their noise is given, in whole numbers; that of
+    the second trial is shifted, draw by draw, by what the sums differ that it hides, until both release the
+    same. Then every covered output must be the same, and the sum of abs(shift) / scale over all draws, with
+    scales as they are drawn, at most the promised epsilon.
+
+    Parameters
+    ----------
+    target : Design, DPNAS or Trial
+        A private design whose noise is whole numbers: `PrivateUCB`, `PrivateSuccessiveElimination`,
+        `DPConSE`, `LinPriv` with delta 0, `DPBAI`, a `Mixture` of one of them, a design of your own with
+        named nodes; or `DPNAS`. Of a trial its declaration alone is read: trials of the same terms are run
+        beside it, with at most 64 participants.
+    neighbours : str or sequence of str, optional
+        Kinds of pairs, by default all that apply: an outcome is another one (``"value"``), or a whole record
+        (``"context"``); it comes ``"early"``, ``"late"`` (after the window) or ``"never"``; it is
+        ``"amended"``; or the participant is ``"erased"``.
+    pairs : int, optional
+        Pairs of each kind, by default 4. With each come 3 more of other values and contexts, as what they
+        cost depends on the participant; where a trial has more than 200 participants none do, and there is
+        by default 1 pair of each other kind, and 2 with an amendment.
+    horizon : int, optional
+        Of a design, the length of the trials; by default long enough for it to release something.
+    rng : int, SeedSequence, Generator or None
+        Chooses pairs, coins and noise.
+
+    Returns
+    -------
+    Coupled
+        The pairs, their cost beside the promise, the outputs that were compared, and the first disagreement
+        in words.
+
+    Raises
+    ------
+    ParameterError
+        Listing all that is found wrong; or why the design cannot be coupled, and what can be audited instead.
+    MissingDependencyError
+        If SQLAlchemy or OpenDP are missing, which trials in files need.
+
+    Notes
+    -----
+    A pair holds the design to the proof of its promise. Coins, arms, propensities where covered, names and
+    scales of all draws, releases, `public` in full, with its files, half-way and at the end, and the status
+    of a trial are compared. Left out are what the participant who differs is told, and, where contexts
+    differ, the participant's own arm; what a status tells of the number of outcomes that are in, where the
+    neighbours differ in that; and the head.
+
+    Shifts are found from the releases of the two runs, and have to be the same for other noise of the node:
+    they follow data and what was released before, never the noise. `DPNAS` does not release its looks; its
+    alignment is that of the proof: the threshold's noise is shifted by the sensitivity Delta, that of the
+    look at which it halts by 2 Delta, and that of the estimate by what the sums differ.
+
+    Equal outputs show an alignment for these pairs, coins and noise, and no more. As the noise is given, a
+    design passes with its real noise removed. Only where law, scale as drawn, independence, support and
+    lattice of the noise are tested too is it evidence: see `epsilon_lower_bound`.
+
+    References
+    ----------
+    Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018). Detecting violations of differential
+    privacy. CCS.
+
+    Zhang, D. and Kifer, D. (2017). LightDP: towards automating differential privacy proofs. POPL.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.PrivateUCB(epsilon=1.0, counter="binary")
+    >>> found = ai.audit.coupled(design, ["value", "never"], pairs=1, rng=0)
+    >>> found.refuted, found.disagreement, found.cost <= 1.0
+    (False, '', True)
+    """
+    refuse(SUBJECT, _call_problems(target, neighbours, pairs, horizon, rng))
+    kinds = (
+        KINDS if neighbours is None else (neighbours,) if isinstance(neighbours, str) else tuple(neighbours)
+    )
+    root = np.random.default_rng(seed_sequence(rng))
+    if isinstance(target, DPNAS):
+        return coupled_stopping(target, kinds, neighbours is not None, pairs or _PAIRS, root)
+    if isinstance(target, Design):
+        refuse(SUBJECT, noise_problems(target))
+        design, terms = design_terms(target, horizon)
+    else:
+        design, terms = declared_terms(target)
+        refuse(SUBJECT, noise_problems(design))
+    audit = PairAudit.of(design, terms)
+    fewest = (
+        audit
+        if terms.fewest is None
+        else PairAudit.of(design, replace(terms, arms=terms.arms[: terms.fewest]))
+    )
+    fitting = audit.fitting(kinds)
+    refuse(
+        SUBJECT, [] if neighbours is None else [audit.unfit(kind) for kind in kinds if kind not in fitting]
+    )
+    found = []
+    for number in range(pairs or _PAIRS):
+        long = terms.rounds > _LONG
+        few = pairs is None and long and number > 0
+        again = (*MORE, "amended") if number == _CLIPPED else MORE
+        here = [kind for kind in fitting if kind in again or not few]
+        one = fewest if number % 4 in _ALONE else audit
+        found += one.pairs(number, here, root, 0 if long else _FURTHER)
+    return Coupled(audit.words, tuple(sorted(found, key=lambda pair: KINDS.index(pair.kind))))
+
+
+def _call_problems(target: Any, neighbours: Any, pairs: Any, horizon: Any, rng: Any) -> list[str]:
+    """What is wrong with a call."""
+    from adaptinf.trial import Trial
+
+    problems = problems_of(pairs=(pairs, OrNone(COUNT)), horizon=(horizon, OrNone(COUNT)), rng=(rng, SEED))
+    kinds = (neighbours,) if isinstance(neighbours, str) else neighbours
+    if kinds is not None:
+        known = isinstance(kinds, Sequence) and len(kinds) > 0 and all(kind in KINDS for kind in kinds)
+        if not known:
+            problems.append(f"neighbours must be of {', '.join(KINDS)}, got {shown(neighbours)}")
+    if not isinstance(target, (Design, DPNAS, Trial)):
+        problems.append(f"target must be a private design, a DPNAS or a trial, got {shown(target)}")
+    if horizon is not None and not isinstance(target, Design):
+        problems.append(
+            "horizon must be left out where target is no design: it is declared, or that of a stream"
+        )
+    return problems

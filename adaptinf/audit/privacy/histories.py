@@ -1,0 +1,298 @@
+"""What happens in a live trial, participant by participant, and what one of them can have had otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.privacy.designs import neighbouring_trials
+from adaptinf.designs.base_design import Design
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import Count, refuse
+from adaptinf.sessions.participants import Participants
+from adaptinf.typing import FloatArray
+
+# What neighbours can differ in: an outcome or context that is another one; an outcome that comes earlier,
+# later or never, or is corrected; a participant who is erased.
+KINDS = ("value", "context", "early", "late", "never", "amended", "erased")
+# Delay of an outcome that is never recorded.
+NEVER = -1
+ASSIGN, RECORD, LOSE, AMEND, ERASE = "assign", "record", "lose", "amend", "erase"
+_OUTSIDE = np.array([-3.0, 0.0, 0.25, 0.5, 1.0, 4.0])
+_RARE, _CORRECTED = 0.08, 0.3125
+# What the neighbour's outcome is: the other end of the range, beyond it, or a number inside.
+ENDS, OUTSIDE, INSIDE = range(3)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a trial is declared to be, and how many participants come; its guarantee is for the horizon."""
+
+    # Participants arrive in blocks, and outcomes are recorded when a block is complete. Without a window each
+    # is recorded at once.
+
+    arms: tuple[Any, ...]
+    horizon: int
+    rounds: int
+    window: int | None
+    features: tuple[Any, ...] | None = None
+    dimension: int | None = None
+    per_arm: bool = False
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    fewest: int | None = None
+    """The fewest arms that the design takes; None where the arms are those that somebody declared."""
+
+    @property
+    def declared(self) -> tuple[Any, Any, Any, Any, Any]:
+        """What participants are declared to be."""
+        return self.arms, self.features, self.dimension, self.per_arm, self.reward_range
+
+    @property
+    def block(self) -> int:
+        """Participants in a block; outcomes that come one block later are still in time."""
+        return 1 if self.window is None else min(max((self.window + 1) // 2, 1), 16)
+
+    @property
+    def punctual(self) -> int:
+        """The most blocks that an outcome may be late and still be in time."""
+        return 0 if self.window is None or self.window < 2 * self.block - 1 else 1
+
+    @property
+    def overdue(self) -> int:
+        """Blocks after which an outcome is late for certain."""
+        return 0 if self.window is None else self.window // self.block + 1
+
+    @property
+    def latest(self) -> int:
+        """Participants whose windows end before the last participant comes."""
+        return max(self.rounds - (self.overdue + 2) * self.block, 1)
+
+
+@dataclass(frozen=True)
+class History:
+    """Potential outcomes and contexts, and when what is told; by step, counted from 0."""
+
+    # Shapes: rewards (rounds, arms), contexts (rounds,) codes or (rounds, arms, dimension). Delays are in
+    # blocks; amended holds the new outcome and the blocks after the assignment, erased the blocks.
+
+    rewards: FloatArray
+    contexts: Any
+    delays: tuple[int, ...]
+    amended: Mapping[int, tuple[float, int]] = field(default_factory=dict)
+    erased: Mapping[int, int] = field(default_factory=dict)
+
+    def events(self, terms: Terms) -> Iterator[tuple[str, list[int]]]:
+        """What happens, in order: a kind and the participants whom it happens to at a time."""
+        rounds, block = len(self.delays), terms.block
+        last = (rounds - 1) // block
+        waiting: dict[int, list[tuple[str, int]]] = {}
+
+        def later(step: int, blocks: int, kind: str) -> None:
+            waiting.setdefault(min(step // block + blocks, last), []).append((kind, step))
+
+        for step, delay in enumerate(self.delays):
+            gone = self.erased.get(step)
+            if delay == NEVER:
+                if terms.window is None:
+                    later(step, 0, LOSE)
+            elif gone is None or delay < gone:
+                later(step, delay, RECORD)
+        for step, (_, blocks) in self.amended.items():
+            later(step, blocks, AMEND)
+        for step, blocks in self.erased.items():
+            later(step, blocks, ERASE)
+        for number in range(last + 1):
+            yield ASSIGN, list(range(number * block, min((number + 1) * block, rounds)))
+            happened = waiting.get(number, [])
+            for kind in (RECORD, LOSE, AMEND, ERASE):
+                if steps := [step for what, step in happened if what == kind]:
+                    yield kind, steps
+
+
+@dataclass(frozen=True)
+class NeighbouringHistory:
+    """A history that differs in one participant, what in, and how in words."""
+
+    kind: str
+    history: History
+    step: int
+    words: str
+
+
+def base_history(terms: Terms, step: int, moved: int, rng: np.random.Generator) -> History:
+    """A history in which a participant has an outcome of at least 1, in time, that an audit will change."""
+    # Others have outcomes of 0 and 1, all in time: what tells that something is late or amended at all must
+    # not hide behind them. Or they have such as are clipped, or any in [0, 1], and a few come late, never, or
+    # are corrected, for `moved` of another kind. Where some are clipped the participant alone has another
+    # one.
+    shape = terms.rounds, len(terms.arms)
+    if moved == OUTSIDE:
+        rewards = rng.choice(_OUTSIDE, shape)
+    elif moved == INSIDE:
+        rewards = rng.random(shape)
+    else:
+        rewards = (rng.random(shape) < 0.5).astype(np.float64)
+    rewards[step] = 4.0 if moved == OUTSIDE else 1.0
+    delays = np.zeros(terms.rounds, dtype=np.int64)
+    amended: dict[int, tuple[float, int]] = {}
+    if terms.window is not None:
+        delays = rng.integers(0, terms.punctual + 1, terms.rounds)
+        luck = np.full(terms.rounds, 0.5) if moved == ENDS else rng.random(terms.rounds)
+        delays[luck < _RARE] = terms.overdue
+        delays[luck < _RARE / 2.0] = NEVER
+        for place in np.flatnonzero((luck > 1.0 - _RARE) & (delays >= 0)).tolist():
+            amended[place] = _CORRECTED, int(delays[place]) + 1
+        delays[step] = terms.punctual
+        amended.pop(step, None)
+    contexts = _contexts(terms, rng)
+    if moved == OUTSIDE and terms.features is not None:
+        contexts[:], contexts[step] = 0, len(terms.features) - 1
+    return History(rewards, contexts, tuple(delays.tolist()), amended)
+
+
+def _contexts(terms: Terms, rng: np.random.Generator) -> Any:
+    """Contexts as they are told: codes of labels, vectors in the unit ball, or None."""
+    if terms.features is not None:
+        return rng.integers(0, len(terms.features), terms.rounds)
+    if terms.dimension is None:
+        return None
+    vectors = rng.standard_normal((terms.rounds, len(terms.arms), terms.dimension))
+    vectors *= (0.999 * rng.random(vectors.shape[:2]) ** 0.5 / np.linalg.norm(vectors, axis=2))[..., None]
+    return vectors if terms.per_arm else vectors[:, 0]
+
+
+def neighbour(
+    base: History, terms: Terms, kind: str, step: int, moved: int, rng: np.random.Generator
+) -> NeighbouringHistory:
+    """The history that differs in one participant, in a way that is called a kind of `KINDS`."""
+    who = f"participant {step + 1}"
+    if kind in ("value", "context"):
+        rewards, words = _other_rewards(base.rewards, step, moved, rng)
+        history = replace(base, rewards=rewards)
+        if kind == "context":
+            contexts = base.contexts.copy()
+            contexts[step] = (contexts[step] + 1) % len(terms.features or (0,))
+            history, words = replace(history, contexts=contexts), f"{words}, and another context"
+        return NeighbouringHistory(kind, history, step, f"{who} has {words}")
+    if kind == "amended":
+        return _amended(base, terms, step, moved)
+    if kind == "erased":
+        return _erased(base, terms, step, moved)
+    blocks, when = _OTHER_TIMES[kind](terms)
+    delays = (*base.delays[:step], blocks, *base.delays[step + 1 :])
+    return NeighbouringHistory(kind, replace(base, delays=delays), step, f"the outcome of {who} comes {when}")
+
+
+def _amended(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
+    """An outcome that is amended: from what it was, or to that from what was recorded wrongly at first."""
+    right = float(base.rewards[step, 0])
+    blocks = base.delays[step] + (terms.overdue if moved == OUTSIDE else 0)
+    first, last = (right, 0.0) if moved == ENDS else ({OUTSIDE: -3.0, INSIDE: 0.0}[moved], right)
+    rewards = base.rewards.copy()
+    rewards[step] = first
+    history = replace(base, rewards=rewards, amended={**base.amended, step: (last, blocks)})
+    told = f"recorded as {first:.3g} and amended to {last:.3g}"
+    words = f"the outcome {right:.3g} of participant {step + 1} is {told}"
+    return NeighbouringHistory("amended", history, step, words)
+
+
+def _erased(base: History, terms: Terms, step: int, moved: int) -> NeighbouringHistory:
+    """A participant who is erased; in the second case before the outcome is in, in the third with another."""
+    # A design that goes by contexts keeps a context until its window has ended.
+    by_context = terms.features is not None or terms.dimension is not None
+    if moved == OUTSIDE and not by_context:
+        blocks, when = base.delays[step], "before the outcome is in"
+    else:
+        blocks, when = terms.overdue + 1, "after the window"
+    rewards = base.rewards
+    if moved == INSIDE:
+        places = range(min(terms.rounds // 3, terms.latest - 1), terms.latest)
+        step = next((low for low in places if _low_in_time(base, terms, low)), step)
+        rewards = base.rewards.copy()
+        rewards[step], when = 1.0, f"{when}, with an outcome of 1"
+    history = replace(base, rewards=rewards, erased={step: blocks})
+    return NeighbouringHistory("erased", history, step, f"participant {step + 1} is erased {when}")
+
+
+def _low_in_time(base: History, terms: Terms, step: int) -> bool:
+    in_time = 0 <= base.delays[step] <= terms.punctual
+    return in_time and step not in base.amended and float(base.rewards[step].max()) < 0.5
+
+
+_OTHER_TIMES: dict[str, Callable[[Terms], tuple[int, str]]] = {
+    "early": lambda terms: (0, "earlier, with the block of participants"),
+    "late": lambda terms: (terms.overdue, "later, after the window"),
+    "never": lambda terms: (NEVER, "never"),
+}
+
+
+def _other_rewards(
+    rewards: FloatArray, step: int, moved: int, rng: np.random.Generator
+) -> tuple[FloatArray, str]:
+    """Rewards (rounds, arms) with one row at the other end of what it can be, and in words."""
+    low, high = {ENDS: (0.0, 1.0), OUTSIDE: (-3.0, 4.0)}.get(
+        moved, (0.5 * rng.random(), 0.5 + 0.5 * rng.random())
+    )
+    others = rewards.copy()
+    others[step] = np.where(rewards[step] < 0.5, high, low)
+    told = [" or ".join(f"{value:.3g}" for value in np.unique(table[step])) for table in (others, rewards)]
+    return others, f"the outcome {told[0]} in place of {told[1]}"
+
+
+# Participants of a design's trial at the least, and of a trial's own terms at the most.
+_LEAST, _MOST = 48, 64
+_LONG, _SHORT_WINDOW, _LONG_WINDOW = 200, 9, 33
+# Times the rounds of the design's own neighbours: some outcomes enter nothing while others are awaited.
+_SPARE = 1.1
+
+
+def declared_terms(trial: Any) -> tuple[Design, Terms]:
+    """The design of a trial and its terms; nothing else of it is read."""
+    replay = trial._requests.read(lambda replay: replay)
+    entry = replay.declared
+    features = entry["features"]
+    terms = Terms(
+        arms=tuple(entry["arms"]),
+        horizon=entry["horizon"],
+        rounds=min(entry["horizon"], _MOST),
+        window=entry.get("outcome_window"),
+        features=None if features is None else tuple(features),
+        dimension=entry["dimension"],
+        per_arm=entry["per_arm"],
+        reward_range=tuple(entry["reward_range"]),
+    )
+    return replay.design, terms
+
+
+def design_terms(design: Design, horizon: int | None) -> tuple[Design, Terms]:
+    """Arms and contexts of the design's own neighbouring trials, and a window where it takes one."""
+    # The design is the one that these run: it may plan for fewer rounds, where some enter nothing.
+    try:
+        pair = neighbouring_trials(design)[0]
+    except ParameterError:
+        n_arms, features, dimension, least = max(2, design.needs.min_arms), None, None, _LEAST
+    else:
+        n_arms, dimension = pair.first.n_arms, pair.first.dimension or None
+        features = tuple(pair.first.features) or None
+        least = round(_SPARE * pair.horizon)
+        if pair.design is None:
+            least = max(_LEAST, least)
+        else:
+            design = pair.design
+    window = None
+    if design.pending == "window":
+        window = _SHORT_WINDOW if least <= _LONG else _LONG_WINDOW
+        least += 0 if least <= _LONG else 2 * window
+        longest = design.longest_window(least if horizon is None else horizon)
+        window = int(max(0, min(window, longest)))
+    rounds = least if horizon is None else int(horizon)
+    refuse("audit.coupled", Count(design.needs.min_horizon)("horizon", rounds))
+    arms = tuple(f"arm {number}" for number in range(n_arms))
+    terms = Terms(arms, rounds, rounds, window, features, dimension, dimension is not None)
+    alone = replace(terms, arms=arms[: design.needs.min_arms])
+    participants = Participants(*alone.declared, design.domain)
+    fits = not design._environment_problems(participants, rounds)
+    return design, replace(terms, fewest=design.needs.min_arms if fits else n_arms)

@@ -1,0 +1,127 @@
+"""Whether runs did what their releases say, and whether noise has its law and is independent of the rest.
+
+Every test has a bound of its false-alarm probability that holds for any number of runs. Sums over runs are
+of products of two entries, of which the later one is centred given all that came before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from adaptinf.audit.privacy.designs import NodeNoise
+from adaptinf.audit.privacy.designs.audited_trial import Replayed
+from adaptinf.privacy.drawn_noise import FALSE_ALARM, Look
+from adaptinf.privacy.noise_tests import COIN_RATE, PAIR_RATE, law_bound
+from adaptinf.typing import FloatArray, IntArray
+
+
+def difference(part: Replayed) -> str:
+    """Where runs are not as their releases say, in words; empty where all of them are."""
+    seen, recomputed = (np.asarray(side, dtype=np.float64) for side in (part.seen, part.recomputed))
+    apart = (seen != recomputed) & ~(np.isnan(seen) & np.isnan(recomputed))
+    if not apart.any():
+        return ""
+    place = int(np.flatnonzero(apart.any(axis=0))[0])
+    run = int(np.flatnonzero(apart[:, place])[0])
+    number = int(apart.any(axis=1).sum())
+    is_, should_be = _shown(seen[run, place]), _shown(recomputed[run, place])
+    return (
+        f"{part.what} is not what releases and earlier actions give, in {number} of {len(apart)} runs: in "
+        f"{part.place} {place + 1} of run {run + 1} it is {is_}, not {should_be}: a decision read something "
+        "that was not released"
+    )
+
+
+def _shown(value: Any) -> str:
+    return "none" if np.isnan(value) else f"{value:.17g}"
+
+
+# Most nodes that are held against one another.
+_PAIRED = 2_400
+
+
+def noise_findings(noises: Sequence[tuple[str, NodeNoise]], alarm: float = FALSE_ALARM) -> list[str]:
+    """What is wrong with the noise of trials, in words, at `alarm` for all together (Bonferroni)."""
+    number = sum(_tests_of(noise) for _, noise in noises)
+    if not number:
+        return []
+    limit = math.log(alarm / number)
+    findings: dict[str, str] = {}
+    for trial, noise in noises:
+        for test in _tests(noise, limit):
+            if (told := test.finding(limit)) and test.kind not in findings:
+                findings[test.kind] = f"{told} [{trial}]"
+    return list(findings.values())
+
+
+def _tests_of(noise: NodeNoise) -> int:
+    """Number of single tests."""
+    nodes, groups, coins = noise.uniforms.shape[1], len(noise.group_names), noise.fair.shape[1]
+    paired = _paired(nodes).size
+    pairs = paired * (paired - 1) if noise.independent else 0
+    return int(nodes + groups + pairs + 2 * nodes * coins)
+
+
+def _tests(noise: NodeNoise, limit: float) -> Iterator[Look]:
+    """Laws of nodes and groups; then values, and sizes, of nodes against one another and rewards."""
+    # What has not its law is found once: it is left out of the tests of independence.
+    uniforms, names = noise.uniforms, noise.names
+    law = "has not the law that is promised"
+    laws = np.array([_law(column[~np.isnan(column)]) for column in uniforms.T])
+    yield Look("nodes", laws, lambda at: f"the noise of {names[at]} {law}")
+    whole = ~np.isnan(uniforms).any(axis=0)
+    pooled = [uniforms[:, whole & (noise.groups == group)].ravel() for group in range(len(noise.group_names))]
+    levels = np.array([_law(part) for part in pooled])
+    yield Look("levels", levels, lambda at: f"the noise of {noise.group_names[at]} {law}")
+    left = (laws >= limit) & ~np.isin(noise.groups, np.flatnonzero(levels < limit))
+    for what, centred in (
+        ("noise", uniforms - 0.5),
+        ("size of the noise", np.abs(2.0 * uniforms - 1.0) - 0.5),
+    ):
+        entries = np.nan_to_num(centred) * left
+        if noise.independent:
+            yield _pairs(entries, names, what)
+        if noise.fair.shape[1]:
+            yield _coins(entries, np.nan_to_num(noise.fair), noise, what)
+
+
+def _law(sample: FloatArray) -> float:
+    """Log of the bound of the distance from the uniform law."""
+    return law_bound(sample, sample)
+
+
+def _pairs(entries: FloatArray, names: Sequence[str], what: str) -> Look:
+    """Every two nodes of a run, of those that `_paired` keeps."""
+    nodes = _paired(entries.shape[1])
+    kept = entries[:, nodes]
+    products = np.triu(kept.T @ kept, 1).ravel()
+
+    def words(at: int) -> str:
+        first, second = (names[nodes[place]] for place in divmod(at, nodes.size))
+        return f"the {what} of {first} goes with that of {second}"
+
+    return Look(f"pairs, {what}", math.log(2.0) - PAIR_RATE * products**2 / len(entries), words)
+
+
+def _paired(nodes: int) -> IntArray:
+    """Nodes that are held against one another: all, or of very many the first ones and some of the others."""
+    if nodes <= _PAIRED:
+        return np.arange(nodes)
+    half = _PAIRED // 2
+    others = np.unique(np.linspace(half, nodes - 1, half).astype(np.int64))
+    return np.concatenate([np.arange(half), others])
+
+
+def _coins(entries: FloatArray, fair: FloatArray, noise: NodeNoise, what: str) -> Look:
+    """Every node and every reward of a run."""
+    products = (entries.T @ fair).ravel()
+
+    def words(at: int) -> str:
+        node, coin = divmod(at, fair.shape[1])
+        return f"the {what} of {noise.names[node]} goes with {noise.fair_names[coin]}"
+
+    return Look(f"coins, {what}", math.log(2.0) - COIN_RATE * products**2 / len(entries), words)

@@ -1,0 +1,295 @@
+"""What a randomisation test found, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adaptinf.claims.tables import CAUTION
+from adaptinf.log.report import FIXED
+from adaptinf.texts import visible_lines
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from adaptinf.audit.randomization.rerun_plan import Plan
+
+
+def assumptions(plan: Plan) -> tuple[str, ...]:
+    """What makes the p-value exact."""
+    status = "" if plan.log.stopping in (None, FIXED) else " (contradicted, see the caution)"
+    shared = (
+        "null hypothesis: no round's reward depends on the arm, so that all arms are equal",
+        "no carry-over: a reward does not depend on the arms of other rounds",
+        "contexts are exogenous: they do not depend on earlier arms or rewards",
+        f"fixed horizon: the number of rounds was not chosen by looking at the data{status}",
+        f"{plan.name}, with these parameters, gathered the log",
+    )
+    if plan.by_order:
+        return (*shared, "rows are exchangeable: contexts and rewards have no drift and no order in time")
+    return shared
+
+
+def _rests_on(
+    result: RandomizationTest | RandomizationInterval | WeightedRandomizationTest, notes: tuple[str, ...] = ()
+) -> list[str]:
+    """The last lines of every printed result: notes, cautions, and what it is exact under."""
+    return [
+        *(f"  note: {line}" for line in notes),
+        *(CAUTION(caution=one) for one in result.cautions),
+        "Exact under:",
+        *(f"  - {line}" for line in result.assumptions),
+    ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomizationTest:
+    """Outcome of a randomisation test.
+
+    Attributes
+    ----------
+    pvalue : float
+        Of re-runs, ties broken by independent coins: at most alpha with a probability of
+        floor(alpha (B + 1)) / (B + 1) exactly, where the null hypothesis and the assumptions hold and nothing
+        was stopped early. Of enumerated paths: their probability, every tie counted, so that nothing random
+        is in it.
+    pvalue_conservative : float
+        Every tie counted against the log: never smaller.
+    statistic : float
+        Of the log.
+    statistic_name, alternative : str
+        What was computed, and in which direction it counts.
+    draws : ndarray of shape (replications,)
+        The statistic of every re-run, or of every path.
+    exceedances, ties : int
+        Re-runs, or paths, with a statistic beyond the log's, and equal to it.
+    replications, requested : int
+        Re-runs that were made, and that were asked for.
+    resample : str
+        ``"assignment"`` or ``"order"``.
+    stopped_early : bool
+        Whether the sequential rule of Besag and Clifford stopped.
+    design : str
+        What was re-run.
+    assumptions : tuple of str
+        What the p-value rests on.
+    path_probabilities : ndarray of shape (replications,), optional
+        Of every path, where all were enumerated.
+    cautions : tuple of str
+        What the log states against an assumption.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> round(ai.audit.randomization_test(log, replications=199, rng=0).pvalue, 3)
+    0.015
+    """
+
+    pvalue: float
+    pvalue_conservative: float
+    statistic: float
+    statistic_name: str
+    alternative: str
+    draws: FloatArray
+    exceedances: int
+    ties: int
+    replications: int
+    requested: int
+    resample: str
+    stopped_early: bool
+    design: str
+    assumptions: tuple[str, ...]
+    path_probabilities: FloatArray | None = None
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def monte_carlo_error(self) -> float:
+        """Standard error of the p-value over re-runs; 0 where every path was enumerated."""
+        if self.path_probabilities is not None:
+            return 0.0
+        return math.sqrt(self.pvalue * (1.0 - self.pvalue) / self.replications)
+
+    def __repr__(self) -> str:
+        if self.path_probabilities is not None:
+            return f"<RandomizationTest: p = {self.pvalue:.4g}, all {self.replications:,} paths>"
+        return f"<RandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} re-runs by {self.resample}>"
+
+    def __str__(self) -> str:
+        if self.path_probabilities is not None:
+            return visible_lines(
+                [
+                    f"Randomisation test: all {self.replications:,} paths of {self.design}",
+                    f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
+                    f"  beyond it    {self.exceedances:,} paths, equal to it {self.ties:,}",
+                    f"  p-value      {self.pvalue:.6g} (enumerated, every tie counted: no Monte-Carlo error)",
+                    *_rests_on(self),
+                ]
+            )
+        stopped = f" (stopped early, {self.requested:,} asked for)" if self.stopped_early else ""
+        return visible_lines(
+            [
+                f"Randomisation test: {self.design} re-run {self.replications:,} times by {self.resample}"
+                + stopped,
+                f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
+                f"  beyond it    {self.exceedances:,}, equal to it {self.ties:,}",
+                f"  p-value      {self.pvalue:.4g} (Monte-Carlo error {self.monte_carlo_error:.2g}; "
+                f"every tie counted: {self.pvalue_conservative:.4g})",
+                *_rests_on(self),
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomizationInterval:
+    """Confidence interval for a constant additive effect, by inversion of randomisation tests.
+
+    Attributes
+    ----------
+    low, high : float
+        Limits; infinite where no effect on that side was rejected.
+    estimate : float
+        Difference in means, not corrected for adaptive collection.
+    alpha : float
+        One minus the level.
+    treatment, control : label
+        The arms: the effect is treatment minus control.
+    effects, p_values : ndarray
+        Every effect that was tested, in increasing order, and its p-value.
+    possible : (float, float)
+        Effects that leave every imputed reward within the range of rewards.
+    precision : float
+        How far the limits may lie beyond the last effect that was not rejected.
+    replications : int
+        Re-runs behind every p-value.
+    resample, design, statistic_name : str
+        As in `RandomizationTest`.
+    assumptions, notes : tuple of str
+        What the interval rests on, and what happened on the way.
+    cautions : tuple of str
+        What the log states against an assumption.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.NormalArms([0.0, 1.0]), horizon=100, rng=0)
+    >>> found = ai.audit.randomization_interval(log, treatment=1, control=0, replications=199, rng=0)
+    >>> found.low < 1.0 < found.high
+    True
+    """
+
+    low: float
+    high: float
+    estimate: float
+    alpha: float
+    treatment: object
+    control: object
+    effects: FloatArray
+    p_values: FloatArray
+    possible: tuple[float, float]
+    precision: float
+    replications: int
+    resample: str
+    design: str
+    statistic_name: str
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<RandomizationInterval: [{self.low:.6g}, {self.high:.6g}] at alpha = {self.alpha:g}>"
+
+    def __str__(self) -> str:
+        return visible_lines(
+            [
+                f"Constant effect of {self.treatment} minus {self.control}: {self.design} re-run "
+                f"{self.replications:,} times by {self.resample}",
+                f"  difference in means  {self.estimate:.6g}",
+                f"  {1.0 - self.alpha:.6g} interval  [{self.low:.6g}, {self.high:.6g}]",
+                f"  effects tested       {self.effects.size}",
+                *_rests_on(self, self.notes),
+            ]
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedRandomizationTest:
+    """Outcome of a randomisation test with paths drawn from a reference design.
+
+    Attributes
+    ----------
+    pvalue : float
+        A share of the weights drawn between those beyond the log's statistic and those as large:
+        exactly uniform under the null hypothesis.
+    pvalue_conservative : float
+        Every tie, and the log itself, counted in full.
+    statistic : float
+        Of the log.
+    statistic_name, alternative : str
+        What was computed, and in which direction it counts.
+    draws, log_weights : ndarray of shape (replications,)
+        Statistics of the paths, and natural logarithms of their likelihood ratios.
+    log_weight : float
+        That of the log.
+    effective_sample_size : float
+        (sum of weights)^2 / sum of squared weights over paths and log.
+    largest_share : float
+        Largest weight over the sum of all.
+    reference, design : str
+        Where paths come from, and whose propensities weigh them.
+    assumptions, notes : tuple of str
+        What the p-value rests on, and whether the weights have collapsed.
+    cautions : tuple of str
+        What the log states against an assumption.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> found = ai.audit.weighted_randomization_test(log, replications=199, rng=0)
+    >>> 0.0 < found.pvalue <= 1.0
+    True
+    """
+
+    pvalue: float
+    pvalue_conservative: float
+    statistic: float
+    statistic_name: str
+    alternative: str
+    draws: FloatArray
+    log_weights: FloatArray
+    log_weight: float
+    effective_sample_size: float
+    largest_share: float
+    reference: str
+    design: str
+    assumptions: tuple[str, ...]
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def replications(self) -> int:
+        """Paths that were drawn."""
+        return int(self.draws.size)
+
+    def __repr__(self) -> str:
+        return (
+            f"<WeightedRandomizationTest: p = {self.pvalue:.4g}, {self.replications:,} paths worth "
+            f"{self.effective_sample_size:.1f}>"
+        )
+
+    def __str__(self) -> str:
+        return visible_lines(
+            [
+                f"Weighted randomisation test: {self.replications:,} paths of the {self.reference} "
+                f"reference, weighted to {self.design}",
+                f"  statistic    {self.statistic_name}, {self.alternative}: {self.statistic:.6g}",
+                f"  p-value      {self.pvalue:.4g} (ties and the log in full: "
+                f"{self.pvalue_conservative:.4g})",
+                f"  paths worth  {self.effective_sample_size:.1f}; largest share {self.largest_share:.1%}",
+                *_rests_on(self, self.notes),
+            ]
+        )

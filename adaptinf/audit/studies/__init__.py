@@ -1,1 +1,0 @@
-"""Grids of trials that can be killed and go on."""

@@ -1,0 +1,404 @@
+"""A live trial on the command line: requests as flags or as lines of JSON, answers as lines of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.errors import AdaptinfError, AdaptinfWarning, ParameterError
+from adaptinf.texts import absent
+
+if TYPE_CHECKING:
+    from adaptinf.designs import Design
+    from adaptinf.trial import Trial
+
+
+_LOST = "lost"
+_SAID = {
+    "create": "make a trial in a new file",
+    "assign": "choose an arm for a participant",
+    "record": "record the outcome of a decision",
+    "amend": "correct an outcome that was recorded wrongly",
+    "status": "tell how the trial stands",
+    "verify": "check the file from its first row on",
+    "audit-noise": "hold the noise that was drawn against its law; not covered by the guarantee",
+    "unblind": "tell the arm of one participant in an emergency",
+    "remove-arm": "never assign an arm again",
+    "erase": "make unreadable what the file holds of a participant",
+    "history": "tell what was done to the trial, by whom and why",
+    "export": "write the log as Parquet",
+    "backup": "write a copy to a new file",
+    "restore": "let a copy take the place of its trial, which is lost",
+    "moved": "say that the file was moved, and that no other goes on",
+    "pause": "assign nobody until it is resumed",
+    "resume": "assign again",
+    "finish": "end the trial for good",
+}
+_KEY = "names the request: sent again, it counts once"
+_HIDDEN = ("unit", "key", "reason", "by")
+_DASH = "-"
+_LINES = (
+    "Without flags, requests are read from standard input, one JSON object a line, and answered line by line."
+)
+_NAMES = (
+    "Flags stand in the list of processes, which everybody on the machine can read: where --unit, --key, "
+    "--reason or --by is -, it is read from standard input, a line each, in this order."
+)
+
+
+def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
+    """Add ``adaptinf trial`` and what it can do."""
+    text = "Run a live trial that is kept in a file. Answers are JSON, one object a line."
+    parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
+    actions = parser.add_subparsers(dest="action", metavar="action", required=True)
+    for name, said in _SAID.items():
+        more = [_LINES] if name in _FIELDS else []
+        more += [_NAMES] if name in _FLAGS and name not in _NAMELESS else []
+        text = " ".join([f"{said[0].upper()}{said[1:]}.", *more])
+        action = actions.add_parser(name, help=said, description=text)
+        action.add_argument("file", metavar="FILE", type=path, help="the trial")
+        _FLAGS.get(name, lambda _: None)(action)
+        action.set_defaults(run=run_trial)
+    for name in ("export", "backup"):
+        actions.choices[name].add_argument("output", metavar="OUTPUT", type=path, help="the file to write")
+    said = "another trial, in which the noise must not come again; once for each"
+    actions.choices["audit-noise"].add_argument(
+        "--other", action="append", default=[], metavar="FILE", type=path, help=said
+    )
+
+
+def _create_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--design", required=True, metavar="NAME", help="such as Thompson")
+    parser.add_argument(
+        "--parameters",
+        type=_json,
+        default={},
+        metavar="JSON",
+        help='of the design, such as {"floor": 0.1}; a design within it is {"name": ..., "parameters": ...}',
+    )
+    parser.add_argument("--arm", action="append", required=True, metavar="LABEL", help="once for each arm")
+    parser.add_argument("--horizon", type=int, required=True, help="the most participants there can be")
+    parser.add_argument("--feature", action="append", metavar="LABEL", help="once for each context label")
+    parser.add_argument("--dimension", type=int, help="length of context vectors, in place of labels")
+    parser.add_argument("--per-arm", action="store_true", help="each arm has a context vector of its own")
+    parser.add_argument(
+        "--reward-range", nargs=2, type=float, default=(0.0, 1.0), metavar=("LOW", "HIGH"), help="0 and 1"
+    )
+    parser.add_argument(
+        "--outcome-window",
+        type=int,
+        metavar="PARTICIPANTS",
+        help="after which an outcome enters a private design, whenever it came",
+    )
+    parser.add_argument(
+        "--in-time",
+        type=float,
+        metavar="EPSILON",
+        help="at which in-time successes and failures of each arm are released as well, at the end",
+    )
+
+
+def _assign_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", metavar="TEXT", help="who it is")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
+    parser.add_argument("--context", type=_json, metavar="JSON", help='a label, such as "young", or numbers')
+
+
+def _record_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--decision", type=int, metavar="ID", help="of the decision")
+    parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never come")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
+
+
+def _verify_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--head", metavar="DIGEST", help="of an earlier status, that was kept elsewhere")
+
+
+def _export_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--missing", choices=("drop", "worst", "best"), help="what an outcome means that is not in"
+    )
+    parser.add_argument(
+        "--as-told", action="store_true", help="outcomes that were amended as the design was told them"
+    )
+    parser.add_argument(
+        "--erased", choices=("keep", "drop"), help="rounds of erased participants: without contexts, or not"
+    )
+
+
+def _reason_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
+
+
+def _unblind_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
+
+
+def _amend_flags(parser: argparse.ArgumentParser) -> None:
+    _record_flags(parser)
+    _why_flags(parser)
+
+
+def _why_flags(parser: argparse.ArgumentParser, required: bool = False) -> None:
+    parser.add_argument("--reason", required=required, metavar="TEXT", help="why; the trial keeps it")
+    parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
+
+
+def _restore_flags(parser: argparse.ArgumentParser) -> None:
+    _why_flags(parser, required=True)
+    parser.add_argument("--head", metavar="DIGEST", help="of the last status of the lost file")
+    parser.add_argument("--runs", type=int, help="how many files went on from this copy and are lost")
+
+
+def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arm", metavar="LABEL", help="the arm")
+    parser.add_argument("--key", metavar="TEXT", help=_KEY)
+    _why_flags(parser)
+
+
+def _erase_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unit", metavar="TEXT", help="who it is")
+    parser.add_argument("--key", metavar="TEXT", help=f"{_KEY}; it stays readable")
+    _why_flags(parser)
+
+
+_FLAGS = {
+    "create": _create_flags,
+    "assign": _assign_flags,
+    "record": _record_flags,
+    "amend": _amend_flags,
+    "unblind": _unblind_flags,
+    "remove-arm": _remove_arm_flags,
+    "erase": _erase_flags,
+    "restore": _restore_flags,
+    "moved": lambda parser: _why_flags(parser, required=True),
+    "verify": _verify_flags,
+    "export": _export_flags,
+    "pause": _reason_flags,
+    "resume": _reason_flags,
+    "finish": _reason_flags,
+}
+
+
+# What requests hold that can come as lines.
+_FIELDS = {
+    "assign": ("unit", "context", "key"),
+    "record": ("decision", "reward", "key"),
+    "amend": ("decision", "reward", "key", "reason", "by"),
+    "remove-arm": ("arm", "key", "reason", "by"),
+    "erase": ("unit", "key", "reason", "by"),
+}
+
+
+# Actions whose flags name nobody.
+_NAMELESS = ("create", "verify", "export")
+
+
+def _read_hidden(arguments: argparse.Namespace) -> None:
+    """Put lines of standard input in the place of names that are given as a dash."""
+    for name in _HIDDEN:
+        if getattr(arguments, name, None) == _DASH:
+            line = sys.stdin.readline()
+            if not line.strip():
+                problem = f"it is {_DASH}, and standard input has no line for it"
+                raise ParameterError(f"--{name}", [problem])
+            setattr(arguments, name, line.rstrip("\r\n"))
+
+
+def _json(text: str) -> Any:
+    return json.loads(text)
+
+
+def _reward(text: str) -> float | str:
+    return _LOST if text == _LOST else float(text)
+
+
+_json.__name__ = "JSON"
+_reward.__name__ = "reward"
+
+
+def run_trial(arguments: argparse.Namespace) -> int:
+    """Do one action; 2 where a request on standard input was refused."""
+    from adaptinf.trial import Trial
+
+    if arguments.action == "create":
+        _say(_status(_created(arguments)))
+        return 0
+    _read_hidden(arguments)
+    with _warned():
+        trial = Trial.open(arguments.file)
+    with trial:
+        if arguments.action in _FIELDS:
+            return _answer(trial, arguments)
+        if arguments.action == "unblind":
+            _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
+            return 0
+        if arguments.action == "audit-noise":
+            return _audited(trial, arguments.other)
+        if arguments.action == "history":
+            for act in trial.history():
+                _say({name: value for name, value in asdict(act).items() if value is not None})
+            return 0
+        if arguments.action in ("pause", "resume", "finish"):
+            getattr(trial, arguments.action)(arguments.reason, arguments.by)
+        elif arguments.action == "restore":
+            why = {"reason": arguments.reason, "by": arguments.by}
+            trial.restore(**why, head=arguments.head, runs=arguments.runs)
+        elif arguments.action == "moved":
+            trial.moved(reason=arguments.reason, by=arguments.by)
+        elif arguments.action == "verify":
+            trial.verify(arguments.head)
+        elif arguments.action == "backup":
+            trial.backup(arguments.output)
+        elif arguments.action == "export":
+            log = trial.log(arguments.missing, amended=not arguments.as_told, erased=arguments.erased)
+            log.to_parquet(arguments.output)
+        _say(_status(trial))
+    return 0
+
+
+def _audited(trial: Trial, others: list[Path]) -> int:
+    """A line for each kind of test, and one for all; 2 where anything was found."""
+    from adaptinf.trial import Trial
+
+    with ExitStack() as open_files:
+        found = trial.audit_noise([open_files.enter_context(Trial.open(path)) for path in others])
+    for test in found.tests:
+        chance = test.log_bound if isfinite(test.log_bound) else None
+        _say({"test": test.kind, "tests": test.tests, "log_chance": chance, "finding": test.finding or None})
+    told = {"trials": found.trials, "nodes": found.nodes, "findings": found.findings}
+    _say({**told, "not_covered": found.not_covered})
+    return 2 if found.findings else 0
+
+
+def _created(arguments: argparse.Namespace) -> Trial:
+    from adaptinf.trial import Trial
+
+    design = _design({"name": arguments.design, "parameters": arguments.parameters})
+    with _warned():
+        return Trial.create(
+            arguments.file,
+            design,
+            arguments.arm,
+            arguments.horizon,
+            features=arguments.feature,
+            dimension=arguments.dimension,
+            per_arm=arguments.per_arm,
+            reward_range=tuple(arguments.reward_range),
+            outcome_window=arguments.outcome_window,
+            in_time=arguments.in_time,
+        )
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Say what is warned of as a command does, without a place in the code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AdaptinfWarning)
+        yield
+    for warning in caught:
+        print(f"adaptinf trial: {warning.message}", file=sys.stderr)
+
+
+def _design(given: Any) -> Design:
+    """A design by its name and parameters, which may hold another one."""
+    from adaptinf import designs
+
+    if not isinstance(given, dict) or not isinstance(given.get("parameters", {}), dict):
+        raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
+    name = str(given.get("name"))
+    found = {label: getattr(designs, label) for label in designs.__all__}
+    kinds = {label: kind for label, kind in found.items() if isinstance(kind, type)}
+    known = {
+        label: kind
+        for label, kind in kinds.items()
+        if issubclass(kind, designs.Design) and kind is not designs.Design
+    }
+    if name not in known:
+        raise ParameterError("--design", [absent("design", name, known)])
+    parameters = {
+        label: _design(value)
+        if isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for label, value in given.get("parameters", {}).items()
+    }
+    try:
+        return known[name](**parameters)
+    except TypeError as error:
+        problem = f"they do not fit {name}: {str(error).removeprefix(f'{name}.__init__() ')}"
+        raise ParameterError("--parameters", [problem]) from error
+
+
+def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
+    """Answer one request from flags, or those on standard input; 2 where one of the latter was refused."""
+    names = _FIELDS[arguments.action]
+    flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if flags:
+        _say(_one(trial, names, flags))
+        return 0
+    code = 0
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        try:
+            answer = _one(trial, names, _request(line))
+        except AdaptinfError as error:
+            answer, code = {"error": str(error)}, 2
+        _say(answer)
+    return code
+
+
+def _request(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:  # which holds the line
+        problem = f"it is not JSON: {error}"
+    raise ParameterError("a line", [problem])
+
+
+def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
+    """The answer to one request."""
+    if not isinstance(request, dict) or not set(request) <= set(names):
+        raise ParameterError("a request", [f"it must be a JSON object with {', '.join(names)} and no others"])
+    missing = [name for name in names if name not in request and name != "context"]
+    if missing:
+        raise ParameterError("a request", [f"{name} is needed" for name in missing])
+    if "reward" not in names:
+        return _done(trial, names, request)
+    decision, key = request["decision"], request["key"]
+    reward = None if request["reward"] == _LOST else request["reward"]
+    if "by" in names:
+        return asdict(trial.amend(decision, reward, key=key, reason=request["reason"], by=request["by"]))
+    return asdict(trial.record(decision, reward, key=key))
+
+
+def _done(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
+    """The answer to a request about an arm or a participant."""
+    if "context" in names:
+        return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))
+    why = {name: request[name] for name in ("key", "reason", "by")}
+    if "arm" in names:
+        return {"left": list(trial.remove_arm(request["arm"], **why))}
+    return {"decision": trial.erase(request["unit"], **why)}
+
+
+def _status(trial: Trial) -> dict[str, Any]:
+    return asdict(trial.status())
+
+
+def _say(answer: Any) -> None:
+    """One line of JSON, at once: whoever reads it may wait for it."""
+    print(json.dumps(answer), flush=True)

@@ -1,0 +1,408 @@
+"""Best-arm identification for arms with linear means: DP-BAI, OD-LinBAI and DP-OD."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from adaptinf.designs.base_design import Needs
+from adaptinf.designs.best_arm.arm_collections import feature_rows, max_det_basis, optimal_design
+from adaptinf.designs.best_arm.best_arm_kernel import (
+    EVERY_ARM,
+    G_OPTIMAL,
+    GAUSSIAN_NOISE,
+    LAPLACE_NOISE,
+    MAX_DET,
+    NO_NOISE,
+    best_arm_program,
+    best_arm_tables,
+)
+from adaptinf.designs.best_arm.fixed_budget import (
+    FeatureDesign,
+    Schedule,
+    max_det_schedule,
+    optimal_sizes,
+    reserve,
+)
+from adaptinf.designs.run_results import ReleaseName, release_columns
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.parameters import DELTA, POSITIVE, Calibration, Each, Positive
+from adaptinf.privacy.real_mechanisms import analytic_scale, gaussian_delta
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program
+from adaptinf.typing import FloatArray, IntArray
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _NoisyMeans(FeatureDesign):
+    """Phases of noisy means, of a MAX-DET collection or of all arms that are left."""
+
+    max_det: bool = True
+    calibration: Calibration = "corrected"
+
+    releases_by_arm: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused", unit_rewards=True)
+    law: ClassVar[int] = LAPLACE_NOISE
+    lost: ClassVar[float | None] = 0.0
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if self.max_det not in (True, False):
+            problems.append(f"max_det must be True or False, got {self.max_det!r}")
+        return problems
+
+    @abstractmethod
+    def _noise(self) -> float:
+        """Scale of the noise of a sum of rewards."""
+
+    def schedule(self) -> Schedule:
+        """Numbers of arms in each phase, with lambda, M_1 and M."""
+        return max_det_schedule(*self.rows.shape)
+
+    def _least_budget(self, n_arms: int) -> int:
+        schedule = self.schedule()
+        if self.max_det:
+            return reserve(schedule, self.rows.shape[1]) + 1
+        return schedule.phases * int(schedule.sizes[0])
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        schedule = self.schedule()
+        if not self.max_det:
+            tables = best_arm_tables(
+                schedule.sizes,
+                method=EVERY_ARM,
+                law=self.law,
+                noise=self._noise(),
+                budget=horizon,
+                recording=recording,
+            )
+            return best_arm_program(tables)
+        rows = feature_rows(self.features)
+        basis, coefficients = max_det_basis(rows, _TOLERANCE)
+        tables = best_arm_tables(
+            schedule.sizes,
+            method=MAX_DET,
+            features=rows,
+            coefficients=coefficients,
+            basis=basis,
+            law=self.law,
+            noise=self._noise(),
+            rounding_up=True,
+            budget=horizon - reserve(schedule, rows.shape[1]),
+            recording=recording,
+        )
+        return best_arm_program(tables)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DPBAI(_NoisyMeans):
+    """Differentially private best-arm identification with a fixed budget, by MAX-DET collections.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm; the mean reward is a linear function of it. They span all coordinates, and
+        no two are the same.
+    max_det : bool
+        Whether a phase pulls a MAX-DET collection of the arms that are left, where they outnumber the
+        square of the dimension of their span. Without it every phase pulls all of them: the paper's
+        baseline, just as private.
+    calibration : {"corrected", "published"}
+        The noise is right as published, so the two are one.
+
+    Raises
+    ------
+    ParameterError
+        Listing all that is found wrong: features that are not finite, span less than their space, or are
+        the same for two arms; on running, an environment with another number of arms, with contexts or with
+        rewards outside [0, 1], or a horizon that leaves less than one pull of an arm in some phase.
+
+    Notes
+    -----
+    The horizon is the budget T. M phases begin with s_1 = K, ..., s_M arms; the last one leaves one, the arm
+    that is recommended (`schedule` has the numbers). Where their span has a dimension d_p < sqrt(s_p), a
+    phase writes the arms that are left in terms of a collection with coefficients of at most 1 + 1e-6 (see
+    `max_det`), pulls each of its d_p arms ceil(T' / (M d_p)) times, releases each mean of this phase with
+    Laplace noise of scale 1 / (epsilon N), N its number of pulls, and estimates the other arms by their
+    coefficients. Elsewhere it pulls all that are left, ceil(T' / (M s_p)) times each: of what rewards add to
+    the variance of an estimate, the collection could have d_p^2 / s_p times as much. The paper does not say
+    what happens to rounds that are left over: here they pull the recommended arm, and their rewards are not
+    looked at.
+
+    T - T' = M_1 d + (M - M_1) ceil(d^2 / 4), or where that is less, as it can be for K up to about d^2, the
+    number of arms that all phases pull at most, less 1: rounding pulls up would exceed the budget.
+
+    Without `max_det` pulls are floor(T / (M s_p)): rounded up they would exceed it too.
+
+    A reward enters one mean, so the actions, the noisy means and the recommended arm are
+    epsilon-differentially private. Rewards are clipped to [0, 1] where they enter a sum; the log has the raw
+    ones. Given the released means, propensities are 0 or 1, so inverse weighting is impossible.
+
+    `log.recommended` and `Replications.recommended` name the arm; `Replications.released` has ``decided_at``,
+    the round of the last release.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
+    >>> design = ai.designs.DPBAI(epsilon=1.0, features=features)
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55, 0.31]), horizon=200, rng=0)
+    >>> log.recommended, log.guarantee.epsilon
+    (0, 1.0)
+    >>> log.releases[["round", "name", "group"]].values.tolist()
+    [[198, 'noisy_mean', 0], [198, 'noisy_mean', 2]]
+    """
+
+    epsilon: Positive
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "laplace"),)
+    nodes: ClassVar[tuple[str, str] | None] = ("arm", "phase")
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """Scale of the noise of a sum."""
+        return self._noise()
+
+    def _noise(self) -> float:
+        return 1.0 / float(self.epsilon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+
+        Which arms a phase pulls, and how often, follows from the arms that are left, that is, from earlier
+        releases: it settles which mean a reward enters before it is read. Later phases start afresh.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        mean = PrivacyGuarantee(epsilon=float(self.epsilon))  # moves by 1/N, has noise of scale 1/(epsilon N)
+        phase = parallel(mean, mean, over="arms")
+        return parallel(phase, phase, over="epochs")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DPBAIGauss(_NoisyMeans):
+    """`DPBAI` with normal noise, for a guarantee with a delta.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Privacy parameters of the rewards, delta strictly between 0 and 1.
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm, as for `DPBAI`.
+    max_det : bool
+        As for `DPBAI`.
+    calibration : {"corrected", "published"}
+        ``"corrected"``: a mean of N rewards has noise of the smallest standard deviation that is (epsilon,
+        delta)-private (Balle and Wang). ``"published"``: sqrt(2 log(1.25 / delta)) / (epsilon N), proved for
+        epsilon below 1.
+
+    Notes
+    -----
+    All else is as in `DPBAI`. Where the published standard deviation is proved it is never below the
+    corrected one; at a large epsilon it is too small, and `guarantee` then has the delta that it gives.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR.
+    Balle, B. and Wang, Y.-X. (2018). Improving the Gaussian mechanism for differential privacy. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> features = [[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5], [0.2, 0.3]]
+    >>> design = ai.designs.DPBAIGauss(epsilon=1.0, delta=1e-5, features=features)
+    >>> design.guarantee(horizon=200, n_arms=5).delta
+    1e-05
+    """
+
+    epsilon: Positive
+    delta: Annotated[float, Each(POSITIVE, DELTA)]
+
+    release_names: ClassVar[tuple[ReleaseName, ...]] = (ReleaseName("noisy_mean", "gaussian"),)
+    law: ClassVar[int] = GAUSSIAN_NOISE
+    inexact: ClassVar[str] = "its noise is normal, which has no calibration in whole numbers: take DPBAI"
+
+    def _noise(self) -> float:
+        if self.calibration == "corrected":
+            return analytic_scale(float(self.epsilon), float(self.delta))
+        return math.sqrt(2.0 * math.log(1.25 / self.delta)) / float(self.epsilon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions, the noisy means and the recommended arm promise, parallel over fresh means.
+
+        As for `DPBAI`. A phase's pulls do not look at its rewards, so that each mean is one release of a
+        fixed sample: no argument for adaptive streams is needed. With the delta that the noise really gives
+        where it is more than was asked for.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        given = gaussian_delta(epsilon, self._noise())
+        if self.calibration == "corrected" or given <= delta:
+            return PrivacyGuarantee(epsilon=epsilon, delta=delta)
+        reason = (
+            f"the classical standard deviation is proved only for epsilon below 1: at epsilon = {epsilon:g}, "
+            f"it gives delta = {given:.3g} instead of the requested {delta:g}"
+        )
+        return PrivacyGuarantee(epsilon=epsilon, delta=given, reasons=(reason,))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _OptimalRounds(FeatureDesign):
+    """Rounds of least squares on G-optimal designs."""
+
+    law: ClassVar[int] = NO_NOISE
+
+    def sizes(self) -> IntArray:
+        """Arms that enter each round, and the one that is left."""
+        return optimal_sizes(*self.rows.shape)
+
+    def _noise(self) -> float:
+        """Scale of the noise of the moments, over how far one reward moves them."""
+        return 0.0
+
+    def _reserve(self) -> int:
+        """Rounds set aside because pulls are rounded up."""
+        n, dimension = len(self.features), len(self.features[0])
+        return min(n, dimension * (dimension + 1) // 2) + int(self.sizes()[1:-1].sum())
+
+    def _least_budget(self, n_arms: int) -> int:
+        return self._reserve() + 1
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        sizes = self.sizes()
+        basis, coefficients = max_det_basis(feature_rows(self.features), _TOLERANCE)
+        tables = best_arm_tables(
+            sizes,
+            method=G_OPTIMAL,
+            features=self.rows,
+            coefficients=coefficients,
+            basis=basis,
+            weights=optimal_design(self.rows, _TOLERANCE).weights,
+            law=self.law,
+            noise=self._noise(),
+            share=(horizon - self._reserve()) / (sizes.size - 1),
+            recording=recording,
+        )
+        return best_arm_program(tables)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ODLinBAI(_OptimalRounds):
+    """Linear best-arm identification with a fixed budget by G-optimal designs, without privacy.
+
+    Parameters
+    ----------
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm; the mean reward is a linear function of it. They span all coordinates, and
+        no two are the same.
+
+    Raises
+    ------
+    ParameterError
+        Listing all that is found wrong: features that are not finite, span less than their space, or are
+        the same for two arms; on running, an environment with another number of arms or with contexts, or a
+        horizon that leaves less than one pull of an arm in some round.
+
+    Notes
+    -----
+    Of R = ceil(log2 d) rounds (one for d = 1) the r-th keeps ceil(d / 2^r) arms. A round writes the arms that
+    are left in orthonormal coordinates of their span, where that is smaller than before; finds a G-optimal
+    design w (`optimal_design`, gap at most 1e-6); pulls arm i ceil(w_i m) times with
+    m = (T - min(K, d (d + 1) / 2) - sum over r < R of ceil(d / 2^r)) / R; and keeps the arms with the highest
+    least-squares predictions from this round's rewards. Ties are broken at random. Rounds that are left over
+    pull the recommended arm. Given the past the propensities are 0 or 1.
+
+    References
+    ----------
+    Yang, J. and Tan, V. Y. F. (2022). Minimax optimal fixed-budget best arm identification in linear bandits.
+    NeurIPS.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.ODLinBAI(features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    >>> design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0).recommended
+    0
+    """
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DPOD(_OptimalRounds):
+    """`ODLinBAI` with Laplace noise on the moments of least squares, a private comparator.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the rewards.
+    features : array_like of shape (arms, dimension)
+        Feature vector of each arm, as for `ODLinBAI`.
+
+    Raises
+    ------
+    ParameterError
+        As for `ODLinBAI`, and for rewards outside [0, 1].
+
+    Notes
+    -----
+    Each round releases U = sum_s a_s x_s of its own rewards x with Laplace noise of scale L / epsilon in each
+    coordinate, L being the largest sum of absolute coordinates of an arm that is left, in the coordinates of
+    this round: a reward in [0, 1] moves U by at most that in L1. The Gram matrix is public. Rewards enter one
+    round only, so the actions, the noisy moments and the recommended arm are epsilon-differentially private.
+    The noise depends on the coordinates of the features, and so does the success of the design.
+
+    Its releases are named ``noisy_moment_1`` to ``noisy_moment_d``: in the coordinates of the features until
+    the dimension falls, in orthonormal ones of the arms that are left from then on.
+
+    References
+    ----------
+    Chen, Z., Karthik, P. N., Chee, Y. M. and Tan, V. Y. F. (2024). Fixed-budget differentially private best
+    arm identification. ICLR. Appendix E.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.DPOD(epsilon=1.0, features=[[0.0, 1.0], [0.0, 0.5], [1.0, 0.0], [0.5, 0.5]])
+    >>> log = design.run(ai.environments.BernoulliArms([0.9, 0.45, 0.2, 0.55]), horizon=200, rng=0)
+    >>> log.releases[["name", "scale"]].values.tolist()
+    [['noisy_moment_1', 1.0], ['noisy_moment_2', 1.0]]
+    """
+
+    epsilon: Positive
+
+    needs: ClassVar[Needs] = Needs(min_arms=2, vectors="refused", unit_rewards=True)
+    law: ClassVar[int] = LAPLACE_NOISE
+    lost: ClassVar[float | None] = 0.0
+    inexact: ClassVar[str] = "its noise is on rewards times features, which are no whole numbers: take DPBAI"
+
+    def _noise(self) -> float:
+        return 1.0 / float(self.epsilon)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What the actions, the noisy moments and the recommended arm promise, parallel over rounds.
+
+        Which arms a round of the algorithm pulls, and how often, follows from the arms that are left, that
+        is, from earlier releases; its moments start afresh. A reward enters one round's moments.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        moments = PrivacyGuarantee(epsilon=float(self.epsilon))  # move by at most L in L1
+        return parallel(moments, moments, over="epochs")
+
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
+        names = [f"noisy_moment_{k + 1}" for k in range(len(self.features[0]))]
+        return release_columns(released, names, (0,), ["laplace"])

@@ -1,1 +1,0 @@
-"""Effects by group: first the better arm of each, then a randomised phase."""

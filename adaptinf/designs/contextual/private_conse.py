@@ -1,0 +1,210 @@
+"""DP-ConSE: ConSE whose actions and estimates are differentially private."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from adaptinf.designs.base_design import Design, Needs
+from adaptinf.designs.contextual.conse import CONSE_STATUSES, ESTIMATION_RANDOMISED, LEARNING_RANDOMISED
+from adaptinf.designs.contextual.private_conse_kernel import corrected_program, window_ends
+from adaptinf.designs.contextual.published_conse import PUBLISHED_RELEASES, REASONS, published_program
+from adaptinf.designs.run_results import ReleaseName, Status
+from adaptinf.guarantee import PrivacyGuarantee, parallel
+from adaptinf.log import DesignTraits, Outputs
+from adaptinf.parameters import Calibration, Positive, Share, Unit, Whole
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import Program, Run
+from adaptinf.simulation.run import BERNOULLI
+
+_CORRECTED_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "laplace"))
+_EXACT_RELEASES = (ReleaseName("contrast_sum", "laplace"), ReleaseName("arrivals", "public"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPConSE(Design):
+    """Differentially private ConSE: two arms, finitely many contexts, effects by context.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record.
+    alpha : float
+        In [0, 1]: 0 spends everything on estimation, 1 on regret.
+    calibration : {"corrected", "published"}
+        ``"corrected"`` has pure differential privacy. ``"published"`` follows the paper's pseudo-code, with
+        the sign in the normaliser of its batch lengths mended; it has no finite epsilon.
+    contrast_share : float
+        Share of epsilon for the sums of rewards; the rest is for the counts of arrivals (corrected). With 1
+        all participants must have one context: their number is then public and counted without noise.
+    first_window : int or None
+        Rounds of the first window, by default ceil(n / 64), but at least 64 and at most
+        ceil(256 M log n), M the number of contexts (corrected).
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; when it is run, if the environment's rewards leave
+        [0, 1], or `contrast_share` is 1 and there are several contexts.
+
+    Notes
+    -----
+    Corrected, first half: windows of doubling length, fixed by the calendar. In a window each undecided
+    context is assigned by a fair coin; at its end D_j = sum (2a - 1)(r - 1/2) over the randomised arrivals
+    of each undecided context is released with Laplace(1/epsilon_D), and the number N_j of arrivals of each
+    context with Laplace(2/epsilon_N). The worse arm is dropped where ``abs(D_j)`` is beyond what noise
+    explains. Second half: each arrival enters the randomised trial with a public probability rho_j and
+    otherwise gets the better arm, so the propensities are constant. At the end D_j and N_j over the trial
+    are released.
+
+    Rewards are clipped to [0, 1] before they enter a sum; the raw reward is logged. The guarantee is for a
+    record, anticipating: everything but the participant's own action. For one reward it is epsilon_D,
+    standard. In a session with a window the rounds that begin before the first half's outcomes have entered
+    are assigned as in the first half and enter no sum; an outcome that is not in when its window ends counts
+    as 0, so that effects are those on success within the window. With `contrast_share` 1 a record is the
+    potential rewards of one participant, so that both guarantees are one, standard, at epsilon; T_min is then
+    at least 4 log(n) / epsilon.
+
+    Published: T_min has log n, noise on a mean has scale 2 / (epsilon R_e), lengths are drawn around 2 R_e,
+    as the proof needs, epochs start at 1, and a context whose arms were not both pulled has no estimate.
+
+    References
+    ----------
+    Li, J., Shi, K. and Simchi-Levi, D. (2024). Privacy preserving adaptive experiment design. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.FiniteContext([0.5, 0.5], [[0.4, 0.7], [0.6, 0.3]])
+    >>> design = ai.designs.DPConSE(epsilon=1.0, alpha=0.2)
+    >>> log = design.run(environment, horizon=20_000, rng=0)
+    >>> print(log.guarantee.epsilon, log.guarantee.unit, log.guarantee.notion, log.reward_guarantee.epsilon)
+    1.0 record anticipating 0.6
+    """
+
+    epsilon: Positive
+    alpha: Unit = 0.0
+    calibration: Calibration = "corrected"
+    contrast_share: Share = 0.6
+    first_window: Whole | None = None
+
+    statuses: ClassVar[tuple[Status, ...]] = CONSE_STATUSES
+    needs: ClassVar[Needs] = Needs(
+        min_arms=2, max_arms=2, min_horizon=2, vectors="refused", unit_rewards=True
+    )
+    lost: ClassVar[float | None] = 0.0
+    lost_unsaid: ClassVar[float | None] = 0.5
+    inexact: ClassVar[str] = "as published it promises nothing that exact noise could keep"
+
+    @property
+    def pending(self) -> str:  # type: ignore[override]
+        """Those of a public window; as published none, as counts close its batches."""
+        return "window" if self.calibration == "corrected" else "last"
+
+    def longest_window(self, horizon: int) -> float:
+        """Shorter than the second half, whose trial begins when the first half's outcomes are in."""
+        return horizon - horizon // 2 - 1
+
+    @property
+    def nodes(self) -> tuple[str, str] | None:  # type: ignore[override]
+        """What names a node: its sum, 2 j of the contrasts of context j and 2 j + 1 of its arrivals."""
+        return ("sum", "window") if self.calibration == "corrected" else None
+
+    def largest_scale(self, horizon: int, n_arms: int) -> float:
+        """The larger scale of those of contrasts and arrivals."""
+        contrasts = 1.0 / (self.contrast_share * self.epsilon)
+        if self._exact_counts:
+            return contrasts
+        return max(contrasts, 2.0 / ((1.0 - self.contrast_share) * self.epsilon))
+
+    @property
+    def release_names(self) -> tuple[ReleaseName, ...]:  # type: ignore[override]
+        """What the release codes of the calibration mean."""
+        if self.calibration == "published":
+            return PUBLISHED_RELEASES
+        return _EXACT_RELEASES if self._exact_counts else _CORRECTED_RELEASES
+
+    @property
+    def _exact_counts(self) -> bool:
+        """Whether there is one context, so that the numbers of participants are public."""
+        return self.calibration == "corrected" and self.contrast_share == 1.0
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the group, where there is more than one."""
+        if self._exact_counts:
+            return DesignTraits(uses_context="no", outputs=Outputs(propensities="outputs", phase="calendar"))
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="groups", arm_means="by-group", outputs=outputs)
+
+    def guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee:
+        """What actions and releases promise for a record, parallel over windows and halves.
+
+        Corrected: the calendar settles which window's sums and counts a record enters, before it is read.
+        """
+        self._refuse_sizes(horizon, n_arms)
+        if self.calibration == "published":
+            return PrivacyGuarantee(math.inf, unit="record", notion="anticipating", reasons=REASONS)
+        if self._exact_counts:
+            return PrivacyGuarantee(self.epsilon, unit="record")  # a record is its rewards: no count moves
+        contrasts = PrivacyGuarantee(self.contrast_share * self.epsilon, unit="record", notion="anticipating")
+        arrivals = PrivacyGuarantee(
+            (1.0 - self.contrast_share) * self.epsilon, unit="record", notion="anticipating"
+        )
+        window = contrasts.compose(arrivals)
+        return parallel(window, window, over="epochs")
+
+    def reward_guarantee(self, horizon: int, n_arms: int) -> PrivacyGuarantee | None:
+        """With contexts and coins fixed, a reward moves one sum of rewards and no count."""
+        self._refuse_sizes(horizon, n_arms)
+        if self.calibration == "published":
+            return None
+        return PrivacyGuarantee(epsilon=self.contrast_share * self.epsilon)
+
+    def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
+        problems = super()._environment_problems(env, horizon)
+        if self._exact_counts and env.n_features > 1:
+            problems.append(
+                f"contrast_share=1 leaves nothing for the counts of arrivals, and {type(env).__name__} has "
+                f"{env.n_features} contexts: it needs a single one"
+            )
+        return problems
+
+    def outcome_names(self, n_features: int) -> tuple[str, ...]:
+        """Names of what a run reports at its end."""
+        if self.calibration == "published":
+            names = ["estimate", "length", "better_arm"]
+        else:
+            names = ["contrast_sum", "arrivals", "inclusion", "better_arm"]
+        return ("t_min", *[name for name in names for _ in range(n_features)])
+
+    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of the first half: no other reward enters a sum before the last release."""
+        return int((run.record.status == LEARNING_RANDOMISED).sum())
+
+    def _released_rounds(self, run: Run, horizon: int) -> int | None:
+        """Randomised rounds of both halves: no other reward enters a sum."""
+        return int(np.isin(run.record.status, (LEARNING_RANDOMISED, ESTIMATION_RANDOMISED)).sum())
+
+    def _has_shortcut(self, environment: Environment) -> bool:
+        return self.calibration == "corrected" and environment.law == BERNOULLI
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        if self.calibration == "published":
+            return published_program(horizon, environment.n_features, self.alpha, self.epsilon, recording)
+        return corrected_program(
+            horizon,
+            environment.n_features,
+            self.alpha,
+            self.contrast_share * self.epsilon,
+            (1.0 - self.contrast_share) * self.epsilon,
+            window_ends(horizon, self.first_window, environment.n_features),
+            recording,
+            by_rounds,
+        )

@@ -1,1 +1,0 @@
-"""Rewards linear in a context vector of each arm."""

@@ -1,0 +1,184 @@
+"""The locally private generalised linear bandit: noisy stochastic gradients, one parameter vector an arm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from adaptinf.designs.local.cube_designs import LocallyPrivate
+from adaptinf.designs.local.local_linear_kernel import LDPLinearTables, ldp_linear_program
+from adaptinf.designs.run_results import Status, release_columns
+from adaptinf.log import DesignTraits, Outputs
+from adaptinf.parameters import BOOLEAN, Count, Number, OneOf, OrNone, Positive
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.environments.cube_contexts import AuxiliaryLog
+from adaptinf.simulation.replicate import Program, written_arrays
+from adaptinf.typing import FloatArray
+
+_RADII = {"logistic": 4.0, "identity": 1.0}
+_LARGEST_RADIUS, _LONGEST_STEP = 1e6, 1e3
+_SENSITIVITY = 2.0
+_NOT_COVERED = "everything but the participant's own arm: it is the best one for their context"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDPLinear(LocallyPrivate):
+    """Locally private generalised linear bandit: contexts in the unit cube, rewards in [0, 1], greedy arms.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of a participant's record, context and reward.
+    link : {"logistic", "identity"}
+        Expected reward of an arm as a function of its linear predictor: 1 / (1 + exp(-u)), or u within
+        [0, 1].
+    intercept : bool
+        Whether the predictor of an arm has an intercept.
+    step : float
+        Multiple of the step size below, at most 1,000.
+    warm_up : int, optional
+        Rounds of the warm-up stage, 0 for none. By default K ceil(sqrt(n) (1 + s)) for n rounds and K arms,
+        and at most n, with s the standard deviation of the noise on each number of a report.
+    radius : float, optional
+        Bound on the length of an arm's parameters, at most 1e6; by default 4 (logistic) or 1 (identity),
+        which loses no linear function from the cube to [0, 1].
+    auxiliary : tuple of AuxiliaryLog
+        Logs that report before the trial begins, one after another, each under an epsilon of its own.
+
+    Raises
+    ------
+    ParameterError
+        Listing every parameter that is out of range; on running, if contexts are not shared by the arms or
+        may leave [0, 1]^d, or rewards may leave [0, 1].
+
+    Notes
+    -----
+    After Han et al. (2021): stochastic gradients under local privacy, a parameter vector an arm, a warm-up
+    and a greedy stage. Steps, radius, noise and lengths are those given here, which need no constant of the
+    problem; no regret bound is claimed.
+
+    *Model.* The predictor of arm k is u = theta_k'z with z = (2 x - 1, 1), or z = x without an intercept:
+    p parameters, no regressor above 1 in size. Regressors within [-1, 1] make the gradient with respect to
+    the intercept nearly orthogonal to the others, at the same sensitivity.
+
+    *Warm-up.* Arms are pulled in turn. As the round decides the arm, a participant reports on this one alone.
+
+    *Greedy.* The arm with the largest predictor, by the averaged parameters, is pulled. The participant
+    reports on *every* arm: the gradient (mean - reward) z of the arm pulled, zero for the others, each plus
+    noise, so that the report does not tell which arm it was. Arms that are not pulled move by noise alone.
+
+    *Noise.* That of an arm has density proportional to exp(-epsilon max_j abs(v_j) / 2) in R^p: a Gamma
+    variable of shape p + 1 and scale 2 / epsilon times a uniform point of [-1, 1]^p. Its variance is
+    s^2 = 4 (p + 1) (p + 2) / (3 epsilon^2) a number, whatever K. Laplace noise would have 8 p^2 / epsilon^2;
+    the random directions of Duchi et al. (2018) that Han et al. use have less where epsilon is small and p
+    large, but reports of a length of about p sqrt(pi K / 2) however large epsilon is.
+
+    *Steps.* A report on an arm has mean squared length at most rho^2 = p (1 + s^2). With I the sum of
+    1 / rho^2 over an arm's reports, theta moves by step * radius / (rho^2 sqrt(I)) times the report, and is
+    projected to the ball: after t reports step * radius / (rho sqrt(t)). Averages over iterates have weights
+    proportional to I / rho^2, or t. Reports of auxiliary participants count by their own rho in the same way.
+
+    Replacing a participant's record moves the gradients by at most 2, in the sum over arms of the largest
+    change: the report is epsilon-private. Their reward alone moves one gradient by at most 1: rewards have
+    epsilon / 2, which max-information uses. Auxiliary participants always report on every arm; they have the
+    epsilon of their log, and the guarantee is that of the trial's participants. A participant's arm is not
+    among the outputs: in the greedy stage it depends on the context.
+
+    A log has, as releases, the parameters at the end: for each arm (the group) the coefficient of every
+    coordinate of the context, and ``intercept``; `scale` is that of the noise in each participant's report.
+    `Replications.released` has ``warm_up`` (its rounds) and ``projected`` (how often an arm's parameters were
+    put back on the ball).
+
+    References
+    ----------
+    Han, Y., Liang, Z., Wang, Y. and Zhang, J. (2021). Generalized linear bandits with local differential
+    privacy. Advances in Neural Information Processing Systems 34.
+
+    Hardt, M. and Talwar, K. (2010). On the geometry of differential privacy. STOC.
+
+    Duchi, J., Jordan, M. and Wainwright, M. (2018). Minimax optimal procedures for locally private
+    estimation. Journal of the American Statistical Association 113.
+
+    Shamir, O. and Zhang, T. (2013). Stochastic gradient descent for non-smooth optimization. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.LDPLinear(epsilon=8.0)
+    >>> log = design.run(ai.environments.SmoothArms(n_arms=3, dimension=2), horizon=2_000, rng=0)
+    >>> print(log.guarantee)
+    epsilon = 8, pure, per record, local, anticipating
+    >>> print(log.reward_guarantee)
+    epsilon = 4, pure, per reward, local, standard
+    >>> sorted(set(log.releases["name"]))
+    ['coefficient_x1', 'coefficient_x2', 'intercept']
+    """
+
+    epsilon: Positive
+    link: Annotated[str, OneOf(*_RADII)] = "logistic"
+    intercept: Annotated[bool, BOOLEAN] = True
+    step: Annotated[float, Number(0.0, _LONGEST_STEP, open_low=True)] = 1.0
+    warm_up: int | None = None
+    radius: Annotated[float, Number(0.0, _LARGEST_RADIUS, open_low=True)] | None = None
+    auxiliary: tuple[AuxiliaryLog, ...] = ()
+
+    statuses: ClassVar[tuple[Status, ...]] = (Status("warm-up", False), Status("greedy", False))
+    report_sensitivity: ClassVar[float] = _SENSITIVITY
+    not_covered: ClassVar[str] = _NOT_COVERED
+    outcomes: ClassVar[tuple[str, ...]] = ("warm_up", "projected")
+
+    @property
+    def traits(self) -> DesignTraits:
+        """Arms follow the context."""
+        epsilons = tuple(float(part.epsilon) for part in self.auxiliary)
+        outputs = Outputs(propensities="by-context", phase="calendar")
+        return DesignTraits(uses_context="yes", arm_means="by-context", auxiliary=epsilons, outputs=outputs)
+
+    def _problems(self) -> list[str]:
+        return super()._problems() + OrNone(Count(0))("warm_up, where it is given,", self.warm_up)
+
+    def program(
+        self, environment: Environment, horizon: int, *, recording: bool, by_rounds: bool = True
+    ) -> Program:
+        """Compiled entry point and tables for one environment and horizon."""
+        return ldp_linear_program(
+            self.tables(environment.n_arms, environment.dimension, horizon, recording=recording)
+        )
+
+    def tables(
+        self, n_arms: int, dimension: int, horizon: int, *, recording: bool = False
+    ) -> LDPLinearTables:
+        """What the kernels need to know: scales, steps, and space for what a run records."""
+        parameters = dimension + int(self.intercept)
+        logs = [part.log.arrays for part in self.auxiliary]
+        epsilons = np.array([*(part.epsilon for part in self.auxiliary), self.epsilon], dtype=np.float64)
+        scales = _SENSITIVITY / epsilons
+        variances = scales * scales * (parameters + 1) * (parameters + 2) / 3.0
+        radius = _RADII[self.link] if self.radius is None else float(self.radius)
+        turns = math.sqrt(horizon) * (1.0 + math.sqrt(variances[-1]))
+        default = n_arms * math.ceil(min(turns, horizon))
+        return LDPLinearTables(
+            n_arms=n_arms,
+            dimension=dimension,
+            n_parameters=parameters,
+            horizon=horizon,
+            logistic=self.link == "logistic",
+            intercept=bool(self.intercept),
+            warm_up=min(horizon, default if self.warm_up is None else int(self.warm_up)),
+            radius=radius,
+            reach=float(self.step) * radius,
+            scales=scales,
+            squares=parameters * (1.0 + variances),
+            starts=np.cumsum([0, *(part.reward.size for part in logs)]),
+            contexts=np.concatenate([np.zeros((0, dimension)), *(part.contexts for part in self.auxiliary)]),
+            arms=np.concatenate([np.zeros(0, np.int64), *(part.action for part in logs)]),
+            rewards=np.concatenate([np.zeros(0), *(part.reward for part in logs)]),
+            **written_arrays(n_arms if recording else 0, n_arms * parameters if recording else 0),
+        )
+
+    def _releases(self, released: FloatArray, env: Environment, horizon: int) -> dict[str, Any] | None:
+        names = [f"coefficient_{name}" for name in env.vector_names[: env.dimension]] + ["intercept"]
+        return release_columns(released, names, env.arms, ["noisy gradients"])

@@ -1,0 +1,541 @@
+"""Stopping rules: how many samples until the mean is known up to a factor, with and without privacy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import truediv
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from adaptinf.designs.stopping import stopping_kernel as kernel
+from adaptinf.designs.stopping.stopping_kernel import Rule
+from adaptinf.designs.stopping.stopping_results import StoppingReplications, StoppingResult
+from adaptinf.designs.stopping.stopping_samples import Noise, ReleaseNoise, SimulatedNoise, open_stream
+from adaptinf.guarantee import PrivacyGuarantee, sequential
+from adaptinf.log import DesignRecord
+from adaptinf.markup import Recorded
+from adaptinf.parameters import (
+    COUNT,
+    FLAG,
+    JOBS,
+    SEED,
+    SHARE,
+    Calibration,
+    Is,
+    OneOf,
+    OrNone,
+    Positive,
+    check,
+    check_fields,
+    problems_of,
+    refuse,
+)
+from adaptinf.simulation.environments import Environment
+from adaptinf.simulation.replicate import BLOCK, block_stream, seed_sequence
+from adaptinf.simulation.run import BERNOULLI, POOL
+from adaptinf.typing import FloatArray, RandomSource
+from adaptinf.workers import n_workers, spread
+
+Scale: TypeAlias = Callable[[float, Fraction], float]
+"""From a sensitivity and an epsilon to the scale of Laplace noise."""
+
+_OPEN_SHARE = Is(lambda share: not SHARE("", share) and share < 1.0, "a number strictly between 0 and 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoppingRule(Recorded, ABC):
+    """Base of the stopping rules: `NAS` and `DPNAS`."""
+
+    alpha: Annotated[float, _OPEN_SHARE]
+    beta: Annotated[float, _OPEN_SHARE]
+    bound: Positive = 1.0
+    steps: Annotated[str, OneOf("every", "exponential")] = "every"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @abstractmethod
+    def rule(self, bound: float, unit: float, scale: Scale = truediv) -> kernel.Rule:
+        """Constants of the halting test.
+
+        Parameters
+        ----------
+        bound : float
+            Largest absolute value of a sample, in units.
+        unit : float
+            What one unit is worth.
+        scale : callable
+            Scale of the noise that makes a statistic of some sensitivity epsilon-private.
+
+        Returns
+        -------
+        Rule
+            For the kernel.
+        """
+
+    @abstractmethod
+    def guarantee(self) -> PrivacyGuarantee | None:
+        """The privacy of the stopping time and the estimate; None where there is no noise."""
+
+    def record(self) -> DesignRecord:
+        """Name and parameters."""
+        parameters = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return DesignRecord(name=type(self).__name__, parameters=parameters)
+
+    def replicate(
+        self,
+        env: Environment,
+        replications: int,
+        rng: RandomSource | None = None,
+        max_rounds: int | None = None,
+        n_jobs: int = 1,
+        by_rounds: bool | None = None,
+    ) -> StoppingReplications:
+        """Run the rule many times on one law.
+
+        Parameters
+        ----------
+        env : Environment
+            One arm, no contexts: its rewards are the samples.
+        replications : int
+            Number of runs.
+        rng : int, SeedSequence, Generator or None
+            Source of randomness; replicate r depends on (rng, r) alone. Noise is simulated.
+        max_rounds : int
+            Samples after which a run is given up. It must be said: at a mean of 0 a run goes on for ever.
+        n_jobs : int
+            Worker processes, -1 for all cores; the numbers are the same for any.
+        by_rounds : bool, optional
+            Draw every sample, with the numbers of `run`. By default only where there is no exact shortcut:
+            with exponential steps and a law of two values, sums between looks are binomial.
+
+        Returns
+        -------
+        StoppingReplications
+            Estimates and stopping times.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit, before anything is drawn.
+        """
+        problems = problems_of(
+            replications=(replications, COUNT),
+            n_jobs=(n_jobs, JOBS),
+            rng=(rng, SEED),
+            by_rounds=(by_rounds, FLAG),
+        )
+        refuse(self._name, problems + self._environment_problems(env, max_rounds))
+        values = _two_values(env) if self.steps == "exponential" else None
+        looped = values is None if by_rounds is None else by_rounds
+        if not looped and values is None:
+            refuse(self._name, [f"by_rounds=False: there is no shortcut for steps={self.steps!r} in {env!r}"])
+        law = env if looped or values is None else values
+        outcomes = self._outcomes(law, replications, seed_sequence(rng), int(max_rounds or 0), n_jobs)
+        stopped = outcomes[:, kernel.STOPPED] > 0.0
+        samples = outcomes[:, kernel.READ].astype(np.int64)
+        return StoppingReplications(
+            estimate=outcomes[:, kernel.ESTIMATE].copy(),
+            stopping_time=np.where(stopped, samples, np.nan),
+            stopped=stopped,
+            samples=samples,
+            alpha=float(self.alpha),
+            beta=float(self.beta),
+        )
+
+    def _outcomes(
+        self,
+        law: Environment | tuple[float, float, float],
+        replications: int,
+        root: np.random.SeedSequence,
+        rounds: int,
+        n_jobs: int,
+    ) -> FloatArray:
+        """What each run reports, shape (replications, OUTCOMES); a law of two values goes look by look."""
+        last = self._last_look(rounds)
+        starts = np.arange(0, replications, BLOCK)
+        workers = 1 if n_jobs == 1 else min(len(starts), 4 * n_workers(n_jobs))
+        rule = self.rule(float(self.bound), 1.0)
+        jobs = [
+            (_run_blocks, (rule, law, last, replications, root, share.tolist()))
+            for share in np.array_split(starts, workers)
+        ]
+        return np.concatenate(spread(jobs, 1 if workers == 1 else n_jobs))
+
+    def _on_sums(self, sums: FloatArray, runs: int, rng: np.random.Generator) -> FloatArray:
+        """What runs on one fixed stream report, shape (runs, OUTCOMES); sums at its looks (looks,)."""
+        outcomes = np.zeros((runs, kernel.OUTCOMES))
+        kernel.run_on_sums(self.rule(float(self.bound), 1.0), sums, rng, np.zeros(kernel.STATE), outcomes)
+        return outcomes
+
+    def _last_look(self, rounds: int) -> int:
+        """Samples at the last look within so many rounds, 0 where there is none."""
+        if self.steps == "every":
+            return rounds
+        return 1 << (rounds.bit_length() - 1) if rounds > 1 else 0
+
+    def _environment_problems(self, env: Any, max_rounds: Any) -> list[str]:
+        """What keeps the rule from being run there."""
+        if not isinstance(env, Environment):
+            return [f"env must be an environment of one arm, got {env!r:.60}"]
+        if max_rounds is None:
+            problems = ["max_rounds is needed: with a mean of 0 the rule goes on for ever"]
+        else:
+            problems = COUNT("max_rounds", max_rounds)
+        if env.n_arms != 1 or env.features or env.dimension:
+            problems.append(f"the environment must have one arm and no contexts, got {env!r}")
+        low, high = env.reward_range
+        if (-math.inf < low < -self.bound) or (self.bound < high < math.inf):
+            problems.append(
+                f"samples must lie in [{-self.bound:g}, {self.bound:g}], those of {type(env).__name__} lie "
+                f"in [{low:g}, {high:g}]: give a larger bound"
+            )
+        elif self.guarantee() is None and not (math.isfinite(low) and math.isfinite(high)):
+            problems.append(
+                f"samples must be bounded, those of {type(env).__name__} are not: only a private rule clips"
+            )
+        return problems
+
+    def _run(
+        self, stream: Any, rng: RandomSource | None, max_rounds: int | None, noise: Noise | None = None
+    ) -> StoppingResult:
+        """One run, on data or in an environment."""
+        if isinstance(stream, Environment):
+            check(self._name, rng=(rng, SEED), also=self._environment_problems(stream, max_rounds))
+            outcome = self._outcomes(stream, 1, seed_sequence(rng), int(max_rounds or 0), 1)[0]
+            return self._result(outcome, "simulation", max_rounds)
+        check(self._name, rng=(rng, SEED), max_rounds=(max_rounds, OrNone(COUNT)))
+        bound = float(self.bound)
+        samples = open_stream(stream, bound, self.guarantee() is not None, type(self).__name__)
+        source = noise or SimulatedNoise(block_stream(seed_sequence(rng), 0))
+        unit = source.unit(bound)
+        rule = self.rule(bound / unit, unit, source.scale)
+        state = np.zeros(kernel.STATE)
+        kernel.begin_run(rule, state, source.threshold(rule.threshold_scale))
+        last = math.inf if max_rounds is None else self._last_look(int(max_rounds))
+        halted, more = False, True
+        while more and not halted and state[kernel.NEXT_LOOK] <= last:
+            read = state[kernel.SAMPLES]
+            every = self.steps == "every"
+            count = int(min(samples.ahead, last - read) if every else state[kernel.NEXT_LOOK] - read)
+            values = source.to_units(samples.take(count), bound)
+            more = values.size == count
+            looked = source.looks(rule.query_scale, values.size if every else 1)
+            halted = kernel.read_values(rule, state, values, looked)
+        outcome = np.array([math.nan, float(halted), state[kernel.SAMPLES]])
+        if halted:
+            outcome[kernel.ESTIMATE] = kernel.finish_run(rule, state, source.release(rule.release_scale))
+        return self._result(outcome, source.name, None if not more else max_rounds)
+
+    def _result(self, outcome: FloatArray, noise: str, max_rounds: int | None) -> StoppingResult:
+        """What a run reports; without `max_rounds` a run that did not stop has come to the stream's end."""
+        stopped, samples = bool(outcome[kernel.STOPPED]), int(outcome[kernel.READ])
+        guarantee, reason = self.guarantee(), None
+        if not stopped:
+            end = "the stream ended" if max_rounds is None else f"max_rounds={max_rounds} was reached"
+            reason = (
+                f"{end} before the rule halted ({samples} samples read); means close to 0 need many samples, "
+                "and a mean of 0 has no relative accuracy"
+            )
+        return StoppingResult(
+            estimate=float(outcome[kernel.ESTIMATE]),
+            stopping_time=samples if stopped else math.nan,
+            stopped=stopped,
+            samples=samples,
+            reason=reason,
+            alpha=float(self.alpha),
+            beta=float(self.beta),
+            guarantee=guarantee,
+            noise=None if guarantee is None else noise,
+            design=self.record(),
+        )
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+
+def _two_values(env: Environment) -> tuple[float, float, float] | None:
+    """The two values of a law and the probability of the higher one; None where there are more."""
+    tables = env.tables(1)
+    if tables.kind == BERNOULLI:
+        return 0.0, 1.0, float(tables.location[0, 0])
+    if tables.kind != POOL:
+        return None
+    values, counts = np.unique(tables.pool, return_counts=True)
+    if values.size > 2:
+        return None
+    return float(values[0]), float(values[-1]), float(counts[-1] / counts.sum())
+
+
+def _run_blocks(
+    rule: kernel.Rule,
+    law: Environment | tuple[float, float, float],
+    last: int,
+    replications: int,
+    root: np.random.SeedSequence,
+    starts: list[int],
+) -> FloatArray:
+    """Outcomes of the blocks that start at these runs."""
+    state = np.zeros(kernel.STATE)
+    sizes = [min(BLOCK, replications - start) for start in starts]
+    outcomes = np.zeros((sum(sizes), kernel.OUTCOMES))
+    done = 0
+    for start, size in zip(starts, sizes, strict=True):
+        part, stream = outcomes[done : done + size], block_stream(root, start)
+        if isinstance(law, Environment):
+            kernel.run_by_rounds(rule, law.tables(max(last, 1)), last, stream, state, part)
+        else:
+            kernel.run_by_looks(rule, *law, last, stream, state, part)
+        done += size
+    return outcomes
+
+
+_LEAST_RELEASE_EPSILON = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class NAS(StoppingRule):
+    """Nonmonotonic adaptive sampling: sample until the mean is known up to a factor of 1 +- alpha.
+
+    Parameters
+    ----------
+    alpha : float
+        Relative accuracy asked for, in (0, 1).
+    beta : float
+        Probability, in (0, 1), of an estimate that is not as accurate.
+    bound : float
+        Samples lie in [-bound, bound].
+    steps : {"every", "exponential"}
+        Look at every sample, or at 2, 4, 8, ... samples.
+
+    Notes
+    -----
+    The rule halts at the first look j, at t samples, where abs(mean) >= h_t (1 + 1/alpha), with h_t = bound
+    sqrt((2/t) log(4 j^2 / beta)): Hoeffding's inequality at confidence 1 - beta / (2 j^2), so that all
+    deviations together have probability at most beta. For independent samples with one mean, the probability
+    that the rule stops with an estimate that is off by alpha abs(mean) or more is at most beta, whenever it
+    is given up. At a mean of 0 it stops with probability at most beta. Unless the mean is large, exponential
+    steps stop sooner: there are fewer looks to guard against.
+
+    References
+    ----------
+    Domingo, C., Gavalda, R. and Watanabe, O. (2002). Adaptive sampling methods for scaling up knowledge
+    discovery algorithms. Data Mining and Knowledge Discovery 6.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> result = ai.designs.NAS(alpha=0.2, beta=0.05).run(rng.uniform(0.0, 1.0, 10_000))
+    >>> result.stopping_time
+    6364
+    >>> round(result.estimate, 2)
+    0.5
+    """
+
+    def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
+        """Constants of the halting test where the largest sample is `bound` units of size `unit`."""
+        return Rule(
+            exponential=self.steps == "exponential",
+            private=False,
+            bound=bound,
+            unit=unit,
+            factor=1.0 + 1.0 / self.alpha,
+            width_log=math.log(4.0) - math.log(self.beta),
+            noise_log=0.0,
+            allowance=0.0,
+            threshold_scale=0.0,
+            query_scale=0.0,
+            release_scale=0.0,
+        )
+
+    def guarantee(self) -> PrivacyGuarantee | None:
+        """None: the rule is not private."""
+        return None
+
+    def run(
+        self, stream: Any, rng: RandomSource | None = None, max_rounds: int | None = None
+    ) -> StoppingResult:
+        """Sample until the rule halts.
+
+        Parameters
+        ----------
+        stream : array_like of shape (n,), iterable of float, or Environment
+            The samples. An array, list, tuple or series is checked as a whole before anything else; any other
+            iterable is read sample by sample, never further than needed; an environment has one arm.
+        rng : int, SeedSequence, Generator or None
+            Source of an environment's samples.
+        max_rounds : int, optional
+            Samples after which to give up; needed for an environment.
+
+        Returns
+        -------
+        StoppingResult
+            Estimate and stopping time; NaN, with the reason, where the rule did not halt.
+
+        Raises
+        ------
+        ParameterError
+            Listing all that is found wrong with an array, with positions; at the first sample of an iterable
+            that is not a number in [-bound, bound]; for an environment whose rewards leave that interval.
+        """
+        return self._run(stream, rng, max_rounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPNAS(StoppingRule):
+    """Private nonmonotonic adaptive sampling: the mean up to a factor of 1 +- alpha, epsilon-private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy of one sample, for the stopping time and the estimate together.
+    alpha : float
+        Relative accuracy asked for, in (0, 1).
+    beta : float
+        Probability, in (0, 1), of an estimate that is not as accurate.
+    bound : float
+        Samples lie in [-bound, bound].
+    steps : {"every", "exponential"}
+        Look at every sample (the paper's Algorithm 1), or at 2, 4, 8, ... samples (Algorithm 2).
+    calibration : {"corrected", "published"}
+        The same: the published noise is right.
+
+    Notes
+    -----
+    Sparse vector technique: one Laplace variable of scale 12 bound / epsilon on the threshold and one on each
+    look. A sample moves an absolute sum by at most 2 bound, so that the stopping time is (epsilon/6 +
+    epsilon/3)-private; noise of scale 4 bound / epsilon on the final sum adds epsilon/2.
+
+    Accuracy is that of `NAS`: for independent samples with one mean, the probability that the rule stops with
+    an estimate that is off by alpha abs(mean) or more is at most beta. Unless the mean is large, exponential
+    steps stop sooner. Privacy holds for any samples.
+
+    What enters a sum is clipped to [-bound, bound]; where clipping changes samples, the mean meant is that of
+    the clipped ones.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rule = ai.designs.DPNAS(epsilon=1.0, alpha=0.2, beta=0.05)
+    >>> result = rule.run(rng.uniform(0.0, 1.0, 20_000), rng=1)
+    >>> result.stopped, result.noise
+    (True, 'simulation')
+    >>> print(result.guarantee)
+    epsilon = 1, pure, per reward, central, standard
+    """
+
+    epsilon: Positive
+    calibration: Calibration = "corrected"
+
+    shares: ClassVar[tuple[int, int, int]] = (6, 3, 2)
+    """What epsilon is divided by for the threshold, for the looks and for the estimate."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, first="epsilon")
+
+    def _parts(self) -> tuple[Fraction, Fraction, Fraction]:
+        """What the noise on the threshold, on the looks and on the final sum each spend: epsilon, exactly."""
+        threshold, looks, release = (Fraction(float(self.epsilon)) / share for share in self.shares)
+        return threshold, looks, release
+
+    def _promises(self) -> tuple[PrivacyGuarantee, ...]:
+        return tuple(PrivacyGuarantee(float(part)) for part in self._parts())
+
+    def rule(self, bound: float, unit: float, scale: Scale = truediv) -> Rule:
+        """Constants of the halting test where the largest sample is `bound` units of size `unit`."""
+        sensitivity = 2.0 * bound
+        threshold, looks, release = self._parts()
+        threshold_scale, release_scale = scale(sensitivity, threshold), scale(sensitivity, release)
+        log_tail = math.log(4.0) - math.log(self.beta)
+        return Rule(
+            exponential=self.steps == "exponential",
+            private=True,
+            bound=bound,
+            unit=unit,
+            factor=1.0 + 1.0 / self.alpha,
+            width_log=math.log(16.0) - math.log(self.beta),
+            noise_log=math.log(8.0) - math.log(self.beta),
+            allowance=(threshold_scale + release_scale / self.alpha) * log_tail,
+            threshold_scale=threshold_scale,
+            query_scale=scale(2.0 * sensitivity, looks),
+            release_scale=release_scale,
+        )
+
+    def guarantee(self) -> PrivacyGuarantee:
+        """Privacy of one sample: sparse vector technique and final release, added up."""
+        return sequential(*self._promises())
+
+    def time_guarantee(self) -> PrivacyGuarantee:
+        """Privacy of the stopping time alone, without the estimate: half of epsilon, the sparse vector's."""
+        return sequential(*self._promises()[:2])
+
+    def run(
+        self,
+        stream: Any,
+        rng: RandomSource | None = None,
+        max_rounds: int | None = None,
+        backend: str = "simulation",
+    ) -> StoppingResult:
+        """Sample until the rule halts.
+
+        Parameters
+        ----------
+        stream : array_like of shape (n,), iterable of float, or Environment
+            The samples. An array, list, tuple or series is checked as a whole before anything else; any other
+            iterable is read sample by sample, never further than needed; an environment has one arm.
+        rng : int, SeedSequence, Generator or None
+            Source of simulated noise, and of an environment's samples.
+        max_rounds : int, optional
+            Samples after which to give up; needed for an environment.
+        backend : {"simulation", "release"}
+            Simulated noise is seedable and not private. With "release" samples go on a grid of 2^20 steps a
+            bound and the noise is integer, from OpenDP; `rng` must be None and the stream be data.
+
+        Returns
+        -------
+        StoppingResult
+            Estimate and stopping time; NaN, with the reason, where the rule did not halt. The guarantee holds
+            either way.
+
+        Raises
+        ------
+        ParameterError
+            Listing all that is found wrong with an array, with positions; for an environment whose rewards
+            leave [-bound, bound]; for a sample of an iterable that is not a number at all.
+
+        Notes
+        -----
+        An error is an output. A sample of an iterable that is out of range is therefore clipped, and a
+        missing one (None, NaN) counts as 0, silently: raising would reveal it. That samples are numbers at
+        all is taken to be public. The check of an array is the curator's, before the mechanism: its message
+        names samples and is not covered by the guarantee.
+        """
+        problems = OneOf("simulation", "release")("backend", backend)
+        if not problems and backend == "release":
+            if rng is not None:
+                problems.append("rng must be None with backend='release': noise that is released has no seed")
+            if isinstance(stream, Environment):
+                problems.append("backend='release' is for data: an environment is simulated, noise and all")
+            if self.epsilon < _LEAST_RELEASE_EPSILON:
+                problems.append(
+                    f"epsilon must be at least {_LEAST_RELEASE_EPSILON:g} with backend='release', where "
+                    f"noise has to be exact in 53 bits, got {self.epsilon!r}"
+                )
+        refuse(self._name, problems + OrNone(COUNT)("max_rounds", max_rounds))
+        return self._run(stream, rng, max_rounds, ReleaseNoise() if backend == "release" else None)

@@ -1,0 +1,458 @@
+"""Files too large for memory: dsjson and Open Bandit read line by line, written to Parquet in batches."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from adaptinf.errors import LogValidationError, ParameterError, Problem
+from adaptinf.files import as_path, atomic_write
+from adaptinf.formats.dsjson import (
+    OTHER_ACTIONS,
+    UNNAMED_ACTION,
+    Faults,
+    Judged,
+    action_labels,
+    changing_rates,
+    judge,
+    rounded,
+    shared_features,
+    unknown_names,
+)
+from adaptinf.formats.obd import ITEMS, campaign_file, header_problems
+from adaptinf.formats.transport import column_of, lines_of, names_problems, numbered_lines
+from adaptinf.log.storage.log_files import output_problems
+from adaptinf.log.validation.row_order import read_times
+from adaptinf.parameters import refuse
+from adaptinf.typing import BoolArray
+
+
+class Clock:
+    """Reads times, and remembers one of them."""
+
+    def __init__(self) -> None:
+        self._known: list[Any] = []
+
+    def read(self, texts: Sequence[Any]) -> tuple[NDArray[np.datetime64], BoolArray]:
+        """Times in UTC and what is none, or is with a zone or without against those before; (n,) each."""
+        frame = pd.DataFrame({"time": [*self._known, *texts]}, dtype=object)
+        times, wrong = read_times(column_of(frame, "time"))
+        skipped = len(self._known)
+        values, bad = np.asarray(times.values, dtype="datetime64[us]"), wrong | times.missing
+        bad = bad[skipped:] | bad[:skipped].any()
+        if not skipped and not bad.all():
+            self._known.append(texts[int(np.argmin(bad))])
+        return values[skipped:], bad
+
+
+SUBJECT = "convert"
+_DECISIONS = 5_000
+_TIME = "timestamp"
+_COLUMNS = ("action", "reward", "propensity", _TIME)
+_LARGEST = 2**53
+_KINDS: dict[frozenset[type], pa.DataType] = {
+    frozenset({bool}): pa.bool_(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    frozenset({int, float}): pa.float64(),
+    frozenset({str}): pa.string(),
+}
+
+
+@dataclass(slots=True)
+class Facts:
+    """What holds of all events: arms, features with their types, and whether there are times."""
+
+    arms: list[Any] = field(default_factory=list)
+    kinds: dict[str, set[type]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    large: set[str] = field(default_factory=set)
+    of_actions: dict[str, None] = field(default_factory=dict)
+    rates: set[float] = field(default_factory=set)
+    events: int = 0
+    skipped: int = 0
+    timed: bool = False
+
+    def add(self, event: dict[str, Any], labels: list[Any]) -> None:
+        """Take in a sound event."""
+        if not self.events:
+            self.arms, self.timed = labels, "Timestamp" in event
+        self.events += 1
+        self.rates.add(event.get("pdrop", 0.0))
+        for name, value in shared_features(event["c"]):
+            self.kinds.setdefault(name, set()).add(type(value))
+            self.counts[name] = self.counts.get(name, 0) + 1
+            if type(value) is int and abs(value) > _LARGEST:
+                self.large.add(name)
+
+    def kept(self, context: Sequence[str] | None) -> list[str]:
+        """Features that are columns: those asked for, or those that every event has."""
+        everywhere = [name for name, count in self.counts.items() if count == self.events]
+        return everywhere if context is None else list(context)
+
+
+def survey(source: Path, files: Sequence[Path], action_id: str | None) -> Facts:
+    """The first pass; one error with everything that is wrong with the lines."""
+    facts, row = Facts(), 0
+    faults = Faults({"unnamed-action": f"{UNNAMED_ACTION} {action_id!r}", "other-actions": OTHER_ACTIONS})
+    for path, number, each in _events(files):
+        facts.skipped += each.skipped
+        if each.code:
+            faults.add(row, each.code, f"{path.name}, {each.told}")
+        elif not each.skipped:
+            labels = action_labels(each.event["c"]["_multi"], action_id)
+            if action_id is not None:
+                parts = (part for part in each.event["c"]["_multi"] if isinstance(part, dict))
+                facts.of_actions |= dict.fromkeys(name for part in parts for name, _ in shared_features(part))
+            place = f"{path.name}, line {number}"
+            if None in labels or len(set(labels)) < len(labels):
+                faults.add(row, "unnamed-action", place)
+            elif facts.events and set(labels) != set(facts.arms):
+                faults.add(row, "other-actions", place)
+            else:
+                facts.add(each.event, labels)
+        row += 1
+    if action_id is not None and facts.of_actions and action_id not in facts.of_actions:
+        raise ParameterError(
+            SUBJECT, [f"{source}: {unknown_names('action', [action_id], facts.of_actions)[0]}"]
+        )
+    problems = [*faults.problems(), *changing_rates(facts.rates)]
+    if problems:
+        raise LogValidationError(problems, str(source))
+    if not facts.events:
+        problem = f"{source} has no events but those with _skipLearn" if row else f"{source} has no events"
+        raise ParameterError(SUBJECT, [problem])
+    return facts
+
+
+def schema_of(source: Path, facts: Facts, context: Sequence[str] | None) -> pa.Schema:
+    """Columns of the table; an error with everything that cannot be one."""
+    kept = facts.kept(context)
+    arms = [f"propensity_{arm}" for arm in facts.arms]
+    problems = unknown_names("event", kept, facts.counts)
+    fields = {"action": _kind([type(arm) for arm in facts.arms]), "reward": pa.float64()}
+    fields |= {"propensity": pa.float64(), **dict.fromkeys(arms, pa.float64())}
+    fields |= {_TIME: pa.timestamp("us")} if facts.timed else {}
+    if fields["action"] is None or len(set(arms)) < len(arms):
+        problems.append("actions must have names of one type, all numbers or all text")
+    for name in kept if not problems else ():
+        kind = _kind(facts.kinds[name])
+        if name in _COLUMNS or name in arms:
+            problems.append(f"shared features may not be called {name}")
+        elif kind is None:
+            problems.append(
+                f"the shared feature {name} has values of several types: leave it out of context="
+            )
+        elif name in facts.large and float in facts.kinds[name]:
+            problems.append(rounded(name))
+        fields[name] = kind
+    if problems:
+        raise ParameterError(SUBJECT, [f"{source}: {problem}" for problem in problems])
+    return pa.schema(list(fields.items()))
+
+
+def _kind(types: Any) -> pa.DataType | None:
+    return _KINDS.get(frozenset(types))
+
+
+def decision_tables(
+    files: Sequence[Path], facts: Facts, schema: pa.Schema, action_id: str | None
+) -> Iterator[pa.Table]:
+    """The second pass."""
+    sound = ((path, number, each.event) for path, number, each in _events(files) if not each.skipped)
+    clock = Clock()
+    while batch := list(islice(sound, _DECISIONS)):
+        yield _decision_table(batch, facts, schema, action_id, clock)
+
+
+def _events(files: Sequence[Path]) -> Iterator[tuple[Path, int, Judged]]:
+    for path in files:
+        for number, line in numbered_lines(path, SUBJECT):
+            yield path, number, judge(number, line)
+
+
+def _decision_table(
+    batch: list[tuple[Path, int, dict[str, Any]]],
+    facts: Facts,
+    schema: pa.Schema,
+    action_id: str | None,
+    clock: Clock,
+) -> pa.Table:
+    """Columns of some events."""
+    events = [event for _, _, event in batch]
+    places = {arm: place for place, arm in enumerate(facts.arms)}
+    share = np.empty((len(places), len(events)))
+    columns: dict[str, Any] = {"action": []}
+    for row, event in enumerate(events):
+        labels = action_labels(event["c"]["_multi"], action_id)
+        columns["action"].append(labels[event["a"][0] - 1])
+        for place, chance in zip(event["a"], event["p"], strict=True):
+            share[places[labels[place - 1]], row] = chance
+    columns["reward"] = [-float(event["_label_cost"]) for event in events]
+    columns["propensity"] = [float(event["p"][0]) for event in events]
+    columns |= {f"propensity_{arm}": share[place] for arm, place in places.items()}
+    if facts.timed:
+        columns[_TIME] = _times(batch, clock)
+    features = [dict(shared_features(event["c"])) for event in events]
+    for name in schema.names:
+        if name not in columns:
+            values = [found.get(name) for found in features]
+            whole = schema.field(name).type == pa.float64()
+            columns[name] = [None if value is None else float(value) for value in values] if whole else values
+    try:
+        return pa.table([pa.array(columns[each.name], each.type) for each in schema], schema=schema)
+    except (pa.ArrowException, OverflowError) as error:
+        where = f"{batch[0][0]}, lines {batch[0][1]} to {batch[-1][1]}"
+        raise ParameterError(SUBJECT, [f"{where}: Parquet cannot hold a value: {error}"]) from error
+
+
+def _times(batch: list[tuple[Path, int, dict[str, Any]]], clock: Clock) -> Any:
+    """Times of the events, in UTC."""
+    values, bad = clock.read([event.get("Timestamp") for _, _, event in batch])
+    if bad.any():
+        path, number, event = batch[int(np.argmax(bad))]
+        told = f"{path.name}, line {number}: {event.get('Timestamp')!r:.60}"
+        problem = "Timestamp must be a time in ISO 8601 in every event, with a zone in all or in none"
+        raise LogValidationError([Problem("bad-time", f"{problem} ({told})")], str(path))
+    return values
+
+
+_IMPRESSIONS = 20_000
+_NUMBERS = ("position", "click", "propensity_score")
+_MESSAGES = {
+    "other-fields": "a row has another number of fields than the header",
+    "bad-time": "timestamp must be a time in ISO 8601, with a zone in all rows or in none",
+    "unknown-item": f"the item is not listed in {ITEMS}, which must list all that could be shown",
+    "bad-position": "position must be a whole number",
+    "bad-click": "click must be 0 or 1",
+    "propensity-out-of-range": "propensity_score must be in (0, 1]",
+    "missing-context": "a context is missing",
+    "bad-affinity": "an affinity must be a number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A campaign's file, its header, the columns that are kept, and the items by how they are written."""
+
+    path: Path
+    header: list[str]
+    schema: pa.Schema
+    items: dict[str, Any]
+
+
+def layout_of(folder: Path, affinities: bool) -> Layout:
+    """What the files' headers and the list of items say."""
+    path = campaign_file(folder, SUBJECT)
+    header, listed_header = (next(_rows(each), []) for each in (path, folder / ITEMS))
+    problems = header_problems(path, header) + header_problems(folder / ITEMS, listed_header)
+    refuse(SUBJECT, [f"{folder}: {problem}" for problem in problems])
+    place = listed_header.index("item_id")
+    listed = [row[place].strip() for row in islice(_rows(folder / ITEMS), 1, None) if len(row) > place]
+    if not listed or "" in listed or len(set(listed)) < len(listed):
+        raise ParameterError(SUBJECT, [f"{folder / ITEMS}: item_id must name every item once"])
+    whole = all(text.isdecimal() and str(int(text)) == text for text in listed)
+    fields = {"timestamp": pa.timestamp("us"), "item_id": pa.int64() if whole else pa.string()}
+    fields |= {"position": pa.int64(), "click": pa.int64(), "propensity_score": pa.float64()}
+    fields |= {name: pa.string() for name in header if name.startswith("user_feature_")}
+    if affinities:
+        fields |= {name: pa.float64() for name in header if name.startswith("user-item_affinity_")}
+    items = {text: int(text) if whole else text for text in listed}
+    return Layout(path, header, pa.schema(list(fields.items())), items)
+
+
+def impression_tables(layout: Layout) -> Iterator[pa.Table]:
+    """Batches of impressions; an error at the end with everything that is wrong, with lines."""
+    faults, clock, width = Faults(_MESSAGES), Clock(), len(layout.header)
+    rows = enumerate(islice(_numbered(layout.path), 1, None))
+    while batch := list(islice(rows, _IMPRESSIONS)):
+        sound = []
+        for row, (number, fields) in batch:
+            if len(fields) == width:
+                sound.append((row, number, fields))
+            else:
+                faults.add(row, "other-fields", f"line {number}: {len(fields)}, not {width}")
+        table = _impression_table(layout, sound, faults, clock) if sound else None
+        if table is not None and not faults.problems():
+            yield table
+    if problems := faults.problems():
+        raise LogValidationError(problems, str(layout.path))
+
+
+def _impression_table(
+    layout: Layout, rows: list[tuple[int, int, list[str]]], faults: Faults, clock: Clock
+) -> pa.Table:
+    """Columns of some rows; faults gain what is wrong with them."""
+    fields = zip(*(fields for _, _, fields in rows), strict=True)
+    texts = dict(zip(layout.header, fields, strict=True))
+
+    def refuse_where(bad: BoolArray, code: str, name: str) -> None:
+        for place in np.flatnonzero(bad):
+            row, number, _ = rows[place]
+            faults.add(row, code, f"line {number}: {name} is {texts[name][place]!r:.60}")
+
+    columns: dict[str, Any] = {name: _numbers(texts[name]) for name in _NUMBERS}
+    position, click, share = columns.values()
+    refuse_where(~(np.isfinite(position) & (position % 1.0 == 0.0)), "bad-position", "position")
+    refuse_where((click != 0.0) & (click != 1.0), "bad-click", "click")
+    refuse_where(~((share > 0.0) & (share <= 1.0)), "propensity-out-of-range", "propensity_score")
+    columns["timestamp"], bad = clock.read(texts["timestamp"])
+    refuse_where(bad, "bad-time", "timestamp")
+    items = [layout.items.get(text.strip()) for text in texts["item_id"]]
+    columns["item_id"] = items
+    refuse_where(np.array([item is None for item in items]), "unknown-item", "item_id")
+    for each in layout.schema:
+        if each.name.startswith("user_feature_"):
+            columns[each.name] = texts[each.name]
+            refuse_where(
+                np.array([not text.strip() for text in texts[each.name]]), "missing-context", each.name
+            )
+        elif each.name not in columns:
+            columns[each.name] = values = _numbers(texts[each.name])
+            refuse_where(~np.isfinite(values), "bad-affinity", each.name)
+    # Where there are faults no table is kept, and casts may fail.
+    kept = [] if faults.problems() else layout.schema
+    return pa.table({each.name: pa.array(columns[each.name]).cast(each.type) for each in kept})
+
+
+def _numbers(texts: Sequence[str]) -> Any:
+    """Numbers of some texts, NaN where one is none."""
+    return pd.to_numeric(pd.Series(texts, dtype="str"), errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _rows(path: Path) -> Iterator[list[str]]:
+    return (fields for _, fields in _numbered(path))
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV that are not blank, with the numbers of their last lines."""
+    reader = csv.reader(lines_of(path, SUBJECT), strict=True)
+    try:
+        for fields in reader:
+            if fields and not (len(fields) == 1 and not fields[0].strip()):
+                yield reader.line_num, fields
+    except csv.Error as error:
+        problem = f"{path}: line {reader.line_num}: {error}; its quotes do not match"
+        raise ParameterError(SUBJECT, [problem]) from None
+
+
+_EVENTS = (".dsjson", ".json", ".jsonl")
+
+
+def convert(
+    source: str | PathLike[str],
+    output: str | PathLike[str],
+    *,
+    action_id: str | None = None,
+    context: Iterable[str] | None = None,
+    affinities: bool = False,
+) -> int:
+    r"""Write a dsjson log or an Open Bandit folder as Parquet, in batches that need little memory.
+
+    Parameters
+    ----------
+    source : path
+        A dsjson file, a folder of them (``*.dsjson``, ``*.json`` or ``*.jsonl``, one log in the order of
+        their names), or a folder of the Open Bandit Dataset.
+    output : path
+        Name of the Parquet file.
+    action_id, context : optional
+        As for `read_dsjson`, of dsjson alone.
+    affinities : bool
+        As for `read_open_bandit`, of such a folder alone.
+
+    Returns
+    -------
+    int
+        Number of rows, which are those of the reader in the order of the files.
+
+    Raises
+    ------
+    ParameterError
+        If an argument makes no sense, or a file cannot be read.
+    LogValidationError
+        With everything that is wrong with the lines: how many there are of each fault, and the file, line and
+        content of the first. Nothing is written then.
+
+    Notes
+    -----
+    The columns of a dsjson log are ``action``, ``reward`` (minus the cost), ``propensity``,
+    ``propensity_<arm>`` of every arm, ``timestamp`` where events have a ``Timestamp``, and the shared
+    features. Events are read twice, first for what holds of all of them. Those of an Open Bandit folder keep
+    their names: ``timestamp``, ``item_id``, ``position``, ``click``, ``propensity_score``, and the hashed
+    features as text. Times with a zone become UTC.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp()) / "random" / "men"
+    >>> folder.mkdir(parents=True)
+    >>> head = "timestamp,item_id,position,click,propensity_score\n"
+    >>> rows = ["2019-11-24 00:00:17+00:00,1,2,0,0.5\n", "2019-11-24 00:00:20+00:00,0,1,1,0.5\n"]
+    >>> _ = (folder / "men.csv").write_text(head + "".join(rows))
+    >>> _ = (folder / "item_context.csv").write_text("item_id\n0\n1\n")
+    >>> ai.formats.convert(folder, folder / "men.parquet")
+    2
+    >>> columns = {"action": "item_id", "reward": "click", "propensity": "propensity_score"}
+    >>> sums = ai.aggregate(folder / "men.parquet", **columns, batch="timestamp", every="day")
+    >>> sums.arms, sums.n_batches
+    ((0, 1), 1)
+    """
+    context = [context] if isinstance(context, str) else None if context is None else list(context)
+    place, target = as_path(SUBJECT, "source", source), as_path(SUBJECT, "output", output)
+    bandit = place.is_dir() and (place / ITEMS).is_file()
+    problems = [] if context is None else names_problems("context", context)
+    if target.suffix.lower() not in (".parquet", ".pq"):
+        problems.append(f"output must end in .parquet or .pq, got {target.name!r}")
+    if bandit and (action_id is not None or context is not None):
+        problems.append("action_id and context are of dsjson: leave them out for an Open Bandit folder")
+    if not bandit and affinities:
+        problems.append(f"affinities are of an Open Bandit folder, with {ITEMS}: {place} is none")
+    files = [place] if bandit else _event_files(place)
+    problems += [problem for each in files for problem in output_problems(str(target), each)]
+    if not files:
+        problems.append(f"{place} holds neither {ITEMS} nor files that end in {', '.join(_EVENTS)}")
+    refuse(SUBJECT, problems)
+    if bandit:
+        layout = layout_of(place, affinities)
+        return _written(target, layout.schema, impression_tables(layout))
+    facts = survey(place, files, action_id)
+    schema = schema_of(place, facts, context)
+    return _written(target, schema, decision_tables(files, facts, schema, action_id))
+
+
+def _event_files(place: Path) -> list[Path]:
+    """Files of a dsjson log, in order."""
+    if not place.is_dir():
+        return [place]
+    return sorted(path for path in place.iterdir() if path.suffix.lower() in _EVENTS)
+
+
+def _written(target: Path, schema: pa.Schema, tables: Iterator[pa.Table]) -> int:
+    """Write tables as one file, and count their rows."""
+    count = 0
+
+    def fill(file: BinaryIO) -> Any:
+        nonlocal count
+        with pq.ParquetWriter(file, schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+                count += table.num_rows
+        if not count:
+            raise ParameterError(SUBJECT, ["the source has no rows"])
+
+    atomic_write(target, fill)
+    return count

@@ -1,0 +1,184 @@
+"""What a log says of privacy beside its guarantee: who vouches for it, persons, auxiliary participants."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.claims.logs import promises as claims
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.report import Stopping
+from adaptinf.log.traits import STOP_REASON, UNPROMISED, DesignTraits
+from adaptinf.log.validation import DesignRecord, Label
+from adaptinf.log.validation.metadata import METADATA, Metadata
+from adaptinf.markup import described
+from adaptinf.typing import FloatArray, IntArray
+
+SOURCES = ("design", "stated")
+"""Who vouches for a guarantee: the design that computed it, or whoever made the log."""
+
+
+class Promises:
+    """What a log says about itself, and what follows for persons and auxiliary participants."""
+
+    arms: tuple[Label, ...]
+    reward_range: tuple[float, float] | None
+    propensity_status: str
+    guarantee: PrivacyGuarantee | None
+    reward_guarantee: PrivacyGuarantee | None
+    design: DesignRecord | None
+    noise: str | None
+    adaptive_rounds: int | None
+    released_rounds: int | None
+    rounds_per_unit: int | None
+    guarantee_source: str | None
+    """``"design"`` where the design computed the guarantees, ``"stated"`` where they were typed in."""
+    recommended: Label | None
+    context_free: bool | None
+    adaptive: bool | None
+    """Whether assignment adapted to outcomes, where that was stated."""
+    stopping: str | None
+    """What chose the number of rounds, where that was stated: one of `STOPPINGS`."""
+    missing: str | None
+    """What a missing reward means: ``"drop"``, ``"worst"``, ``"best"``, or None where there may be none."""
+    units: NDArray[Any] | None
+    omitted: int = 0
+    """Rounds that a part of a log leaves out."""
+    owner_only: bool = False
+    """Whether files of it are for their owner alone: of a trial, or read from such a file."""
+
+    def _promise(self, metadata: Metadata) -> None:
+        """Take over what is said; rewards are promised what follows from the whole, unless it is given."""
+        for name in METADATA:
+            setattr(self, name, getattr(metadata, name))
+        if self.reward_guarantee is None and self.guarantee is not None:
+            self.reward_guarantee = self.guarantee.reward_level()
+
+    @property
+    def unpromised(self) -> tuple[str, ...]:
+        """Why the log has no guarantee although its design has one; empty where that is not so."""
+        told = [] if self.design is None else self.design.parameters.get(UNPROMISED, [])
+        return tuple(map(str, told)) if isinstance(told, (list, tuple)) else (str(told),)
+
+    def unpromised_by(self, reason: str) -> Self:
+        """The same log without a guarantee, and why: something in it was chosen by what no noise hides."""
+        if self.guarantee is None and not self.unpromised:
+            return self
+        made: Any = copy(self)
+        made.guarantee = made.reward_guarantee = made.guarantee_source = None
+        record = self.design or DesignRecord("unknown")
+        told = {**record.parameters, UNPROMISED: [*self.unpromised, reason]}
+        made.design, made.kept = replace(record, parameters=told), {}
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def adaptive_told(self) -> str:
+        """What was stated of how assignment took to outcomes, after a design in print; empty without it."""
+        if self.adaptive is None:
+            return ""
+        return f"; {claims.ADAPTIVE(reacted='adapted' if self.adaptive else 'did not adapt')}"
+
+    def stating(self, stopping: str) -> Self:
+        """The same log with another statement of what decided its number of rounds."""
+        if self.stopping == stopping:
+            return self
+        made: Any = copy(self)
+        made.stopping, made.kept = stopping, {}
+        return made  # type: ignore[no-any-return]
+
+    def stopped_by(self, reason: str) -> Self:
+        """The same log of a trial that somebody ended before its rounds were used up, and why they did."""
+        made: Any = copy(self.stating("data-chosen"))
+        record = self.design or DesignRecord("unknown")
+        made.design = replace(record, parameters={**record.parameters, STOP_REASON: reason})
+        made.kept = {}
+        return made  # type: ignore[no-any-return]
+
+    @property
+    def stopping_told(self) -> tuple[str, ...]:
+        """A line about how the number of rounds was decided, in print; none where that was not stated."""
+        return () if self.stopping is None else (f"  stopping: {Stopping.of(self).told}",)
+
+    @property
+    def person_guarantee(self) -> PrivacyGuarantee | None:
+        """What a person is promised, with all of their rounds; None without `unit` and several rounds.
+
+        For `rounds_per_unit` rounds where these were declared. Otherwise for the most rounds that any unit of
+        the log has, which is a fact about the data: whoever is not to learn it has to be told a cap instead.
+        """
+        return self._of_persons(self.guarantee)
+
+    @property
+    def declared_person_guarantee(self) -> PrivacyGuarantee | None:
+        """The same where `rounds_per_unit` was declared; None else."""
+        return guarantee_of_person(self.guarantee, self.rounds_per_unit)
+
+    @property
+    def person_reward_guarantee(self) -> PrivacyGuarantee | None:
+        """The same for the rewards of all of a person's rounds, contexts being public."""
+        return self._of_persons(self.reward_guarantee)
+
+    @property
+    def auxiliary_guarantees(self) -> tuple[PrivacyGuarantee, ...]:
+        """What the participants of each auxiliary log are promised, who reported before the trial began.
+
+        Unit record, model local, notion standard: their own actions are not among the trial's outputs.
+        """
+        return auxiliary_guarantees(None if self.design is None else self.design.traits)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """Lines about persons, auxiliary participants and what is not promised, for a text."""
+        person, auxiliary = self.person_guarantee, self.auxiliary_guarantees
+        lines = [f"  no guarantee: {reason}" for reason in self.unpromised]
+        if person is not None and person.rounds > 1:
+            lines.append(f"  {claims.PERSON(guarantee=person)}")
+        lines += [f"  auxiliary log {number}: {own}" for number, own in enumerate(auxiliary, 1)]
+        return tuple(lines)
+
+    def _rounds_by_arm(self) -> IntArray | FloatArray:
+        """Rounds of each arm, shape (K,)."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return described(repr(self), self.arms, self._rounds_by_arm())
+
+    def _of_persons(self, guarantee: PrivacyGuarantee | None) -> PrivacyGuarantee | None:
+        most = self.rounds_per_unit
+        if guarantee is None or (most is None and self.units is None):
+            return None
+        if most is not None:
+            return guarantee_of_person(guarantee, most)
+        most = most_rounds(self.units)
+        if most == 1:
+            return None
+        grouped = guarantee.group(math.ceil(most / guarantee.rounds))
+        return replace(grouped, reasons=(*grouped.reasons, claims.MOST_ROUNDS(most=most)))
+
+
+def auxiliary_guarantees(traits: DesignTraits | None) -> tuple[PrivacyGuarantee, ...]:
+    """What the participants of each auxiliary log are promised."""
+    epsilons = () if traits is None else traits.auxiliary
+    return tuple(PrivacyGuarantee(epsilon, unit="record", model="local") for epsilon in epsilons)
+
+
+def guarantee_of_person(guarantee: PrivacyGuarantee | None, most: int | None) -> PrivacyGuarantee | None:
+    """What a person is promised who may have so many rounds; None without a guarantee or such a cap."""
+    if guarantee is None or most is None:
+        return None
+    return guarantee.group(math.ceil(most / guarantee.rounds))
+
+
+def most_rounds(units: NDArray[Any] | None) -> int:
+    """The most rounds that any unit has; units (T,)."""
+    return 1 if units is None or not len(units) else int(pd.Series(units).value_counts().iloc[0])
+
+
+def source_note(source: str | None) -> str:
+    """How a text marks a guarantee that no design computed."""
+    return "; stated by the user, not derived" if source == "stated" else ""

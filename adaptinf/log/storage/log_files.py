@@ -1,0 +1,83 @@
+"""Files: Parquet with metadata in its schema, or CSV with a JSON sidecar."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import FileError, ParameterError
+from adaptinf.files import as_path, same_file
+from adaptinf.log.storage.csvs import read_csv, sidecars, write_csv
+from adaptinf.log.storage.parquet import StoredPublic, read_parquet, write_parquet
+from adaptinf.log.storage.stored import RestoredLog, StoredLog
+from adaptinf.parameters import refuse
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv",)
+
+
+def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -> None:
+    """Write a log as ``"parquet"`` or ``"csv"``: the file is there whole, or as it was before."""
+    place = as_path(f"AdaptiveLog.to_{kind}", "path", path)
+    _check_suffix(place, _PARQUET if kind == "parquet" else _CSV)
+    write = write_parquet if kind == "parquet" else write_csv
+    write(place, log, owner_only)
+
+
+def read_file(path: Any, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
+    """Log that adaptinf wrote, the public part of one, or the bare frame of any other file."""
+    # Where the user has named the columns, a log of a version without a digest counts as any other file.
+    place = as_path("read_log", "path", path)
+    _check_suffix(place, (*_PARQUET, *_CSV))
+    check_regular(place, "read_log")
+    return _read(place, named)
+
+
+def output_problems(output: str | None, source: Path) -> list[str]:
+    """Say why an output may not go there: into the file that is read, or into its metadata."""
+    if output is None:
+        return []
+    place = Path(output)
+    parts = [source, *(sidecars(source) if source.suffix.lower() in _CSV else [])]
+    taken = [part for part in parts if "\0" not in f"{output}{source}" and same_file(place, part)]
+    return [f"the output {output} would overwrite {part}, which is read: name another file" for part in taken]
+
+
+def check_regular(path: Path, subject: str) -> None:
+    """Refuse what is no file that can be read."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(f"{subject}: there is no file {path}") from None
+    except OSError as error:
+        raise FileError(str(path), "read", error.strerror or str(error)) from error
+    if stat.S_ISDIR(mode):
+        raise ParameterError(subject, [f"{path} is a directory; give one file"])
+    if not stat.S_ISREG(mode):
+        raise FileError(str(path), "read", "it is no regular file")
+    if not os.access(path, os.R_OK):
+        raise FileError(str(path), "read", "permission denied")
+
+
+def _read(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
+    kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
+    try:
+        with np.errstate(all="ignore"):
+            return read_parquet(path, named) if kind == "Parquet" else read_csv(path, named)
+    except ParameterError as error:
+        raise ParameterError("read_log", [f"{path} {problem}" for problem in error.problems]) from error
+    except Exception as error:
+        # Damaged bytes can make the libraries below raise nearly anything, or ask for any memory.
+        said = f"{type(error).__name__}: {error}"
+        raise ParameterError("read_log", [f"{path} is not a readable {kind} file: {said:.300}"]) from error
+
+
+def _check_suffix(path: Path, known: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in known:
+        problem = f"the name must end in {' or '.join(known)}, got {path.name!r}"
+        refuse("AdaptiveLog files", [problem])

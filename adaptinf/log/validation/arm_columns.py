@@ -1,0 +1,429 @@
+"""Arms: their labels and order, the codes of the chosen ones, and every arm's propensity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.log.validation.column_roles import Roles, is_hashable, missing_column
+from adaptinf.log.validation.frame_columns import (
+    FAULTS,
+    MATCH_TOLERANCE,
+    SUM_TOLERANCE,
+    Column,
+    Findings,
+    Label,
+    Labels,
+    alike_labels,
+    blank_rows,
+    label_key,
+    mixed_labels,
+    plain_label,
+    read_labels,
+)
+from adaptinf.spelling import told_apart
+from adaptinf.texts import did_you_mean, listed
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_PREFIX = "propensity_"
+_HOLDER = "{arm}"
+_SHOWN = 8
+_BLOCK = 1 << 17
+"""Rows at a time, where all at once would take much memory."""
+PARSERS: dict[type, tuple[str, Callable[[str], Label]]] = {
+    str: (r"(?s).*", str),
+    int: (r"-?\d+", int),
+    float: (r".*\d.*", float),
+    bool: (r"True|False", lambda text: text == "True"),
+}
+"""How the text of a label reads, and the label that it is, by the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmColumns:
+    """Propensity columns by arm."""
+
+    pairs: list[tuple[Label, Hashable]] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+
+def declare_arms(arms: object, found: Findings) -> list[Label] | None:
+    """Labels that the user gave as arms=, or None."""
+    if arms is None:
+        return None
+    if isinstance(arms, (str, bytes, Mapping, Set)) or not isinstance(arms, Iterable):
+        found.add("bad-arms", f"arms= must be a list of labels in the order you want, got {arms!r}")
+        return None
+    given = list(arms)
+    labels = [label for label in map(plain_label, given) if label is not None]
+    if len(labels) < len(given) or not given:
+        found.add(
+            "bad-arms", f"arms= must list strings, whole numbers, booleans or finite numbers, got {given!r}"
+        )
+        return None
+    if len(set(map(label_key, labels))) < len(labels):
+        found.add("bad-arms", f"arms= lists an arm twice: {given!r}")
+    return [label for _, label in dict.fromkeys(map(label_key, labels))]
+
+
+def find_arm_columns(
+    propensities: object,
+    observed: Sequence[Label],
+    declared: Sequence[Label] | None,
+    roles: Roles,
+    found: Findings,
+) -> ArmColumns:
+    """Columns of the arms' propensities, from the user's mapping or pattern, or named propensity_<arm>."""
+    if propensities is None:
+        return _columns_by_name(observed, declared, roles, found)
+    if isinstance(propensities, str):
+        return _columns_by_pattern(propensities, declared or observed, roles, found)
+    if not isinstance(propensities, Mapping) or not propensities:
+        found.add(
+            "bad-propensities",
+            f"propensities= must be a mapping of arm to column, or a pattern such as 'p_{{arm}}', "
+            f"got {propensities!r}",
+        )
+        return ArmColumns()
+    columns = ArmColumns()
+    for arm, name in propensities.items():
+        label = plain_label(arm)
+        if label is None or not is_hashable(name):
+            found.add(
+                "bad-propensities", f"propensities= must map arms to column names, got {arm!r}: {name!r}"
+            )
+            continue
+        columns.labels.append(label)
+        if name in roles.names:
+            columns.pairs.append((label, name))
+        else:
+            missing_column(name, f"the propensity of arm {label!r}", roles.names, found)
+    return columns
+
+
+def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found: Findings) -> ArmColumns:
+    """Columns whose names are a pattern with an arm in it; every arm has one, and every column an arm."""
+    before, holder, after = pattern.partition(_HOLDER)
+    if not holder or _HOLDER in after:
+        found.add(
+            "bad-propensities",
+            f"propensities= must be a pattern with one {_HOLDER}, such as 'p_{_HOLDER}', or a mapping of "
+            f"arm to column, got {pattern!r:.60}",
+        )
+        return ArmColumns()
+    used = {name for _, name in roles.users}
+    columns = {
+        name[len(before) : len(name) - len(after)]: name
+        for name in roles.names
+        if isinstance(name, str)
+        and len(name) > len(before) + len(after)
+        and name.startswith(before)
+        and name.endswith(after)
+        and name not in used
+    }
+    known = {str(arm): arm for arm in arms}
+    without = [f"{arm!r} ({before}{text}{after})" for text, arm in known.items() if text not in columns]
+    strangers = [name for text, name in columns.items() if text not in known]
+    problems = [f"no column for {', '.join(without[:_SHOWN])}"] if without else []
+    if strangers:
+        problems.append(
+            f"no arm for {listed(strangers)} (an arm that was never chosen has to be named in arms=, other "
+            "columns to be dropped)"
+        )
+    if problems and arms:
+        found.add(
+            "unmatched-propensity-columns",
+            f"propensities={pattern!r:.60} finds {' and '.join(problems)}; the arms are {listed(arms)}",
+        )
+    pairs: list[tuple[Label, Hashable]] = [
+        (arm, columns[text]) for text, arm in known.items() if text in columns
+    ]
+    # Where an arm has none, that is told already.
+    return ArmColumns(pairs, [] if problems else [arm for arm, _ in pairs])
+
+
+def _columns_by_name(
+    observed: Sequence[Label], declared: Sequence[Label] | None, roles: Roles, found: Findings
+) -> ArmColumns:
+    used = {name for _, name in roles.users}
+    free = {
+        name.removeprefix(_PREFIX): name
+        for name in roles.names
+        if isinstance(name, str) and name.startswith(_PREFIX) and name not in used
+    }
+    known = observed if declared is None else declared
+    pairs: list[tuple[Label, Hashable]] = [(arm, free[str(arm)]) for arm in known if str(arm) in free]
+    if not pairs:
+        if len(free) > ("propensity" in roles.single) and known:
+            found.add(
+                "unmatched-propensity-columns",
+                f"the columns {listed(free.values())} are named like propensities, and none is that of an "
+                f"arm ({listed(known)}); rename them after the arms, name them in propensities= (or "
+                "propensity=), or drop them",
+            )
+        return ArmColumns()
+    if declared is None:
+        pairs += _unchosen_arms(observed, free, found)
+    return ArmColumns(pairs, [label for label, _ in pairs])
+
+
+def _unchosen_arms(
+    observed: Sequence[Label], free: Mapping[str, str], found: Findings
+) -> list[tuple[Label, Hashable]]:
+    """Arms that nobody chose but that have a propensity column; labels get the type of the others."""
+    rest = {text: name for text, name in free.items() if text not in set(map(str, observed))}
+    kinds = {type(label) for label in observed}
+    if len(kinds) > 1:
+        for name in rest.values():
+            found.add(
+                "ambiguous-propensity-column",
+                f"column {name!r} may belong to an arm that was never chosen; give propensities= or arms=",
+            )
+        return []
+    pattern, parse = PARSERS[kinds.pop()]
+    pairs: list[tuple[Label, Hashable]] = []
+    for text, name in rest.items():
+        label = parse(text) if re.fullmatch(pattern, text) else None
+        if label is not None and str(label) == text:
+            pairs.append((label, name))
+    return pairs
+
+
+def order_arms(
+    observed: Sequence[Label], declared: Sequence[Label] | None, columns: ArmColumns, found: Findings
+) -> tuple[Label, ...]:
+    """All arms: as declared; otherwise sorted where of one type, and by first appearance where not."""
+    if declared is not None:
+        arms = list(declared)
+        _check_declared(arms, columns, found)
+    else:
+        arms = [label for _, label in dict.fromkeys(map(label_key, [*observed, *columns.labels]))]
+        if len(set(map(type, arms))) == 1:
+            arms.sort()
+    if columns.labels:
+        have = set(map(label_key, columns.labels))
+        without = [arm for arm in arms if label_key(arm) not in have]
+        if without:
+            found.add(
+                "arm-without-propensity",
+                f"no propensity column for {listed(without)}; give one for every arm or none "
+                "(a number and a string are different labels)",
+            )
+    return tuple(arms)
+
+
+def _check_declared(arms: Sequence[Label], columns: ArmColumns, found: Findings) -> None:
+    known = set(map(label_key, arms))
+    unknown = [label for label in columns.labels if label_key(label) not in known]
+    if unknown:
+        problem = f"propensities= names {listed(unknown)}, which arms= does not list"
+        found.add("unknown-propensity-arm", problem + did_you_mean(unknown[0], arms))
+
+
+def check_actions(column: Column, name: object, role: str, as_written: bool, found: Findings) -> Labels:
+    """Labels of the chosen arms; those that are missing, blank or cannot be labels become problems."""
+    labels, what = read_labels(column), f"{role} column {name!r}"
+    found.add_rows("missing-action", f"{what} has no value", labels.missing)
+    found.add_rows(
+        "bad-action", f"{what} must hold strings, whole numbers, booleans or finite numbers", labels.bad
+    )
+    if not as_written:
+        found.add_rows("blank-action", f"{what} has a label of blanks alone", blank_rows(labels))
+    return labels
+
+
+def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: Findings) -> IntArray:
+    """Positions of the chosen arms, shape (T,); -1 where there is none."""
+    _check_distinct(labels, arms, found)
+    position = {label_key(arm): code for code, arm in enumerate(arms)}
+    codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)
+    action = codes[labels.codes]
+    if declared:
+        unseen = [label for label, code in zip(labels.values, codes, strict=False) if code < 0]
+        found.add_rows(
+            "unseen-arm",
+            f"actions {listed(unseen)} are not among arms={list(arms)!r} "
+            "(a number and a string are different labels)",
+            (action < 0) & (labels.codes >= 0),
+        )
+    return action
+
+
+def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
+    """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
+    every = [*arms, *labels.values]
+    groups = alike_labels(every)
+    for alike in groups or mixed_labels(every):
+        keys = set(map(label_key, alike))
+        member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+        told = told_apart(alike) if groups else listed(alike)
+        message = (
+            f"the labels {told} cannot be told apart in releases and files; give arms labels of one type, "
+            "without blanks around them"
+        )
+        if member.any():
+            found.add_rows("ambiguous-arm", message, member[labels.codes])
+        else:
+            found.add("ambiguous-arm", message)
+
+
+def _of_chosen(table: FloatArray, action: IntArray) -> FloatArray:
+    """The entry of each row's action, NaN where that is -1; table (T, K), action (T,)."""
+    own = np.empty(len(action))
+    for first in range(0, len(action), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        place = np.maximum(action[rows], 0)[:, None]
+        own[rows] = np.where(action[rows] < 0, np.nan, np.take_along_axis(table[rows], place, axis=1)[:, 0])
+    return own
+
+
+def check_propensity_rows(
+    chosen: FloatArray | None,
+    table: FloatArray,
+    action: IntArray | None,
+    names: Sequence[Hashable],
+    found: Findings,
+) -> FloatArray | None:
+    """Check rows of propensities, and return that of the chosen arm, shape (T,).
+
+    Shapes: chosen (T,), table (T, K), action (T,).
+    """
+    # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
+    # it.
+    with np.errstate(invalid="ignore"):
+        amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
+    found.add_rows(
+        "propensities-sum",
+        f"rows of {', '.join(map(repr, names))} {FAULTS['propensities-sum']}; every arm "
+        "needs its column, and propensities= or arms= says which columns count",
+        amiss,
+    )
+    if action is None:
+        return chosen
+    own = _of_chosen(table, action)
+    if chosen is None:
+        found.add_rows("chosen-propensity-zero", FAULTS["chosen-propensity-zero"], own == 0)
+        return own
+    with np.errstate(invalid="ignore"):
+        differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
+    found.add_rows("propensity-mismatch", FAULTS["propensity-mismatch"], differs)
+    return chosen
+
+
+FROM_BATCHES = "from batches"
+"""What `propensities=` says where those of the chosen arms are to fill every arm's."""
+_SAME = 1e-9
+"""Propensities closer than this are the same: rounding of a frame that was written and read."""
+_BATCHES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchCells:
+    """The chosen arms' propensities by batch, of the arms that it chose; batch, arm, propensity (C,).
+
+    `moved` and `total` (B,): batches in which one of them is not the same in all rounds, and their sums.
+    """
+
+    batch: IntArray
+    arm: IntArray
+    propensity: FloatArray
+    moved: BoolArray
+    total: FloatArray
+
+
+def batch_cells(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BatchCells:
+    """The cells of rounds; shapes batch, from 0, action, propensity of the chosen arm (T,)."""
+    size = int(batch.max(initial=-1)) + 1
+    cell, served = pd.factorize(batch * n_arms + action)
+    one = np.empty(len(served))
+    one[cell] = propensity
+    moved = np.zeros(size, dtype=bool)
+    moved[batch[np.abs(propensity - one[cell]) > _SAME]] = True
+    place, arm = np.divmod(np.asarray(served, dtype=np.int64), n_arms)
+    total = np.bincount(place, weights=one, minlength=size).astype(np.float64)
+    return BatchCells(place, arm, one, moved, total)
+
+
+def full_batches(batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int) -> BoolArray:
+    """Batches in which each chosen arm has one propensity, and these add up to 1: no other arm was possible.
+
+    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (B,).
+    """
+    return _full(batch_cells(batch, action, propensity, n_arms))
+
+
+def _full(cells: BatchCells) -> BoolArray:
+    return np.asarray(~cells.moved & (np.abs(cells.total - 1.0) <= SUM_TOLERANCE))
+
+
+def propensities_as_far_as_known(
+    batch: IntArray, action: IntArray, propensity: FloatArray, n_arms: int
+) -> FloatArray | None:
+    """Every arm's propensity as far as that of the chosen arms tells; None where no arm is ruled out.
+
+    Shapes: batch, from 0, action, propensity of the chosen arm (T,); returns (T, K): the logged one of the
+    chosen arm, 0 beside one that was sure, and for arms without rounds in a batch whose chosen arms leave no
+    room to others, else 1.
+    """
+    cells = batch_cells(batch, action, propensity, n_arms)
+    lacking = _full(cells) & (np.bincount(cells.batch, minlength=len(cells.total)) < n_arms)
+    if not lacking.any():
+        return None
+    place, inside = np.cumsum(lacking) - 1, lacking[cells.batch]
+    served = np.zeros((int(lacking.sum()), n_arms))
+    served[place[cells.batch[inside]], cells.arm[inside]] = 1.0
+    rows = np.flatnonzero(lacking[batch])
+    table = np.ones((len(action), n_arms))
+    table[rows] = served[place[batch[rows]]]
+    table[propensity >= 1.0] = 0.0
+    table[np.arange(len(action)), action] = propensity
+    return table
+
+
+def filled_from_batches(
+    batch: IntArray | None,
+    action: IntArray,
+    propensity: FloatArray | None,
+    n_arms: int,
+    found: Findings,
+) -> FloatArray | None:
+    """Every arm's propensity, shape (T, K), from those of the chosen arms; None with a problem.
+
+    Shapes: batch, from 0, action, propensity (T,).
+    """
+    # In a batch that leaves no room, an arm without rounds has propensity 0; one alone has what is left.
+    if batch is None or propensity is None:
+        found.add("no-batches", f"propensities={FROM_BATCHES!r} needs batch= and propensity=")
+        return None
+    cells = batch_cells(batch, action, propensity, n_arms)
+    size = len(cells.total)
+    chosen = np.bincount(cells.batch, minlength=size)
+    full, over = np.abs(cells.total - 1.0) <= SUM_TOLERANCE, cells.total > 1.0 + SUM_TOLERANCE
+    short = ~full & ~over
+    reasons = {
+        "a chosen arm's propensity is not the same in all rounds": cells.moved,
+        "the chosen arms' propensities add up to more than 1": over & ~cells.moved,
+        "every arm was chosen, and their propensities do not add up to 1": (
+            short & (chosen == n_arms) & ~cells.moved
+        ),
+        "several arms were not chosen, and what is left to them cannot be told apart": (
+            short & (chosen < n_arms - 1) & ~cells.moved
+        ),
+    }
+    for reason, batches in reasons.items():
+        if batches.any():
+            places = np.flatnonzero(batches)
+            first = places[:_BATCHES_SHOWN].tolist()
+            shown = ", ".join(map(str, first if len(places) <= _BATCHES_SHOWN else [*first, "..."]))
+            told = f"in {len(places)} batches ({shown}, counted from 0)"
+            found.add("unfilled-propensities", f"propensities={FROM_BATCHES!r}: {told} {reason}")
+    if any(batches.any() for batches in reasons.values()):
+        return None
+    left = np.where(full, 0.0, 1.0 - cells.total)
+    table = np.repeat(left[:, None], n_arms, axis=1)
+    table[cells.batch, cells.arm] = cells.propensity
+    return table[batch]

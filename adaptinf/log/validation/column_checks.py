@@ -1,0 +1,490 @@
+"""Checks of one column at a time: each returns the column as an array, or None where it cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.validation.frame_columns import (
+    EXACT,
+    FAULTS,
+    Column,
+    Findings,
+    Label,
+    Labels,
+    alike_labels,
+    as_float,
+    blank_rows,
+    inexact_unit,
+    label_array,
+    label_key,
+    mixed_labels,
+    out_of_range,
+    outside,
+    plain_label,
+    read_labels,
+    whole_numbers,
+)
+from adaptinf.log.validation.row_order import (
+    SORT_HINT,
+    backward_message,
+    batch_dates,
+    date_column,
+    tell_numbered,
+    text_numbers,
+)
+from adaptinf.spelling import reads_as, told_apart
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+_SHOWN = 8
+
+
+def implied_range(success: object) -> tuple[float, float] | None:
+    """Smallest and largest number that labels can become; None where there are not two."""
+    if success is None:
+        return None
+    if not isinstance(success, Mapping):
+        return 0.0, 1.0
+    numbers = [number for value in success.values() if (number := _number(value)) is not None]
+    return (min(numbers), max(numbers)) if len(set(numbers)) > 1 else None
+
+
+def numbered_outcomes(column: Column, name: object, success: object, found: Findings) -> Column | None:
+    """A column of labels as numbers; None where one of them has none, which becomes a problem."""
+    labels = read_labels(column)
+    what = f"reward column {name!r}"
+    if labels.bad.any():
+        found.add_rows("bad-outcome", f"{what} must hold labels where success= is given", labels.bad)
+        return None
+    if isinstance(success, Mapping):
+        numbers = _by_mapping(labels, what, success, found)
+    else:
+        numbers = _by_success(labels, what, success, found)
+    if numbers is None:
+        return None
+    told = [
+        f"{label!r:.40} counts as {number:g}" for label, number in zip(labels.values, numbers, strict=True)
+    ]
+    if told:
+        shown = told if len(told) <= _SHOWN else [*told[:_SHOWN], "..."]
+        found.tell("outcome", claims.COUNTED_AS(column=what, labels=", ".join(shown)))
+    values = np.array([*numbers, np.nan])[labels.codes]
+    return Column(values, column.missing, column.dtype)
+
+
+def _by_success(labels: Labels, what: str, success: object, found: Findings) -> list[float] | None:
+    """1 for the success and 0 for the one other label; None where there are several others, or no success."""
+    wanted = plain_label(success)
+    if wanted is None:
+        found.add(
+            "bad-success",
+            "success must be a label of the reward column, or a mapping of its labels to numbers, got "
+            f"{success!r:.60}",
+        )
+        return None
+    others = [label for label in labels.values if not _same(label, wanted)]
+    example = ", ".join(f"{label!r:.40}: ..." for label in labels.values[:_SHOWN])
+    advice = f"number every text: success={{{example}}}"
+    alike = [label for label in others if _read(label) == _read(wanted)]
+    if len(others) == len(labels.values) and others:
+        found.add(
+            "no-success", f"no row of {what} holds {wanted!r:.40}, but {_counted(labels, others)}; {advice}"
+        )
+    elif len(others) > 1 or alike or any(not _read(label) for label in others):
+        counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.values))
+        usual = max((label for label in others), key=lambda label: counts[labels.values.index(label)])
+        odd = [label for label in others if label in alike or not _same(label, usual) or len(others) == 1]
+        member = np.array([any(_same(label, one) for one in odd) for label in labels.values] + [False])
+        found.add_rows(
+            "other-outcome",
+            f"{what} holds {_counted(labels, others)} beside {wanted!r:.40}, and one text "
+            f"alone can be that of no success; correct them, or {advice}",
+            member[labels.codes],
+        )
+    else:
+        return [float(_same(label, wanted)) for label in labels.values]
+    return None
+
+
+def _by_mapping(
+    labels: Labels, what: str, success: Mapping[object, object], found: Findings
+) -> list[float] | None:
+    """The number of every label; None where one has none, or the mapping is of others."""
+    keys = [plain_label(key) for key in success]
+    values = [_number(value) for value in success.values()]
+    if not keys or None in keys or None in values:
+        found.add("bad-success", f"success must map labels to finite numbers, got {dict(success)!r:.120}")
+        return None
+    known = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
+    numbers = [next((value for key, value in known if _same(label, key)), None) for label in labels.values]
+    strangers = [label for label, number in zip(labels.values, numbers, strict=True) if number is None]
+    if strangers:
+        member = np.array([number is None for number in numbers] + [False])
+        found.add_rows(
+            "other-outcome",
+            f"{what} holds {_counted(labels, strangers)}, to which success= gives no number",
+            member[labels.codes],
+        )
+        return None
+    return [number for number in numbers if number is not None]
+
+
+def _same(label: Label, other: Label) -> bool:
+    """Whether two labels are equal; numbers are no text and no truth values."""
+    kinds = [isinstance(label, str), isinstance(label, bool)] == [
+        isinstance(other, str),
+        isinstance(other, bool),
+    ]
+    return kinds and label == other
+
+
+def _read(label: Label) -> str:
+    return str(label).strip().casefold()
+
+
+def _counted(labels: Labels, chosen: list[Label]) -> str:
+    """Labels with the number of their rows and the first of them."""
+    told = []
+    for label in chosen[:_SHOWN]:
+        rows = np.flatnonzero(labels.codes == labels.values.index(label))
+        told.append(f"{label!r:.40} ({rows.size} rows)" if rows.size > 1 else f"{label!r:.40} (1 row)")
+    more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
+    return ", ".join(told) + more
+
+
+def _number(value: Any) -> float | None:
+    label = plain_label(value)
+    if label is None or isinstance(label, str) or abs(label) > 2**53:
+        return None
+    return float(label)
+
+
+_LABELS = "strings, whole numbers, booleans or finite numbers"
+_AMBIGUOUS = (
+    "has labels that read the same, such as 'a' and 'a ' or batches 01 and 1, or truth values beside "
+    "others; use labels of one type, without blanks around them"
+)
+
+
+def check_reward_range(reward_range: object, as_written: bool, found: Findings) -> tuple[float, float] | None:
+    """Smallest and largest possible reward, or None where none was given or it is of no use."""
+    # An environment whose rewards have no end writes infinities, which nobody types in.
+    if reward_range is None:
+        return None
+    pair = list(reward_range) if isinstance(reward_range, (tuple, list, np.ndarray)) else []
+    fits = _is_number if as_written else _is_finite_number
+    if len(pair) != 2 or not all(fits(bound) for bound in pair):
+        found.add(
+            "bad-reward-range", f"reward_range must be two finite numbers (low, high), got {reward_range!r}"
+        )
+        return None
+    low, high = float(pair[0]), float(pair[1])
+    if not low < high:
+        found.add(
+            "inverted-reward-range", f"reward_range must be (low, high) with low < high, got ({low}, {high})"
+        )
+        return None
+    return low, high
+
+
+def check_rewards(
+    column: Column,
+    name: object,
+    reward_range: tuple[float, float] | None,
+    as_written: bool,
+    gaps: bool,
+    found: Findings,
+) -> FloatArray | None:
+    """Rewards as float64, NaN where there are gaps that may be; booleans are 0 and 1."""
+    values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
+    if values is None:
+        return None
+    if column.values.dtype.kind == "f" and not as_written:
+        check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
+    if reward_range is not None:
+        low, high = reward_range
+        beyond = np.isfinite(values) & ((values < low) | (values > high))
+        found.add_rows("reward-out-of-range", out_of_range(low, high), beyond)
+    return values
+
+
+def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
+    """Rewards so large that floats have no longer every whole number, nor squares and cubes a use; (T,)."""
+    large = (np.abs(values) >= EXACT) & np.isfinite(values)
+    found.add_rows("rounded-reward", f"{what} {FAULTS['rounded']}", large)
+
+
+def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
+    """Propensities of the chosen arms as float64."""
+    return check_probabilities(column, f"propensity column {name!r}", "(0", found)
+
+
+def check_probabilities(column: Column, what: str, lowest: str, found: Findings) -> FloatArray | None:
+    """Probabilities as float64, NaN where missing."""
+    values = read_numbers(column, what, "propensity", found, booleans=False)
+    if values is None:
+        return None
+    too_low = values <= 0 if lowest == "(0" else values < 0
+    found.add_rows("propensity-out-of-range", f"{what} {outside(lowest)}", too_low | (values > 1))
+    return values
+
+
+def check_rounds(
+    column: Column, name: object, date_format: str | None, found: Findings
+) -> NDArray[Any] | None:
+    """Round numbers or times, dates as text in one format included; they must increase."""
+    what = f"round column {name!r}"
+    found.add_rows("missing-round", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
+        dates = date_column(column, what, "round", date_format, found)
+        if dates is None:
+            return None
+        column = dates
+    values, missing = column.values, column.missing
+    if values.dtype.kind not in "iufM":
+        found.add("bad-round", f"{what} must hold numbers or times, not {column.dtype}")
+        return None
+    present = ~missing
+    if values.dtype.kind == "f":
+        values, inexact = as_float(values)
+        unusable = (np.isinf(values) | inexact) & present
+        found.add_rows("bad-round", f"{what} is infinite or beyond float64", unusable)
+        present &= ~unusable
+    rows = np.flatnonzero(present)
+    repeated, backward = np.zeros_like(missing), np.zeros_like(missing)
+    repeated[rows] = pd.Series(values[rows]).duplicated().to_numpy()
+    backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
+    found.add_rows(
+        "duplicated-round",
+        f"{what} repeats an earlier round; every row must be a round of its own. If the rows are in the "
+        "order in which the arms were chosen, leave round= out; if arms of one value were chosen together, "
+        "before any of their rewards was known, give the column as batch=",
+        repeated,
+    )
+    found.add_rows("unordered-round", backward_message(what, values[rows], "goes back"), backward)
+    return values.copy()
+
+
+def batch_labels(
+    column: Column, what: str, date_format: str | None, found: Findings
+) -> tuple[Labels, NDArray[Any] | None, bool] | None:
+    """Labels of the rows' batches, their values in time where these are known, and whether they are times."""
+    # Numbers and dates, as text too, have values, shape (L,); other labels have none. None with a problem.
+    if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
+        dates = batch_dates(column, what, date_format, found)
+        if dates is None:
+            found.add_rows("missing-batch", f"{what} has no value", column.missing)
+            return None
+        column = dates
+    dated = column.values.dtype.kind == "M"
+    if dated:
+        times = column.values.astype(
+            "datetime64[ns]" if "ns" in str(column.values.dtype) else "datetime64[us]"
+        )
+        column = Column(times.view(np.int64), column.missing, str(times.dtype))
+    labels = read_labels(column)
+    found.add_rows("missing-batch", f"{what} has no value", labels.missing | blank_rows(labels))
+    found.add_rows("bad-batch", f"{what} must hold {_LABELS}, dates or times", labels.bad)
+    numbers = text_numbers(labels.values)
+    twice = [*pd.Series(numbers or [], dtype=object).duplicated(keep=False)] or [False] * len(labels.values)
+    alike = _alike_another(labels) | np.array([*twice, False], dtype=bool)[labels.codes]
+    found.add_rows("ambiguous-batch", f"{what} {_AMBIGUOUS}", alike)
+    if dated:
+        return labels, np.array(labels.values, dtype=np.int64).view(column.dtype), True
+    ordered = numbers is not None or all(map(_is_number, labels.values))
+    return labels, np.array(numbers or labels.values) if ordered else None, False
+
+
+def check_batches(column: Column, name: object, date_format: str | None, found: Findings) -> IntArray | None:
+    """Batches numbered 0, 1, 2, ... in order; each must be one stretch of rows."""
+    # Numbers and dates, as text too, must increase; other labels are taken in the order of the rows.
+    what = f"batch column {name!r}"
+    read = batch_labels(column, what, date_format, found)
+    if read is None:
+        return None
+    labels, values, _ = read
+    labelled = labels.codes >= 0
+    rows: IntArray | slice = slice(None) if labelled.all() else np.flatnonzero(labelled)
+    codes = labels.codes[rows]
+    starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
+    returning = pd.Series(codes[starts]).duplicated().to_numpy()
+    hint = "" if values is None else f": if it says when, {SORT_HINT}"
+    found.add_rows(
+        "batch-not-contiguous",
+        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
+        f"{hint}",
+        _mask(_rows_of(starts[returning], rows), len(labels.codes)),
+    )
+    if values is None:
+        tell_numbered(what, labels.values, found)
+    elif labels.values:
+        # Codes count first appearances, so a new batch is one above the batch before it.
+        backward = np.zeros(len(values), dtype=bool)
+        backward[1:] = values[1:] < values[:-1]
+        first = starts[~returning]
+        found.add_rows(
+            "unordered-batch",
+            backward_message(what, values[codes] if backward.any() else values, "goes down"),
+            _mask(_rows_of(first[backward[codes[first]]], rows), len(labels.codes)),
+        )
+    return labels.codes
+
+
+def check_phases(column: Column, name: object, found: Findings) -> tuple[IntArray, tuple[str, ...]] | None:
+    """Codes of the phases, and their names by first appearance."""
+    what = f"phase column {name!r}"
+    labels = read_labels(column)
+    found.add_rows("missing-phase", f"{what} has no value", labels.missing)
+    found.add_rows("bad-phase", f"{what} must hold strings", labels.bad | _not_text(labels))
+    return labels.codes, tuple(str(label) for label in labels.values)
+
+
+def check_randomised(column: Column, name: object, found: Findings) -> BoolArray | None:
+    """Rounds whose arm was drawn with fixed probabilities."""
+    what = f"randomised column {name!r}"
+    found.add_rows("missing-randomised", f"{what} has no value", column.missing)
+    if column.values.dtype.kind == "b":
+        return column.values.copy()
+    if column.values.dtype.kind != "O":
+        found.add("non-boolean-randomised", f"{what} must be boolean (True or False), not {column.dtype}")
+        return None
+    boolean = np.array([isinstance(value, (bool, np.bool_)) for value in column.values], dtype=bool)
+    found.add_rows("non-boolean-randomised", f"{what} must hold True or False", ~boolean & ~column.missing)
+    return np.where(boolean, column.values, False).astype(bool)
+
+
+def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """Who took part in each round."""
+    what = f"unit column {name!r}"
+    labels = read_labels(column)
+    found.add_rows("missing-unit", f"{what} has no value", labels.missing | blank_rows(labels))
+    found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
+    alike = _alike_another(labels)
+    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
+    limit = whole_numbers(column)
+    large = [isinstance(label, float) and abs(label) >= limit for label in labels.values]
+    inexact = np.array([*large, False], dtype=bool)[labels.codes] & ~labels.missing
+    found.add_rows("inexact-unit", f"{what} {inexact_unit(limit)}", inexact)
+    return _expand(labels)
+
+
+def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | None:
+    """Context as booleans, int64, float64, or strings as objects."""
+    what = f"context column {name!r}"
+    kind = column.values.dtype.kind
+    if kind == "f":
+        return read_numbers(column, what, "context", found, booleans=False)
+    found.add_rows("missing-context", f"{what} has no value", column.missing)
+    if kind == "b":
+        return column.values.copy()
+    if kind in "iu":
+        too_large = (column.values > np.iinfo(np.int64).max) & ~column.missing
+        found.add_rows("inexact-context", f"{what} has whole numbers beyond 64 bits", too_large)
+        return column.values.astype(np.int64)
+    if kind != "O":
+        found.add("bad-context", f"{what} must hold numbers, booleans or strings, not {column.dtype}")
+        return None
+    labels = read_labels(column)
+    kinds = {type(label) for label in labels.values}
+    if kinds == {bool} and not labels.bad.any():
+        return _expand(labels)
+    found.add_rows(
+        "bad-context",
+        f"{what} of type {column.dtype} must hold strings only; make it numeric or label it with strings",
+        labels.bad | _not_text(labels),
+    )
+    return _expand(labels)
+
+
+def check_outcome(column: Column, name: str, found: Findings) -> FloatArray | None:
+    """A further outcome as float64; booleans are 0 and 1."""
+    return read_numbers(column, f"outcome column {name!r}", "outcome", found, booleans=True)
+
+
+def read_numbers(
+    column: Column, what: str, role: str, found: Findings, *, booleans: bool, gaps: bool = False
+) -> FloatArray | None:
+    """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
+    if not gaps:
+        found.add_rows(f"missing-{role}", f"{what} {FAULTS['missing']}", column.missing)
+    kind = column.values.dtype.kind
+    if kind == "O":
+        text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
+        message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
+        if role == "reward":
+            message += (
+                ", or say which text means success, as in success='Y' (--success Y on the command line)"
+            )
+        if text.any():
+            found.add_rows(f"non-numeric-{role}", message, text)
+        else:
+            found.add(f"non-numeric-{role}", message)
+        return None
+    if kind not in "iuf" and not (booleans and kind == "b"):
+        found.add(f"non-numeric-{role}", f"{what} must be numeric, not {column.dtype}")
+        return None
+    values, inexact = as_float(column.values)
+    values[column.missing] = np.nan
+    if role != "propensity":
+        found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
+    found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
+    return values
+
+
+def _expand(labels: Labels) -> NDArray[Any] | None:
+    """Labels row by row, or None where a row has none."""
+    return None if (labels.codes < 0).any() else label_array(labels.values)[labels.codes]
+
+
+def _not_text(labels: Labels) -> BoolArray:
+    """Rows whose label is not a string; rows without a label do not count."""
+    wrong = np.array([not isinstance(label, str) for label in labels.values] + [False], dtype=bool)
+    return wrong[labels.codes]
+
+
+def _alike_another(labels: Labels) -> BoolArray:
+    """Rows whose label reads the same as another, is equal to one, or of a type that mixes them up."""
+    texts = [reads_as(label) for label in labels.values if isinstance(label, str)]
+    if len(texts) == len(labels.values):
+        # Objects, as halves of characters are no text to pyarrow.
+        same = pd.Series(texts, dtype=object).duplicated(keep=False)
+        return np.array([*same, False], dtype=bool)[labels.codes]
+    groups = alike_labels(labels.values) or mixed_labels(labels.values)
+    keys = {label_key(label) for alike in groups for label in alike}
+    member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
+    return member[labels.codes]
+
+
+def _example(labels: Labels, alike: BoolArray) -> str:
+    """The first labels that read the same, with what tells them apart; empty without any; alike (T,)."""
+    if not alike.any():
+        return ""
+    found = list(dict.fromkeys(labels.codes[alike].tolist()))
+    groups = alike_labels(labels.values[code] for code in found)
+    return f": {told_apart(groups[0])}" if groups else ""
+
+
+def _rows_of(places: IntArray, rows: IntArray | slice) -> IntArray:
+    """Rows of places among some rows, or among all."""
+    return places if isinstance(rows, slice) else rows[places]
+
+
+def _mask(rows: IntArray, length: int) -> BoolArray:
+    mask = np.zeros(length, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
+
+
+def _is_finite_number(value: object) -> bool:
+    return _is_number(value) and abs(float(value)) < float("inf")  # type: ignore[arg-type]

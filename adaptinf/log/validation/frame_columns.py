@@ -1,0 +1,376 @@
+"""Columns of frames as NumPy arrays, without changing a value, and what is found wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.errors import LogValidationError, Problem
+from adaptinf.log.report import Reading
+from adaptinf.spelling import reads_as
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+Label: TypeAlias = str | int | float | bool
+_NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a frame; values (T,), missing (T,)."""
+
+    values: NDArray[Any]
+    missing: BoolArray
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of labels; codes (T,), missing, bad (T,)."""
+
+    codes: IntArray
+    values: list[Label]
+    missing: BoolArray
+    bad: BoolArray
+
+
+def frame_kind(frame: object) -> str | None:
+    """``"pandas"``, ``"polars"``, or None for anything that is not a frame in memory."""
+    if isinstance(frame, pd.DataFrame):
+        return "pandas"
+    kind = type(frame)
+    if kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "polars":
+        return "polars"
+    return None
+
+
+def column_names(frame: Any) -> list[Hashable]:
+    """Names of the columns in order, duplicates included."""
+    return list(frame.columns)
+
+
+def read_column(frame: Any, position: int) -> Column:
+    """Read the column at a position; the arrays may share memory with the frame."""
+    if frame_kind(frame) == "pandas":
+        return read_series(frame.iloc[:, position])
+    return _read_polars(frame.to_series(position))
+
+
+def read_series(series: pd.Series[Any]) -> Column:
+    """Read a column of pandas; the arrays may share memory with it."""
+    column = _read_pandas(series)
+    return _unwrapped(column) if column.values.dtype.kind == "O" else column
+
+
+def _unwrapped(column: Column) -> Column:
+    """Decimals as the floats next to them, and truth values; any other objects as they are."""
+    present = column.values[~column.missing]
+    kind = type(present[0]) if len(present) else None
+    if kind not in (Decimal, bool, np.bool_) or set(map(type, present)) != {kind}:
+        return column
+    values = (
+        np.full(len(column.values), np.nan) if kind is Decimal else np.zeros(len(column.values), dtype=bool)
+    )
+    values[~column.missing] = [float(value) for value in present] if kind is Decimal else present.astype(bool)
+    return Column(values, column.missing, column.dtype)
+
+
+def _read_pandas(series: pd.Series[Any]) -> Column:
+    dtype = series.dtype
+    values: NDArray[Any]
+    if isinstance(dtype, np.dtype):
+        values = series.to_numpy()
+        return Column(values, pd.isna(values), str(dtype))
+    if isinstance(dtype, pd.ArrowDtype):
+        return _read_arrow(series.array.__arrow_array__(), str(dtype))
+    missing = np.asarray(series.isna(), dtype=bool)
+    numpy_dtype = np.dtype(getattr(dtype, "numpy_dtype", object))
+    if isinstance(dtype, pd.CategoricalDtype):
+        values = _expand_categories(series)
+    elif isinstance(dtype, pd.SparseDtype):
+        values = np.asarray(series)
+    elif isinstance(dtype, pd.DatetimeTZDtype):
+        values = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    elif numpy_dtype.kind in "biu":
+        values = series.to_numpy(dtype=numpy_dtype, na_value=0)
+    elif numpy_dtype.kind == "f":
+        values = series.to_numpy(dtype=numpy_dtype, na_value=np.nan)
+        missing = missing | np.isnan(values)
+    else:
+        values = series.to_numpy(dtype=object)
+    return Column(values, missing, str(dtype))
+
+
+def _read_arrow(array: Any, dtype: str) -> Column:
+    """Read a chunked array of Arrow, in which missing is one thing and NaN another."""
+    import pyarrow as pa  # there where a column of its own is, and slow to import where none is
+
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        array, kind = array.cast(kind.value_type), kind.value_type
+    missing = np.asarray(array.is_null().to_numpy(), dtype=bool)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind):
+        # Instants are kept in UTC, whatever their zone.
+        unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+        counts = array.cast(pa.int32() if unit == "D" else pa.int64()).fill_null(0).to_numpy()
+        name = "timedelta64" if pa.types.is_duration(kind) else "datetime64"
+        times = counts.astype(np.int64).view(f"{name}[{unit}]")
+        return Column(np.where(missing, np.array("NaT", dtype=times.dtype), times), missing, dtype)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return Column(array.fill_null(pa.scalar(0).cast(kind)).to_numpy(), missing, dtype)
+    if pa.types.is_floating(kind):
+        values = array.to_numpy()
+        return Column(values, missing | np.isnan(values), dtype)
+    return Column(_object_array(array.to_pylist()), missing, dtype)
+
+
+def _expand_categories(series: pd.Series[Any]) -> NDArray[Any]:
+    categories = series.cat.categories
+    if not len(categories):
+        return np.full(len(series), None, dtype=object)
+    return read_series(categories.to_series()).values[series.cat.codes.to_numpy()]
+
+
+def _read_polars(series: Any) -> Column:
+    dtype = series.dtype
+    name = str(dtype)
+    missing = series.is_null().to_numpy()
+    values: NDArray[Any]
+    if dtype.is_integer() and "128" not in name:
+        values = (series.fill_null(0) if missing.any() else series).to_numpy()
+    elif dtype.is_float():
+        values = series.to_numpy()
+        missing = missing | np.isnan(values)
+    elif name == "Boolean":
+        values = (series.fill_null(False) if missing.any() else series).to_numpy()
+    elif name == "Date" or name.startswith("Datetime"):
+        values = series.to_numpy()
+    else:
+        values = _object_array(series.to_list())
+        return _unwrapped(Column(values, missing, name))
+    return Column(values, missing, name)
+
+
+def read_labels(column: Column) -> Labels:
+    """Distinct labels of a column: strings, whole numbers, booleans and finite floats; others are bad."""
+    values, missing = column.values, column.missing
+    bad = np.zeros(len(values), dtype=bool)
+    if values.dtype.kind in "biu":
+        return _factorize(values, missing, bad)
+    if values.dtype.kind == "f":
+        numbers, inexact = as_float(values)
+        return _factorize(numbers, missing, (np.isinf(numbers) | inexact) & ~missing)
+    if values.dtype.kind != "O":
+        return Labels(np.full(len(values), -1), [], missing, ~missing)
+    if set(map(type, values[~missing])) <= {str}:
+        return _factorize(values, missing, bad)
+    return _read_mixed_labels(values, missing)
+
+
+def _factorize(values: NDArray[Any], missing: BoolArray, bad: BoolArray) -> Labels:
+    usable = ~(missing | bad)
+    if usable.all():
+        codes, distinct = pd.factorize(values)
+        return Labels(codes, np.asarray(distinct).tolist(), missing, bad)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    codes[usable], distinct = pd.factorize(values[usable])
+    return Labels(codes, np.asarray(distinct).tolist(), missing, bad)
+
+
+def _read_mixed_labels(values: NDArray[Any], missing: BoolArray) -> Labels:
+    codes = np.full(len(values), -1, dtype=np.int64)
+    bad = np.zeros(len(values), dtype=bool)
+    known: dict[tuple[type, Label], int] = {}
+    for row in np.flatnonzero(~missing):
+        label = plain_label(values[row])
+        if label is None:
+            bad[row] = True
+        else:
+            codes[row] = known.setdefault(label_key(label), len(known))
+    return Labels(codes, [label for _, label in known], missing, bad)
+
+
+def as_float(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
+    """Numbers or booleans as a new float64 array, and the rows whose value it cannot hold exactly."""
+    # Whole numbers beyond 2**53 count as inexact, although some of them are not.
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float64)
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        return numbers, (values > 2**53) | (values < -(2**53))
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return numbers, (numbers != values) & ~np.isnan(numbers)
+    return numbers, np.zeros(len(numbers), dtype=bool)
+
+
+def whole_numbers(column: Column) -> int:
+    """The size up to which the floats of a column have every whole number: 2**24 if of 32 bits."""
+    kinds = {column.values.dtype}
+    if column.values.dtype.kind == "O":
+        kinds = {np.dtype(kind) for kind in set(map(type, column.values)) if issubclass(kind, np.floating)}
+    digits = [np.finfo(kind).nmant + 1 for kind in kinds if kind.kind == "f"]
+    return int(2 ** min([53, *digits]))
+
+
+def plain_label(value: object) -> Label | None:
+    """Plain Python label for a value, or None where it cannot be one."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, np.timedelta64):  # a subclass of NumPy's integers
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and np.isfinite(value) and float(value) == value:
+        return float(value)
+    return None
+
+
+def label_key(label: Label) -> tuple[type, Label]:
+    """Key that keeps 1, 1.0 and True apart."""
+    return type(label), label
+
+
+def blank_rows(labels: Labels) -> BoolArray:
+    """Rows whose label is text of blanks alone."""
+    blank = [isinstance(label, str) and not label.strip() for label in labels.values]
+    return np.array([*blank, False], dtype=bool)[labels.codes]
+
+
+def alike_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Groups of labels that read the same ("1" and 1, "a" and "a ") or are equal (1 and 1.0)."""
+    texts: dict[str, list[Label]] = {}
+    equals: dict[Label, list[Label]] = {}
+    for _, label in dict.fromkeys(map(label_key, labels)):
+        texts.setdefault(reads_as(str(label)), []).append(label)
+        equals.setdefault(label, []).append(label)
+    return [alike for alike in [*texts.values(), *equals.values()] if len(alike) > 1]
+
+
+def mixed_labels(labels: Iterable[Label]) -> list[list[Label]]:
+    """Booleans beside other labels, or numbers beside text that reads as a number: one group, or none."""
+    distinct = [label for _, label in dict.fromkeys(map(label_key, labels))]
+    flags = [label for label in distinct if isinstance(label, bool)]
+    if flags:
+        return [distinct] if len(flags) < len(distinct) else []
+    numbers = [label for label in distinct if not isinstance(label, str)]
+    numerals = [label for label in distinct if isinstance(label, str) and _NUMERAL.fullmatch(label)]
+    return [[*numbers, *numerals]] if numbers and numerals else []
+
+
+def label_array(labels: Sequence[Label]) -> NDArray[Any]:
+    """Labels as an array that keeps each one's type: native for numbers of one type, otherwise objects."""
+    kinds = {type(label) for label in labels}
+    if kinds == {bool} or kinds == {float}:
+        return np.array(labels)
+    if kinds == {int} and min(labels) >= -(2**63) and max(labels) < 2**63:  # type: ignore[operator]
+        return np.array(labels, dtype=np.int64)
+    return _object_array(labels)
+
+
+def _object_array(items: Iterable[object]) -> NDArray[Any]:
+    listed = list(items)
+    array = np.empty(len(listed), dtype=object)
+    for position, item in enumerate(listed):
+        array[position] = item
+    return array
+
+
+_ROWS_KEPT = 100
+
+
+class Findings:
+    """Problems in the order in which they were found, and what was done to the frame.
+
+    Where `order` is given, rows were put in it, and problems name the rows as the frame has them.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.readings: list[Reading] = []
+        self.order: IntArray | None = None
+
+    def tell(self, kind: str, text: str) -> None:
+        """Add something that was done, for the log's report."""
+        self.readings.append(Reading(kind, text))
+
+    def add(self, code: str, message: str) -> None:
+        """Add a problem that is not of single rows."""
+        self.problems.append(Problem(code, message))
+
+    def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
+        """Add a problem of the rows where `offending` (shape (T,)) is true; nothing if there is none."""
+        if offending.any():
+            rows = np.flatnonzero(offending)
+            rows = rows if self.order is None else np.sort(self.order[rows])
+            kept = tuple(rows[:_ROWS_KEPT].tolist())
+            self.problems.append(Problem(code, message, kept, int(rows.size)))
+
+    def counted(self, counts: FloatArray) -> Findings:
+        """Findings in a table whose rows each count others: of these they tell the number; counts (R,)."""
+        return _Counted(self, counts)
+
+    def raise_if_any(self, source: str = "the log") -> None:
+        """Raise one `LogValidationError` with everything that was added."""
+        if self.problems:
+            raise LogValidationError(self.problems, source)
+
+
+class _Counted(Findings):
+    """Findings of rows that each stand for several, among the problems of others."""
+
+    def __init__(self, findings: Findings, counts: FloatArray) -> None:
+        super().__init__()
+        self.problems, self.readings, self._counts = findings.problems, findings.readings, counts
+
+    def add_rows(self, code: str, message: str, offending: BoolArray) -> None:
+        """Add a problem with the number of rows that it is of."""
+        if offending.any():
+            total = int(self._counts[offending].sum())
+            self.add(code, f"{message} in {total:,} {'row' if total == 1 else 'rows'}")
+
+
+EXACT = 2**53
+"""From here on float64 has not every whole number."""
+SUM_TOLERANCE = 1e-6
+"""By how much a row of propensities may miss 1."""
+MATCH_TOLERANCE = 1e-6
+"""By how much, of it, the chosen arm's propensity may differ from the arm's own column."""
+FAULTS = {
+    "missing": "has no value (NaN or None)",
+    "infinite": "is infinite",
+    "inexact": "has numbers that float64 cannot hold exactly",
+    "rounded": (
+        "has numbers of 2**53 or more in size: beside fractions, whole numbers of that size are rounded "
+        "before a log sees them; measure rewards in a larger unit"
+    ),
+    "propensities-sum": f"do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
+    "chosen-propensity-zero": "the chosen arm has a propensity of 0 in its column",
+    "propensity-mismatch": (
+        f"the propensity of the chosen arm differs from the arm's own column (relative tolerance "
+        f"{MATCH_TOLERANCE:g})"
+    ),
+}
+"""What is said of a column, by the fault; a code is the fault and the role, as in missing-reward."""
+
+
+def inexact_unit(limit: int) -> str:
+    """What is said of units that are floats from a limit on, which is a power of 2."""
+    size = f"2**{limit.bit_length() - 1}"
+    return f"has floats of {size} or more, each of which stands for several numbers: read it as text"
+
+
+def outside(lowest: str) -> str:
+    """What is said of propensities outside an interval, whose lower end is ``"(0"`` or ``"[0"``."""
+    return f"has values outside {lowest}, 1]"
+
+
+def out_of_range(low: float, high: float) -> str:
+    """What is said of rewards outside their range."""
+    return f"rewards outside reward_range [{low:g}, {high:g}]; correct them or widen the range"

@@ -1,0 +1,439 @@
+"""The order of rows: what a column of rounds, dates or batches says of it, and putting them in it."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.validation.frame_columns import Column, Findings, Label, as_float, read_labels
+from adaptinf.typing import BoolArray, IntArray
+
+ISO_EXAMPLES = "2024-03-01 or 2024-03-01T09:30"
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_TAIL = (
+    r"(?:(?:T|,?\s+)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
+    r"(?:\s*(?P<half>[AP])\.?M\.?)?(?:\s*(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
+)
+_NAME = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_FORMS = {
+    "year-month-day": (
+        rf"(?P<year>\d{{4}})(?P<between>[-/.])(?P<month>\d{{1,2}})(?P=between)(?P<day>\d{{1,2}}){_TAIL}"
+    ),
+    "numbers": rf"(?P<one>\d{{1,2}})(?P<between>[-/.])(?P<two>\d{{1,2}})(?P=between)(?P<year>\d{{4}}){_TAIL}",
+    "day month year": rf"{_WEEKDAY}{_DAY}(?P<between>\.?\s*|[-/]){_NAME}[-/,\s]*(?P<year>\d{{4}}){_TAIL}",
+    "month day year": rf"{_WEEKDAY}{_NAME}(?P<between>\s*|[-/]){_DAY}[-/,\s]+(?P<year>\d{{4}}){_TAIL}",
+    "two digits": rf"\d{{1,2}}(?P<between>/)\d{{1,2}}(?P=between)\d\d{_TAIL}",
+    "two digits and a name": rf"\d{{1,2}}(?P<between>[-/\s]?){_NAME}[-/\s]?\d\d{_TAIL}",
+    "year-month": r"(?P<year>\d{4})(?P<between>-)(?P<month>0[1-9]|1[0-2])",
+    "month/year": r"(?P<month>0?[1-9]|1[0-2])(?P<between>/)(?P<year>\d{4})",
+    "month year": rf"{_NAME}(?P<between>[-/\s]*)(?P<year>\d{{4}})",
+}
+"""Shapes of dates; a column must keep to one of them, with one separator."""
+_PATTERNS = {name: re.compile(form, re.ASCII | re.IGNORECASE) for name, form in _FORMS.items()}
+_WHOLE_MONTHS = ("year-month", "month/year", "month year")
+_TWO_DIGITS = ("two digits", "two digits and a name")
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """A column read as times.
+
+    Attributes
+    ----------
+    column : Column
+        Times without a zone, in UTC where there was one; NaT where there is no date. Shape (T,).
+    bad : ndarray of bool, shape (T,)
+        Entries that are no date of the column's format.
+    told : str
+        How text was read, empty for ISO 8601 and for objects.
+    problem : str
+        Why the dates cannot be told although they are some; empty where they can.
+    """
+
+    column: Column
+    bad: BoolArray
+    told: str = ""
+    problem: str = ""
+
+
+def read_times(column: Column) -> tuple[Column, BoolArray]:
+    """Read a column of ISO 8601 text, dates or datetimes as times; those with a zone become UTC.
+
+    Returns shape bad (T,).
+    """
+    codes, texts = _distinct(column)
+    matches = [_ISO.fullmatch(text) for text in texts]
+    iso = [None if match is None else match[0] for match in matches]
+    zoned = [match is not None and match["zone"] is not None for match in matches]
+    values, bad = _times(iso, zoned)
+    return _spread(column, codes, values, bad)
+
+
+def read_dates(column: Column, date_format: str | None) -> Dates:
+    """Read a column of dates in one format, that of strptime where it is given."""
+    codes, texts = _distinct(column)
+    if date_format is not None:
+        values, bad = _by_format(texts, date_format)
+        return Dates(*_spread(column, codes, values, bad), told=f"read with date_format={date_format!r}")
+    if all(_ISO.fullmatch(text) for text in texts):
+        return Dates(*read_times(column))
+    form, member = _usual_form(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))
+    order, problem = _order(form, [text for text, kept in zip(texts, member, strict=True) if kept])
+    iso = [
+        _iso(text, form, order) if kept and not problem else None
+        for text, kept in zip(texts, member, strict=True)
+    ]
+    zoned = [text is not None and (text[-1] == "Z" or "+" in text or text.count("-") > 2) for text in iso]
+    values, bad = _times(iso, zoned)
+    return Dates(*_spread(column, codes, values, bad), told=f"read as {order}", problem=problem)
+
+
+def _usual_form(texts: Sequence[str], rows: IntArray) -> tuple[str, list[bool]]:
+    """The form that most rows have, and the texts that have it; rows (n,)."""
+    shapes = [_shape(text) for text in texts]
+    counts: dict[tuple[str, str], int] = {}
+    for shape, count in zip(shapes, rows.tolist(), strict=True):
+        if shape is not None:
+            counts[shape] = counts.get(shape, 0) + count
+    usual = max(counts, key=lambda kind: counts[kind], default=("", ""))
+    return usual[0], [shape == usual for shape in shapes]
+
+
+def looks_dated(column: Column) -> BoolArray:
+    """Rows that hold a date, or text of the shape of a whole date, shape (T,)."""
+    codes, texts = _distinct(column)
+    shaped = [bool(_ISO.fullmatch(text)) or _whole_date(text) for text in texts]
+    return np.array([*shaped, False], dtype=bool)[codes]
+
+
+def months_alone(column: Column) -> bool:
+    """Whether every entry is a month with its year."""
+    codes, texts = _distinct(column)
+    shapes = [_shape(text) for text in texts]
+    every = bool((codes[~column.missing] >= 0).all()) and bool(texts)
+    return every and all(shape is not None and shape[0] in _WHOLE_MONTHS for shape in shapes)
+
+
+def _distinct(column: Column) -> tuple[IntArray, list[str]]:
+    """Codes of the distinct texts, shape (T,), -1 for what is no text and no date; and the texts."""
+    rows = zip(column.values, column.missing, strict=True)
+    known: dict[str, int] = {}
+    codes = [-1 if missing else _code(value, known) for value, missing in rows]
+    return np.array(codes, dtype=np.int64), list(known)
+
+
+def _code(value: object, known: dict[str, int]) -> int:
+    if isinstance(value, datetime.date):
+        value = value.isoformat()
+    return known.setdefault(value.strip(), len(known)) if isinstance(value, str) else -1
+
+
+def _spread(column: Column, codes: IntArray, values: np.ndarray, bad: BoolArray) -> tuple[Column, BoolArray]:
+    """Distinct values and faults row by row; rows without a text are faults where they are not missing."""
+    spread = np.append(values, np.array(["NaT"], dtype=values.dtype))[codes]
+    wrong = np.append(bad, True)[codes] & ~column.missing
+    return Column(spread, column.missing, column.dtype), wrong
+
+
+def _times(iso: Sequence[str | None], zoned: Sequence[bool]) -> tuple[np.ndarray, BoolArray]:
+    """Times of ISO text, and what is none, or lacks a zone that others have."""
+    with_zone = np.array(zoned, dtype=bool)
+    times = pd.to_datetime(pd.Series(list(iso), dtype="str"), format="ISO8601", errors="coerce", utc=True)
+    values = times.dt.tz_localize(None).to_numpy()
+    return values, np.isnat(values) | (~with_zone & with_zone.any())
+
+
+def _by_format(texts: Sequence[str], date_format: str) -> tuple[np.ndarray, BoolArray]:
+    # Halves of characters are no text to pyarrow, and in no date.
+    whole = [text if text.encode(errors="ignore").decode() == text else None for text in texts]
+    times = pd.to_datetime(pd.Series(whole, dtype="str"), format=date_format, errors="coerce", utc=True)
+    values = times.dt.tz_localize(None).to_numpy()
+    return values, np.isnat(values)
+
+
+def _shape(text: str) -> tuple[str, str] | None:
+    """Form and separator of a date; None for text that is none."""
+    for name, pattern in _PATTERNS.items():
+        if match := pattern.fullmatch(text):
+            return name, " ".join(match["between"].split())
+    return None
+
+
+def _whole_date(text: str) -> bool:
+    shape = _shape(text)
+    return shape is not None and shape[0] not in _WHOLE_MONTHS
+
+
+def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
+    """Order of day, month and year, and why it cannot be told; one of them is empty."""
+    if form in _TWO_DIGITS:
+        return "", (
+            f"holds dates such as {texts[0]!r}, whose year has two digits: say which part is which by "
+            f"date_format={_suggested(texts[0], '%d', '%m', form)!r} or the like"
+        )
+    if form != "numbers":
+        return form, ""
+    pairs = [(int(one), int(two)) for one, two, *_ in (re.split(r"[-/.]", text) for text in texts)]
+    first = [text for text, (one, two) in zip(texts, pairs, strict=True) if one > 12 >= two]
+    second = [text for text, (one, two) in zip(texts, pairs, strict=True) if two > 12 >= one]
+    if first and second:
+        return "", (
+            f"has the day first in {first[0]!r} and the month first in {second[0]!r}: write the dates in one "
+            "format"
+        )
+    if first or second or all(one == two for one, two in pairs):
+        return "day/month/year" if first else "month/day/year", ""
+    unclear = next(text for text, (one, two) in zip(texts, pairs, strict=True) if one != two)
+    month, day = (_suggested(unclear, *order, form) for order in (("%m", "%d"), ("%d", "%m")))
+    return "", (
+        f"holds dates such as {unclear!r}, of which nothing tells the month from the day: say "
+        f"date_format={month!r} or date_format={day!r}"
+    )
+
+
+def _suggested(text: str, one: str, two: str, form: str) -> str:
+    """A format of strptime that reads a text of two numbers and a year."""
+    if form == "two digits and a name":
+        return "%d-%b-%y" if "-" in text else "%d%b%y"
+    between = re.sub(r"\d", "", text)[0]
+    year = "%y" if form == "two digits" else "%Y"
+    clock = re.search(
+        r"[T,\s]+\d{1,2}:\d\d(?P<seconds>:\d\d)?(?:\.\d+)?(?P<half>\s*[AP]M)?", text, re.IGNORECASE
+    )
+    tail = ""
+    if clock is not None:
+        seconds = ":%S" if clock["seconds"] else ""
+        tail = f" %I:%M{seconds} %p" if clock["half"] else f" %H:%M{seconds}"
+    return f"{one}{between}{two}{between}{year}{tail}"
+
+
+def _iso(text: str, form: str, order: str) -> str:
+    """A date in ISO 8601; parts that no calendar has stay, and are no date then."""
+    match = _PATTERNS[form].fullmatch(text)
+    assert match is not None
+    part = match.groupdict()
+    month, day = part.get("month"), part.get("day") or "1"
+    if "one" in part:
+        month, day = (part["two"], part["one"]) if order == "day/month/year" else (part["one"], part["two"])
+    if part.get("name"):
+        month = str(1 + _MONTHS.index(part["name"][:3].lower()))
+    day_text = f"{part['year']}-{int(month or 0):02d}-{int(day):02d}"
+    if part.get("hour") is None:
+        return day_text
+    hour = int(part["hour"])
+    if half := part.get("half"):
+        hour = hour % 12 + 12 * (half.upper() == "P") if 1 <= hour <= 12 else 99
+    zone = {"UTC": "Z", "GMT": "Z"}.get((part["zone"] or "").upper(), (part["zone"] or "").upper())
+    return f"{day_text}T{hour:02d}:{part['minute']}:{part['second'] or '00'}.{part['fraction'] or '0'}{zone}"
+
+
+SORT_HINT = "say sort=True (--sort on the command line) to put the rows in the order of this column"
+_DIGITS = re.compile(r"\d+", re.ASCII)
+_WHOLE = re.compile(r"\s*\d{1,300}\s*", re.ASCII)
+_FEW = 3
+"""Numbered labels that may go down by chance: two."""
+
+
+def check_date_format(date_format: object, found: Findings) -> str | None:
+    """A format of strptime, or None where none was given or it is of no use."""
+    if date_format is None:
+        return None
+    if isinstance(date_format, str) and "%" in date_format:
+        try:
+            read_dates(Column(np.array(["x"], dtype=object), np.array([False]), "object"), date_format)
+        except ValueError as error:
+            found.add("bad-date-format", f"date_format={date_format!r} is no format of strptime: {error}")
+            return None
+        return date_format
+    found.add(
+        "bad-date-format",
+        f"date_format must be a format of strptime such as '%d/%m/%Y', got {date_format!r:.60}",
+    )
+    return None
+
+
+def date_column(
+    column: Column, what: str, role: str, date_format: str | None, found: Findings
+) -> Column | None:
+    """A column of dates as text or objects, or whole numbers with a format, as times; None with a problem."""
+    dates = _dates(column, date_format)
+    if dates.problem:
+        found.add(f"bad-{role}", f"{what} {dates.problem}")
+        return None
+    if dates.bad.any():
+        _tell_bad(column, what, role, dates, date_format, found)
+        return None
+    if dates.told:
+        span = (
+            ""
+            if column.missing.all()
+            else f"; dates range from {_day(dates.column.values, 0)} to {_day(dates.column.values, -1)}"
+        )
+        found.tell("dates", claims.DATES(column=what, how=dates.told, span=span))
+    return dates.column
+
+
+def batch_dates(column: Column, what: str, date_format: str | None, found: Findings) -> Column | None:
+    """Batches as times where they are dates, as they are where most are none; None with a problem."""
+    if date_format is not None:
+        return date_column(column, what, "batch", date_format, found)
+    dated = looks_dated(column)
+    n_dates, n_distinct = (len(set(map(str, column.values[rows]))) for rows in (dated, ~column.missing))
+    if not n_dates or 2 * n_dates < n_distinct:
+        if not months_alone(column):
+            return column
+    elif not np.array_equal(dated, ~column.missing):
+        first = column.values[np.flatnonzero(dated)[0]]
+        found.add_rows(
+            "bad-batch",
+            f"{what} holds dates such as {str(first)!r:.40}, and in these rows none: give every batch a date "
+            "of one format, or labels that are no dates",
+            ~dated & ~column.missing,
+        )
+        return None
+    return date_column(column, what, "batch", None, found)
+
+
+def backward_message(what: str, values: NDArray[Any], verb: str) -> str:
+    """What to say of a column that goes back, values without gaps in the order of the rows, shape (n,)."""
+    down = len(values) > 1 and bool(np.all(values[1:] <= values[:-1]))
+    stored = f"{what} {verb}: its rows are stored newest first" if down else f"{what} {verb}"
+    return (
+        f"{stored}. If it says when the arms were chosen, {SORT_HINT}; otherwise sort them by the time at "
+        "which the arms were chosen"
+    )
+
+
+def date_formats(
+    columns: Mapping[str, Column], date_format: str | None, found: Findings
+) -> dict[str, str | None]:
+    """The format of each column: of whole numbers, such as 20240301, where no other column is text."""
+    for kinds in ("O", "iu"):
+        dated = [role for role, column in columns.items() if column.values.dtype.kind in kinds]
+        if dated and date_format is not None:
+            return dict.fromkeys(dated, date_format)
+    if date_format is not None:
+        found.add("bad-date-format", "date_format is given, and no column of round= or batch= holds text")
+    return {}
+
+
+def row_order(
+    sort: object,
+    columns: Mapping[str, Column],
+    names: Mapping[str, object],
+    formats: Mapping[str, str | None],
+    found: Findings,
+) -> IntArray | None:
+    """Positions of the rows in the order of their rounds, else batches; None where they stand in it."""
+    if not isinstance(sort, (bool, np.bool_)):
+        found.add("bad-sort", f"sort must be True or False, got {sort!r:.60}")
+        return None
+    role = next((role for role in ("round", "batch") if role in names), None)
+    if not sort or (role is not None and role not in columns):
+        return None
+    if role is None:
+        found.add("bad-sort", "sort=True needs round= or batch=, the column that says when arms were chosen")
+        return None
+    keys = _sort_keys(role, columns[role], formats.get(role))
+    if keys is None:
+        found.add(
+            "bad-sort",
+            f"sort=True: {role} column {names[role]!r} holds no numbers and no dates to sort by, but labels; "
+            "sort the rows yourself",
+        )
+        return None
+    order = np.argsort(keys, kind="stable")
+    moved = int((order != np.arange(len(order))).sum())
+    if not moved:
+        return None
+    newest = " (stored newest first)" if bool(np.all(keys[1:] <= keys[:-1])) else ""
+    values = {"role": role, "name": names[role], "newest": newest, "moved": moved, "rows": len(order)}
+    found.tell("order", claims.SORTED(**values))
+    return order
+
+
+def text_numbers(labels: Sequence[Label]) -> list[int] | None:
+    """Numbers that labels of text are; None where they are others."""
+    if labels and all(isinstance(label, str) and _WHOLE.fullmatch(label) for label in labels):
+        return [int(label) for label in labels]
+    return None
+
+
+def tell_numbered(what: str, labels: Sequence[Label], found: Findings) -> None:
+    """Tell of labels such as week 3, week 2, week 1, whose numbers go down from batch to batch."""
+    if len(labels) < _FEW or not all(isinstance(label, str) for label in labels):
+        return
+    numbers = [tuple(map(int, _DIGITS.findall(str(label)[:100]))) for label in labels]
+    same = len({_DIGITS.sub("#", str(label)) for label in labels}) == 1
+    if same and numbers[0] and all(later < earlier for earlier, later in itertools.pairwise(numbers)):
+        told = claims.NUMBERS_GO_DOWN(column=what, first=labels[0], last=labels[-1])
+        found.tell("caution", told)
+
+
+def _dates(column: Column, date_format: str | None) -> Dates:
+    if date_format is not None and column.values.dtype.kind in "iu":
+        texts = np.array([str(value) for value in column.values.tolist()], dtype=object)
+        column = Column(texts, column.missing, column.dtype)
+    return read_dates(column, date_format)
+
+
+def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[Any] | None:
+    """Numbers or times to sort by, shape (T,); None for labels. What is wrong with them is told later."""
+    kind = column.values.dtype.kind
+    if kind == "O" or (date_format is not None and kind in "iu"):
+        read = batch_dates if role == "batch" else partial(date_column, role=role)
+        dates = read(column, "", date_format=date_format, found=Findings())
+        if dates is None:
+            return np.arange(len(column.values))
+        column, kind = dates, dates.values.dtype.kind
+    if kind == "O":
+        labels = read_labels(column)
+        numbers = text_numbers(labels.values)
+        return None if numbers is None else np.array([*numbers, 0], dtype=object)[labels.codes]
+    if kind == "M":
+        return column.values.view(np.int64)
+    if kind not in "iuf":
+        return None
+    return column.values if kind in "iu" else np.nan_to_num(as_float(column.values)[0])
+
+
+def _tell_bad(
+    column: Column, what: str, role: str, dates: Dates, date_format: str | None, found: Findings
+) -> None:
+    first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[dates.bad][:100]))[:3])
+    if date_format is not None:
+        message = f"{what} must hold dates of date_format={date_format!r}, not {first}"
+    else:
+        message = (
+            f"{what} must hold numbers, times, or dates in one format such as {ISO_EXAMPLES} or 3/31/2024 "
+            f"(all with a zone, or none), not {column.dtype} such as {first}"
+        )
+    every: BoolArray = ~column.missing
+    if np.array_equal(dates.bad, every):
+        found.add(f"bad-{role}", message)
+    else:
+        found.add_rows(f"bad-{role}", message, dates.bad)
+
+
+def _day(values: NDArray[Any], place: int) -> str:
+    """The first or last day of times."""
+    present = np.sort(values[~np.isnat(values)])
+    return str(present[place].astype("datetime64[D]"))

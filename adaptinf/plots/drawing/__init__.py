@@ -1,1 +1,0 @@
-"""How it is drawn: style, rows of terms, files with the same bytes every time."""

@@ -1,0 +1,247 @@
+"""What is drawn by name and term, and rows of estimates with intervals, several series a row."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.inference.results.base import Results
+from adaptinf.parameters import number_array
+from adaptinf.plots.style import GREY, arm_label, label_text, look, one_for_each, prepared, small
+from adaptinf.texts import absent
+from adaptinf.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+ESTIMANDS = {
+    "arm-mean": "mean reward",
+    "bin-mean": "mean reward in the bin",
+    "policy-value": "mean reward of the policy",
+    "coefficient": "coefficient",
+    "projection": "coefficient of the effect",
+    "contrast": "difference in mean reward",
+    "lift": "relative lift",
+    "ratio": "ratio of means",
+    "ratio-contrast": "difference of ratios of means",
+    "ratio-lift": "relative lift of the ratio",
+    "cate": "difference in mean reward",
+    "interaction": "difference of effects",
+    "policy-contrast": "difference in mean reward",
+}
+MEANS = {"arm-mean", "bin-mean", "policy-value"}
+
+
+def by_name(
+    name: str, given: Any, kinds: tuple[type, ...], known: str | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """What is to be drawn by name, and what is wrong with it; `known` says what the kinds are."""
+    if isinstance(given, kinds):
+        return {"": given}, []
+    if known is None:
+        known = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping) or not given:
+        return {}, [f"{name} must be {known}, or a dict of them by name, got {given!r:.60}"]
+    problems = [
+        f"{name}[{key!r}] must be {known}, got {value!r:.60}"
+        for key, value in given.items()
+        if not isinstance(value, kinds)
+    ]
+    return {str(key): value for key, value in given.items() if isinstance(value, kinds)}, problems
+
+
+def term_label(one: Results, term: str) -> str:
+    """What a term is called: means of arms by their arm, others as they are."""
+    estimand = one.estimands[one.terms.index(term)]
+    own = estimand.kind in ("arm-mean", "ratio") and term == str(estimand.arm)
+    return arm_label(estimand.arm) if own else term
+
+
+def chosen_terms(terms: Any, known: list[str], problems: list[str]) -> list[str]:
+    """Terms that were asked for; adds what is wrong with them."""
+    if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
+        problems.append(f"terms must be a list of terms, got {terms!r:.60}")
+        return known
+    unknown = [term for term in terms if term not in known]
+    problems += [absent("term", term, known) for term in unknown]
+    if len(set(terms)) < len(terms):
+        problems.append("terms must differ")
+    return list(terms)
+
+
+def true_values(truth: Any, rows: list[str], known: list[str], problems: list[str]) -> FloatArray | None:
+    """True values of the rows, NaN where none was given."""
+    if truth is None or not rows:
+        return None
+    if isinstance(truth, (Mapping, pd.Series)):
+        given = {str(key): value for key, value in truth.items()}
+        unknown = [key for key in given if key not in known]
+        problems += [f"truth: {absent('term', key, known)}" for key in unknown]
+        truth = [given.get(row, np.nan) for row in rows]
+    values = one_for_each(truth, len(rows))
+    if values is None or np.isinf(values).any():
+        problems.append(f"truth must be a finite number, one for each of {len(rows)} rows, or a dict by term")
+        return None
+    return values
+
+
+_LABEL, _REMARK = 22, 54
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One estimate with its interval in each of n rows; estimate, low, high (n,), present (n,)."""
+
+    label: str
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    present: BoolArray
+    place: int
+    thin: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def limits_problem(limits: Any) -> list[str]:
+    """Say what is wrong with the ends of an axis that a user gave."""
+    if limits is None:
+        return []
+    ends = number_array(limits)
+    if ends is not None and ends.shape == (2,) and np.isfinite(ends).all() and ends[0] < ends[1]:
+        return []
+    return [f"limits must be (low, high), finite and low < high, got {limits!r:.60}"]
+
+
+def room(values: Iterable[Any], limits: Any = None, margin: float = 0.06) -> tuple[float, float]:
+    """Ends of an axis that shows all finite values, or those that were asked for."""
+    if limits is not None:
+        return float(limits[0]), float(limits[1])
+    known = np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in values])
+    known = known[np.isfinite(known)]
+    if known.size == 0:
+        return -1.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    size = high - low if high > low else max(abs(low), 1.0)
+    return low - margin * size, high + margin * size
+
+
+def row_axes(ax: Axes | None, labels: Sequence[str], series: int) -> Axes:
+    """Axes with a labelled row for each of the labels, from top to bottom, in a figure high enough."""
+    wrapped = [_wrapped(label) for label in labels]
+    tall = max(0.24, 0.13 * series + 0.04, 0.12 * max(label.count("\n") + 1 for label in wrapped))
+    own = prepared(ax, height=0.55 + tall * len(labels), grid="x")
+    own.set_yticks(range(len(labels)), wrapped)
+    own.set_ylim(len(labels) - 0.5, -0.5)
+    own.tick_params(axis="y", length=0.0)
+    return own
+
+
+def draw_rows(ax: Axes, series: Sequence[Series], ends: tuple[float, float]) -> list[Any]:
+    """Draw the series below one another in each row; what lies beyond the ends gets an arrow."""
+    ax.set_xlim(*ends)
+    step = min(0.8 / len(series), 0.3)
+    handles = []
+    rows = np.arange(series[0].estimate.size, dtype=np.float64)
+    for place, one in enumerate(series):
+        height = (place - 0.5 * (len(series) - 1)) * step
+        draw_series(ax, one, rows + height, ends)
+        handles.append(series_handle(one))
+    return handles
+
+
+def series_handle(one: Series, colour: str | None = None) -> Any:
+    """How a series is shown in a legend."""
+    from matplotlib.lines import Line2D
+
+    shown = look(one.place)
+    own = colour or shown.colour
+    return Line2D(
+        [],
+        [],
+        color=own,
+        marker=shown.marker,
+        markersize=4.0,
+        markerfacecolor="white" if one.thin else own,
+        linewidth=0.9 if one.thin else 1.6,
+        linestyle=(0, (3, 1.5)) if one.thin else "-",
+        label=label_text(one.label),
+    )
+
+
+def draw_series(ax: Axes, one: Series, y: FloatArray, ends: tuple[float, float]) -> None:
+    """Draw a series at heights y (n,); what lies beyond the ends gets an arrow."""
+    shown = look(one.place)
+    begin, end = ends
+    inside = one.present & ~np.isnan(one.low) & ~np.isnan(one.high)
+    inside &= (one.low <= end) & (one.high >= begin)
+    if not one.present.any():
+        return
+    ax.hlines(
+        y[inside],
+        np.maximum(one.low, begin)[inside],
+        np.minimum(one.high, end)[inside],
+        colors=shown.colour,
+        linewidths=0.9 if one.thin else 1.6,
+        linestyles=(0, (3, 1.5)) if one.thin else "solid",
+        label=label_text(one.label),
+    )
+    marked = one.present & (one.estimate >= begin) & (one.estimate <= end)
+    ax.plot(
+        one.estimate[marked],
+        y[marked],
+        linestyle="none",
+        marker=shown.marker,
+        markersize=4.0,
+        markerfacecolor="white" if one.thin else shown.colour,
+        markeredgecolor=shown.colour,
+        markeredgewidth=0.9,
+        zorder=3,
+    )
+    # What is not clipped counts for the layout, and an empty line as one in the corner of the figure.
+    beyond = (one.present & (np.fmin(one.low, one.estimate) < begin), "<", begin)
+    above = (one.present & (np.fmax(one.high, one.estimate) > end), ">", end)
+    for rows, arrow, edge in (beyond, above):
+        if not rows.any():
+            continue
+        ax.plot(
+            np.full(int(rows.sum()), edge),
+            y[rows],
+            linestyle="none",
+            marker=arrow,
+            markersize=4.0,
+            color=shown.colour,
+            clip_on=False,
+            zorder=3,
+        )
+    for row, remark in enumerate(one.remarks):
+        if remark and one.present[row]:
+            _remark(ax, remark, one, row, float(y[row]), ends)
+
+
+def _remark(ax: Axes, text: str, one: Series, row: int, y: float, ends: tuple[float, float]) -> None:
+    """Write into a row, on the side where the estimate is not."""
+    begin, end = ends
+    left = not (math.isfinite(one.estimate[row]) and one.estimate[row] < 0.5 * (begin + end))
+    ax.text(
+        begin + 0.01 * (end - begin) if left else end,
+        y,
+        "\n".join(textwrap.wrap(label_text(text, 2 * _REMARK), _REMARK)),
+        ha="left" if left else "right",
+        va="center",
+        fontsize=0.95 * small(ax),
+        fontstyle="italic",
+        color=GREY,
+        zorder=4,
+    )
+
+
+def _wrapped(label: str) -> str:
+    lines = textwrap.wrap(label_text(label, 2 * _LABEL), _LABEL) or [""]
+    return "\n".join(lines)

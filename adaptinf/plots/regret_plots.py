@@ -1,0 +1,376 @@
+"""Regret over horizons with bands, and the frontier between error and regret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.designs.run_results import Replications
+from adaptinf.parameters import FLAG, POSITIVE, OneOf, number_array, refuse
+from adaptinf.plots.style import (
+    GREY,
+    axes_problem,
+    label_text,
+    legend_of,
+    log_axis,
+    look,
+    marked_line,
+    prepared,
+    quantity,
+    round_axis,
+    small,
+)
+from adaptinf.theory.tradeoff import Frontier
+from adaptinf.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_BANDS = ("runs", "mean")
+_Z = 1.959963984540054
+
+
+class Curve(NamedTuple):
+    """Regret over rounds with a band; each of shape (points,), the rounds ascending."""
+
+    rounds: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def regret(
+    curves: Any,
+    ax: Axes | None = None,
+    *,
+    band: str = "runs",
+    bounds: Mapping[str, Any] | None = None,
+    log_scale: bool = False,
+    unit: str | None = None,
+    legend: str = "above",
+) -> Axes:
+    """Mean regret over the rounds, with bands, of one design or several.
+
+    Parameters
+    ----------
+    curves : curve, or mapping of str to curve
+        A curve is a mapping of horizon to Replications or to the regrets of single runs; or (rounds, mean,
+        low, high), arrays of one shape.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    band : {"runs", "mean"}
+        The central 90% of the runs, or the 95% interval of their mean. It does not apply to curves that
+        come with a band.
+    bounds : mapping of str to (rounds, values), optional
+        Theoretical bounds, drawn as grey lines.
+    log_scale : bool
+        Whether both axes are logarithmic.
+    unit : str, optional
+        Unit of the reward.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Notes
+    -----
+    A band that ends flat is not cut off: where a design leaves its arms at a few fixed numbers of pulls, as
+    those that release sums at doubling counts do, many runs have exactly the same regret.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> environment = ai.environments.BernoulliArms([0.3, 0.6])
+    >>> design = ai.designs.UCB()
+    >>> curve = {T: design.replicate(environment, T, 64, rng=0) for T in (100, 200, 400)}
+    >>> ax = ai.plots.regret({"UCB": curve})
+    >>> ax.get_lines()[0].get_xdata().tolist()
+    [100.0, 200.0, 400.0]
+    """
+    problems = axes_problem("plots.regret", ax, legend) + OneOf(*_BANDS)("band", band)
+    problems += FLAG("log_scale", log_scale)
+    named = _curves(curves, band, problems)
+    lines = _bound_lines(bounds, problems)
+    if log_scale:
+        problems += [
+            f"{label_of(name)} must be above 0 on a log scale"
+            for name, curve in named.items()
+            if (curve.mean <= 0.0).any() or (curve.rounds <= 0.0).any()
+        ]
+    refuse("plots.regret", problems)
+    own = prepared(ax)
+    handles: list[Any] = []
+    for place, (name, curve) in enumerate(named.items()):
+        handles += _draw_curve(own, curve, name, place, log_scale)
+    for place, (name, (rounds, values)) in enumerate(lines.items()):
+        style = look(place + 1).line
+        handles += own.plot(
+            rounds, values, color=GREY, linewidth=1.0, linestyle=style, label=label_text(name)
+        )
+    round_axis(own, max(float(curve.rounds[-1]) for curve in named.values()), log_scale)
+    if log_scale:
+        log_axis(own, "y")
+    else:
+        own.set_ylim(0.0, 1.05 * max(1e-12, *(float(curve.high.max()) for curve in named.values())))
+    own.set_ylabel(quantity("regret", unit))
+    legend_of(own, handles, legend, grow=ax is None)
+    return own
+
+
+def frontier(
+    points: Any,
+    ax: Axes | None = None,
+    *,
+    product: float | None = None,
+    error: str = "mean squared error",
+    unit: str | None = None,
+    legend: str = "above",
+) -> Axes:
+    """Error against regret on log scales, one line per design, one point per value of alpha.
+
+    Parameters
+    ----------
+    points : mapping of alpha to Frontier, or DataFrame, or mapping of str to either
+        What `theory.frontier` returned for each alpha; or columns regret and error, and where known
+        regret_se, error_se and alpha.
+    ax : Axes, optional
+        Where to draw; by default a new figure of column width.
+    product : float, optional
+        Draw the line on which error times regret is this number.
+    error : str
+        What the error is, for the label.
+    unit : str, optional
+        Unit of the reward; the error is in its square.
+    legend : {"above", "best", "upper left", "upper right", "lower left", "lower right", "none"}
+        Where the legend goes.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        Listing everything that does not fit.
+
+    Notes
+    -----
+    Bars are 95% Monte-Carlo intervals; on a log scale they end at the axes where they reach 0.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"alpha": [0.1, 0.3], "regret": [20.0, 40.0], "error": [0.04, 0.02]})
+    >>> ax = ai.plots.frontier(table, product=0.8)
+    >>> ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()
+    ('regret', 'log', 'log')
+    """
+    problems = axes_problem("plots.frontier", ax, legend)
+    named = _tables(points, problems)
+    if product is not None:
+        problems += POSITIVE("product", product)
+    refuse("plots.frontier", problems)
+    own = prepared(ax, grid="both")
+    handles: list[Any] = []
+    for place, (name, table) in enumerate(named.items()):
+        handles.append(_draw_points(own, table, name, place))
+    if product is not None:
+        known = np.concatenate([table["regret"].to_numpy(dtype=np.float64) for table in named.values()])
+        ends = np.array([known.min(), known.max()])
+        line: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": (0, (4, 2))}
+        handles += own.plot(ends, product / ends, label=f"error times regret = {product:g}", **line)
+    log_axis(own, "x")
+    log_axis(own, "y")
+    own.set_xlabel(quantity("regret", unit))
+    own.set_ylabel(quantity(label_text(error), None if unit is None else f"{unit}²"))
+    legend_of(own, [handle for handle in handles if handle.get_label() != ""], legend, grow=ax is None)
+    return own
+
+
+def label_of(name: str) -> str:
+    """What a curve is called in a message."""
+    return f"the curve {name!r}" if name else "the curve"
+
+
+def _curves(curves: Any, band: str, problems: list[str]) -> dict[str, Curve]:
+    named = curves if isinstance(curves, Mapping) and _is_named(curves) else {"": curves}
+    found = {}
+    for name, given in named.items():
+        curve = _curve(given, band, label_of(str(name)), problems)
+        if curve is not None:
+            found[str(name)] = curve
+    if not named:
+        problems.append("there are no curves")
+    return found
+
+
+def _is_named(curves: Mapping[Any, Any]) -> bool:
+    """Whether the keys are names, and not horizons."""
+    return all(isinstance(key, str) for key in curves)
+
+
+def _curve(given: Any, band: str, what: str, problems: list[str]) -> Curve | None:
+    if isinstance(given, Mapping):
+        return _from_runs(given, band, what, problems)
+    parts = [number_array(part) for part in given] if isinstance(given, (tuple, list)) else []
+    shapes = {part.shape for part in parts if part is not None}
+    if len(parts) != 4 or None in [None if part is None else 1 for part in parts] or len(shapes) != 1:
+        problems.append(
+            f"{what} must be a mapping of horizon to Replications or regrets, or (rounds, mean, low, high), "
+            f"arrays of one shape, got {given!r:.60}"
+        )
+        return None
+    rounds, mean, low, high = (np.atleast_1d(part) for part in parts if part is not None)
+    if rounds.ndim != 1 or rounds.size == 0 or not (np.diff(rounds) > 0).all():
+        problems.append(f"{what} must have rounds that ascend")
+        return None
+    if not (np.isfinite(mean) & (low <= mean) & (mean <= high)).all():
+        problems.append(f"{what} must have finite means, between low and high")
+        return None
+    return Curve(rounds, mean, low, high)
+
+
+def _from_runs(given: Mapping[Any, Any], band: str, what: str, problems: list[str]) -> Curve | None:
+    rows = []
+    for horizon in sorted(given, key=lambda key: float(key) if _is_count(key) else math.inf):
+        runs = given[horizon]
+        values = runs.regret if isinstance(runs, Replications) else number_array(runs)
+        if not _is_count(horizon):
+            problems.append(f"{what} must have horizons of at least 1, got {horizon!r:.60}")
+        elif values is None or values.ndim != 1 or values.size < 2 or not np.isfinite(values).all():
+            problems.append(
+                f"{what} at horizon {horizon} must be Replications, or regrets of two runs or more"
+            )
+        else:
+            rows.append((float(horizon), *_summary(values, band)))
+    if not given:
+        problems.append(f"{what} has no horizons")
+    return Curve(*np.array(rows).T) if rows and len(rows) == len(given) else None
+
+
+def _is_count(value: Any) -> bool:
+    return not isinstance(value, (bool, str)) and isinstance(value, Real) and float(value) >= 1.0
+
+
+def _summary(values: FloatArray, band: str) -> tuple[float, float, float]:
+    mean = float(values.mean())
+    if band == "runs":
+        low, high = np.quantile(values, [0.05, 0.95])
+        # the mean of a skew law may lie outside
+        return mean, min(float(low), mean), max(float(high), mean)
+    half = _Z * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return mean, mean - half, mean + half
+
+
+def _bound_lines(bounds: Any, problems: list[str]) -> dict[str, tuple[FloatArray, FloatArray]]:
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, Mapping):
+        problems.append(f"bounds must be a dict of name to (rounds, values), got {bounds!r:.60}")
+        return {}
+    lines = {}
+    for name, given in bounds.items():
+        parts = [number_array(part) for part in given] if isinstance(given, (tuple, list)) else []
+        if (
+            len(parts) == 2
+            and parts[0] is not None
+            and parts[1] is not None
+            and parts[0].shape == parts[1].shape
+        ):
+            lines[str(name)] = (parts[0], parts[1])
+        else:
+            problems.append(f"bounds[{name!r}] must be (rounds, values) of one shape")
+    return lines
+
+
+def _draw_curve(ax: Axes, curve: Curve, name: str, place: int, log_scale: bool) -> list[Any]:
+    shown = look(place)
+    low = np.maximum(curve.low, curve.mean * 1e-3) if log_scale else curve.low
+    ax.fill_between(curve.rounds, low, curve.high, color=shown.colour, alpha=0.2, linewidth=0.0)
+    line = marked_line(ax, curve.rounds, curve.mean, name, place, max(1, curve.rounds.size // 10))
+    return [line] if name else []
+
+
+def _tables(points: Any, problems: list[str]) -> dict[str, pd.DataFrame]:
+    alone = isinstance(points, pd.DataFrame) or (
+        isinstance(points, Mapping) and any(isinstance(value, Frontier) for value in points.values())
+    )
+    named = {"": points} if alone else points
+    if not isinstance(named, Mapping) or not named:
+        problems.append(
+            "points must be a mapping of alpha to Frontier, a DataFrame, or a dict of them by name, "
+            f"got {points!r:.60}"
+        )
+        return {}
+    tables = {}
+    for name, given in named.items():
+        table = _table(given)
+        what = f"points[{name!r}]" if name else "points"
+        if table is None or not {"regret", "error"} <= set(table.columns):
+            problems.append(f"{what} must map alpha to Frontier, or have columns regret and error")
+        elif table.empty or not (table[["regret", "error"]].to_numpy(dtype=np.float64) > 0.0).all():
+            problems.append(f"{what} must have regrets and errors above 0, as the axes are logarithmic")
+        else:
+            tables[str(name)] = table
+    return tables
+
+
+def _table(given: Any) -> pd.DataFrame | None:
+    if isinstance(given, pd.DataFrame):
+        return given
+    if not isinstance(given, Mapping) or not all(isinstance(one, Frontier) for one in given.values()):
+        return None
+    names = ("regret", "error", "regret_se", "error_se")
+    rows = [{"alpha": alpha} | {name: getattr(one, name) for name in names} for alpha, one in given.items()]
+    return pd.DataFrame(rows)
+
+
+def _draw_points(ax: Axes, table: pd.DataFrame, name: str, place: int) -> Any:
+    shown = look(place)
+    x, y = table["regret"].to_numpy(dtype=np.float64), table["error"].to_numpy(dtype=np.float64)
+    bars: dict[str, Any] = {}
+    for axis, middle, column in (("xerr", x, "regret_se"), ("yerr", y, "error_se")):
+        if column in table:
+            half = _Z * table[column].to_numpy(dtype=np.float64)
+            bars[axis] = np.stack([np.minimum(half, 0.999 * middle), half])
+    drawn = ax.errorbar(
+        x,
+        y,
+        **bars,
+        color=shown.colour,
+        linewidth=1.1,
+        linestyle=shown.line,
+        marker=shown.marker,
+        markersize=4.0,
+        elinewidth=0.9,
+        label=label_text(name),
+    )
+    if "alpha" in table:
+        for alpha, at in zip(table["alpha"], zip(x, y, strict=True), strict=True):
+            ax.annotate(
+                rf"$\alpha$ = {alpha:g}" if isinstance(alpha, Real) else label_text(alpha),
+                at,
+                xytext=(3.0, 3.0),
+                textcoords="offset points",
+                fontsize=0.9 * small(ax),
+                color=shown.colour,
+            )
+    return drawn

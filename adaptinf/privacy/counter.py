@@ -1,0 +1,403 @@
+"""A running sum that is private at every count: the user's face of the continual-sum mechanisms."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.parameters import (
+    COUNT,
+    FINITE,
+    OPEN_SHARE,
+    POSITIVE,
+    Number,
+    OneOf,
+    OrNone,
+    problems_of,
+    refuse,
+)
+from adaptinf.privacy.counter_noise import gaussian_norm_bound, laplace_norm_bound, noise_quantile
+from adaptinf.privacy.mechanism import draws_from, finite, number, probabilities, source_problems
+from adaptinf.privacy.real_mechanisms import analytic_scale, discrete_scale
+from adaptinf.privacy.release import (
+    GRID_UNITS,
+    discrete_gaussian,
+    discrete_laplace,
+    from_units,
+    scale_above,
+    to_units,
+)
+from adaptinf.privacy.tree_sums import CONTINUAL_SUMS, counter_scales, counter_slots, next_total, noise_nodes
+from adaptinf.typing import FloatArray, RandomSource
+
+
+def range_problems(low: float, high: float, sensitivity: float | None) -> list[str]:
+    """Problems of the range of an item, and of a stated sensitivity."""
+    problems = FINITE("low", low) + FINITE("high", high)
+    if not problems and not low < high:
+        problems.append(f"low must be below high, got {low} and {high}")
+    return problems + OrNone(POSITIVE)("sensitivity", sensitivity)
+
+
+def noise_problems(noise: str, delta: float, mechanism: str) -> list[str]:
+    """Problems of a law of noise, its delta and the mechanism that it goes with."""
+    problems = OneOf("laplace", "gaussian")("noise", noise)
+    if not problems and noise == "gaussian":
+        problems += OPEN_SHARE("delta", delta)
+        if mechanism != "binary":
+            problems.append("normal noise needs the binary mechanism and its horizon")
+    elif Number(0.0, 0.0)("delta", delta):
+        problems.append(f"delta must be 0 with Laplace noise, got {delta!r:.60}")
+    return problems
+
+
+_Totals: TypeAlias = NDArray[Any]
+"""Sums of a vector: floats in a simulation, Python's whole numbers in a release."""
+
+
+class Counter:
+    """A differentially private running sum of numbers or vectors.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of all noisy sums together.
+    mechanism : {"hybrid", "binary", "logarithmic"}
+        ``"binary"`` needs the horizon and has the least noise for it; ``"hybrid"`` runs forever;
+        ``"logarithmic"`` runs forever with less noise, but knows the sum at powers of two only: in between it
+        repeats its last release.
+    horizon : int or None
+        Largest number of items; needed by the binary mechanism, not used by the others.
+    dimension : int
+        Coordinates of an item.
+    low, high : float
+        Range of every coordinate. An item outside is refused, as it would break the guarantee.
+    sensitivity : float or None
+        Largest change of one item between neighbours: in L1 with Laplace noise, in L2 with normal noise. By
+        default that of the range, dimension (high - low) or sqrt(dimension) (high - low). A smaller value is
+        the caller's promise, such as sqrt(dimension) for y x with x public of length 1 and y in [0, 1].
+    noise : {"laplace", "gaussian"}
+        Law of a node's noise. Normal noise needs delta and the binary mechanism.
+    delta : float
+        Failure probability with normal noise; 0 with Laplace noise.
+    rng : int, SeedSequence, Generator or None
+        Source of a simulation; must be left out in a release.
+    backend : {"simulation", "release"}
+        ``"simulation"`` is not private. ``"release"`` keeps exact sums on a grid of 2^20 units per range and
+        adds exact integer noise (needs OpenDP).
+
+    Attributes
+    ----------
+    count : int
+        Items added so far.
+
+    Notes
+    -----
+    A node of the binary tree holds a dyadic interval of items and gets noise of its own when its last item
+    arrives. An item lies in at most L = floor(log2(horizon)) + 1 nodes: Laplace noise has L times the scale
+    that one sum would need, normal noise the smallest valid scale for an L2 sensitivity sqrt(L) times as
+    large. The hybrid mechanism spends half of epsilon on sums at powers of two and half on a tree inside each
+    block between them.
+    An addition costs one draw a coordinate and constant time, the memory a vector per level.
+
+    In a release an item is rounded to the grid, which moves d coordinates together by at most d - 1 units
+    more than the item itself moves; the scales allow for it. Figures about the noise are those of the
+    continuous law.
+
+    References
+    ----------
+    Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics. ACM Transactions
+    on Information and System Security 14.
+
+    Dwork, C., Naor, M., Pitassi, T. and Rothblum, G. N. (2010). Differential privacy under continual
+    observation. STOC.
+
+    Denisov, S., McMahan, B., Rush, K., Smith, A. and Thakurta, A. (2022). Improved differential privacy for
+    SGD via optimal private linear operators on adaptive streams. NeurIPS.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> counter = ai.privacy.Counter(epsilon=1.0, mechanism="binary", horizon=7, rng=0)
+    >>> [round(counter.add(1.0), 2) for _ in range(4)]
+    [1.96, 0.15, -6.36, -6.23]
+    >>> counter.count, counter.noise_variance()
+    (4, 18.0)
+    >>> print(counter.guarantee())
+    epsilon = 1, pure, per reward, central, standard
+    >>> vectors = ai.privacy.Counter(epsilon=1.0, dimension=3, sensitivity=3**0.5, rng=0)
+    >>> vectors.add([0.6, 0.8, 0.0]).round(2)
+    array([ 1.71, -1.34, -8.67])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        mechanism: str = "hybrid",
+        horizon: int | None = None,
+        dimension: int = 1,
+        low: float = 0.0,
+        high: float = 1.0,
+        sensitivity: float | None = None,
+        noise: str = "laplace",
+        delta: float = 0.0,
+        rng: RandomSource | None = None,
+        backend: str = "simulation",
+    ) -> None:
+        problems = problems_of(
+            epsilon=(epsilon, POSITIVE),
+            mechanism=(mechanism, OneOf(*CONTINUAL_SUMS)),
+            dimension=(dimension, COUNT),
+            horizon=(horizon, OrNone(COUNT)),
+        )
+        if horizon is None and not OneOf("binary")("mechanism", mechanism):
+            problems.append("horizon is needed by the binary mechanism")
+        problems += range_problems(low, high, sensitivity) + noise_problems(noise, delta, mechanism)
+        refuse("Counter", problems + source_problems(rng, backend))
+        self.epsilon, self.delta, self.noise = float(epsilon), float(delta), noise
+        self.mechanism, self.horizon, self.dimension = mechanism, horizon, int(dimension)
+        self.low, self.high = float(low), float(high)
+        self.count = 0
+        self._generator = draws_from("Counter", rng, backend)
+        if self._generator is None:
+            discrete_laplace(1.0, 0)  # a missing library is noticed before anything is counted
+        self._width = self.high - self.low
+        self._moved = self._item_moves(sensitivity)
+        # without a horizon the number of levels is not used
+        self._levels = counter_slots(horizon or 1)
+        self._sum = self._zeros()
+        self._trunk = self._zeros()
+        self._nodes: list[_Totals] = []
+        self._latest = self._zeros()
+
+    @property
+    def backend(self) -> str:
+        """Where the noise comes from: ``"simulation"`` or ``"release"``."""
+        return "release" if self._generator is None else "simulation"
+
+    @property
+    def sensitivity(self) -> float:
+        """Largest change of an item, on the grid in a release."""
+        return float(self._moved * self._unit)
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """Scale of each noise on powers of two (0 for the binary mechanism), and that of a node.
+
+        In the hybrid mechanism a node between 2^k and 2^(k + 1) has k times the second one. For normal noise
+        the second one is a standard deviation.
+        """
+        if self.noise == "gaussian":
+            return 0.0, self.sensitivity * self._normal_scale()
+        return counter_scales(self.mechanism, self.epsilon, self.horizon or 1, self.sensitivity)
+
+    def __repr__(self) -> str:
+        horizon = "" if self.horizon is None else f", horizon={self.horizon}"
+        delta = "" if self.noise == "laplace" else f", delta={self.delta:g}, noise={self.noise!r}"
+        return (
+            f"<Counter: {self.count} items; epsilon={self.epsilon:g}{delta}, mechanism={self.mechanism!r}"
+            f"{horizon}, dimension={self.dimension}, backend={self.backend!r}>"
+        )
+
+    def add(self, item: ArrayLike) -> Any:
+        """Add an item and return the noisy sum of all items so far.
+
+        Parameters
+        ----------
+        item : float or array_like of shape (dimension,)
+            The item, every coordinate in [low, high].
+
+        Returns
+        -------
+        float or ndarray of shape (dimension,)
+            A float in one dimension. From the logarithmic mechanism, the noisy sum at the last power of two.
+
+        Raises
+        ------
+        ParameterError
+            If the item has another shape, is not finite or outside of the range, or the horizon is exceeded.
+
+        Notes
+        -----
+        All of it or nothing: after an error or an interrupt, wherever it comes, the counter is as it was.
+        """
+        vector = finite("Counter.add", item)
+        problems = []
+        if vector.shape not in ((self.dimension,), () if self.dimension == 1 else (self.dimension,)):
+            problems.append(f"an item must have {self.dimension} coordinates, got the shape {vector.shape}")
+        if (vector < self.low).any() or (vector > self.high).any():
+            problems.append(f"every coordinate must lie in [{self.low:g}, {self.high:g}]: clip items first")
+        if self.mechanism == "binary" and self.count == self.horizon:
+            problems.append(f"the horizon of {self.horizon} items is reached")
+        refuse("Counter.add", problems)
+        # on a copy, which then takes this one's place at once: an error or an interrupt changes nothing
+        after = copy.copy(self)
+        after._nodes = self._nodes.copy()
+        shown = after._take_in(vector.ravel())
+        self.__dict__ = after.__dict__
+        return shown
+
+    @property
+    def value(self) -> Any:
+        """The last noisy sum, 0 before the first item."""
+        return self._shown(self._latest)
+
+    def noise_variance(self, count: int | None = None) -> float:
+        """Exact variance of a coordinate's noise at a count, by default the current one."""
+        trunk_terms, node_terms, level = self._law(count)
+        trunk, node = self.scales
+        if self.noise == "gaussian":
+            return float(node_terms * node**2)
+        return float(2.0 * (trunk_terms * trunk**2 + node_terms * (level * node) ** 2))
+
+    def noise_quantile(self, p: ArrayLike, count: int | None = None) -> FloatArray:
+        """Quantiles of a coordinate's noise at a count, by default the current one.
+
+        Parameters
+        ----------
+        p : array_like
+            Probabilities strictly between 0 and 1.
+        count : int or None
+            Number of items.
+
+        Returns
+        -------
+        ndarray of float, of the shape of `p`
+            By inversion of the exact law, not by a normal approximation.
+        """
+        p = probabilities("Counter.noise_quantile", p)
+        _, node_terms, _ = self._law(count)
+        if self.noise == "gaussian":
+            return np.asarray(math.sqrt(node_terms) * self.scales[1] * special.ndtri(p))
+        at = self.count if count is None else count
+        return self.sensitivity * noise_quantile(self.mechanism, self.epsilon, self.horizon or 1, at, p)
+
+    def norm_bound(self, count: int | None = None, probability: float = 0.95) -> float:
+        """What the L2 norm of the noise vector at a count stays below, with at least a given probability.
+
+        Parameters
+        ----------
+        count : int or None
+            Number of items, by default the current one.
+        probability : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+            The chi quantile for normal noise; see `laplace_norm_bound` otherwise.
+        """
+        probability = float(probabilities("Counter.norm_bound", number("Counter.norm_bound", probability)))
+        trunk_terms, node_terms, level = self._law(count)
+        trunk, node = self.scales
+        log_failure = math.log1p(-probability)
+        if self.noise == "gaussian":
+            return gaussian_norm_bound(node, node_terms, self.dimension, log_failure)
+        return laplace_norm_bound(trunk, trunk_terms, level * node, node_terms, self.dimension, log_failure)
+
+    def guarantee(
+        self, unit: str = "reward", model: str = "central", notion: str = "standard"
+    ) -> PrivacyGuarantee:
+        """What all noisy sums together promise, for streams that differ in one item.
+
+        Parameters
+        ----------
+        unit, model, notion : str
+            What the neighbours are: see `PrivacyGuarantee`. The sensitivity must have been stated for them.
+        """
+        return PrivacyGuarantee(self.epsilon, self.delta, unit, model, notion)
+
+    @property
+    def _unit(self) -> Fraction:
+        """What one unit of the sums is worth."""
+        return Fraction(1) if self._generator is not None else Fraction(self._width) / GRID_UNITS
+
+    def _item_moves(self, sensitivity: float | None) -> Fraction:
+        """Largest change of an item in units, in L1 or L2."""
+        coordinates = self.dimension if self.noise == "laplace" else math.sqrt(self.dimension)
+        if self._generator is not None:
+            largest = coordinates * self._width
+            return Fraction(largest if sensitivity is None else min(largest, float(sensitivity)))
+        low, high = to_units([self.low, self.high], self._width)
+        whole = Fraction(coordinates) * (high - low)
+        if sensitivity is None:
+            return whole
+        # each coordinate of a difference is rounded up to a whole unit, at worst
+        stated = Fraction(math.ceil(Fraction(float(sensitivity)) / self._unit))
+        rounding = Fraction(0) if self.dimension == 1 else Fraction(coordinates) - (self.noise == "laplace")
+        return min(whole, stated + rounding)
+
+    def _normal_scale(self) -> float:
+        """Standard deviation of a node's normal noise for items of sensitivity 1."""
+        return analytic_scale(self.epsilon, self.delta, math.sqrt(self._levels))
+
+    def _abreast(self, runs: int, rng: np.random.Generator | None) -> Counter:
+        """An empty counter whose vectors hold so many runs of this one, each with noise of its own."""
+        wide = copy.copy(self)
+        wide.dimension, wide.count, wide._generator = runs * self.dimension, 0, rng
+        wide._sum, wide._trunk, wide._latest, wide._nodes = wide._zeros(), wide._zeros(), wide._zeros(), []
+        return wide
+
+    def _pass_over(self, items: FloatArray) -> None:
+        """Add the same items, shape (items, coordinates), to every run without any release."""
+        # Later releases have their law where the binary mechanism made one at the start of each fresh node.
+        total = self._measured(items.ravel()).reshape(items.shape).sum(axis=0)
+        self._sum = self._sum + np.tile(total, self.dimension // items.shape[1])
+        self.count += len(items)
+
+    def _zeros(self) -> _Totals:
+        return np.zeros(self.dimension, dtype=np.float64 if self._generator is not None else object)
+
+    def _measured(self, item: FloatArray) -> _Totals:
+        if self._generator is not None:
+            return item
+        return np.array(to_units(item, self._width), dtype=object)
+
+    def _shown(self, total: _Totals) -> Any:
+        shown = total if self._generator is not None else from_units(total, self._width, (self.dimension,))
+        return float(shown[0]) if self.dimension == 1 else shown.astype(np.float64)
+
+    def _law(self, count: int | None) -> tuple[int, int, int]:
+        at = self.count if count is None else count
+        problems = COUNT("count", at)
+        if not problems and self.mechanism == "binary" and at > (self.horizon or 0):
+            problems = [f"count must be at most the horizon, {self.horizon}, got {at}"]
+        refuse("Counter", problems)
+        return noise_nodes(self.mechanism, int(at))
+
+    def _take_in(self, item: FloatArray) -> Any:
+        """Count an item, renew the noise and return the noisy sum."""
+        self.count += 1
+        self._sum = self._sum + self._measured(item)
+        if self.mechanism != "logarithmic" or self.count & (self.count - 1) == 0:
+            self._latest = self._sum + self._next_noise()
+        return self._shown(self._latest)
+
+    def _next_noise(self) -> _Totals:
+        """Noise of the sum at the current count, called once for each count at which there is a release."""
+        noise, self._trunk = next_total(
+            self.mechanism, self._levels, self.count, self._trunk, self._nodes, self._draw
+        )
+        return noise
+
+    def _draw(self, times: int) -> _Totals:
+        """Noise of one node: its Laplace scale is `times` the sensitivity over epsilon."""
+        size = self.dimension
+        if self._generator is not None:
+            if self.noise == "gaussian":
+                return self._generator.normal(scale=self.scales[1], size=size)
+            return self._generator.laplace(scale=times * self.sensitivity / self.epsilon, size=size)
+        draw: Callable[[float, int], NDArray[np.int64]] = discrete_laplace
+        scale = scale_above(int(times * self._moved), self.epsilon)
+        if self.noise == "gaussian":
+            draw, scale = discrete_gaussian, discrete_scale(float(self._moved) * self._normal_scale())
+        return np.array(draw(scale, size).tolist(), dtype=object)

@@ -1,1 +1,0 @@
-"""Running sums that are released again and again."""

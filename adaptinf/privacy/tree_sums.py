@@ -1,0 +1,185 @@
+"""Continual sums in trees: scales, and noise of a running sum from the noises of its nodes.
+
+Bits of counts are single machine instructions, for compiled code only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba import extending, types
+
+from adaptinf.compilation import kernel
+from adaptinf.errors import ParameterError
+from adaptinf.privacy.noise import named_laplace
+from adaptinf.texts import unlisted
+from adaptinf.typing import FloatArray, IntArray
+
+
+def _trailing_zeros(typingctx: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), build
+
+
+def _bit_count(typingctx: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), build
+
+
+def _top_bit(typingctx: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        zeros = builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
+
+    return types.int64(types.int64), build
+
+
+_intrinsic: Any = extending.intrinsic
+
+trailing_zeros: Callable[[Any], int] = _intrinsic(_trailing_zeros)
+"""Trailing zero bits of a positive int64."""
+
+bit_count: Callable[[Any], int] = _intrinsic(_bit_count)
+"""Set bits of an int64."""
+
+top_bit: Callable[[Any], int] = _intrinsic(_top_bit)
+"""Position of the highest set bit of a positive int64."""
+
+
+COUNTERS = ("binary", "hybrid")
+"""Names of the counters that release at every count; a kernel knows them by position."""
+
+CONTINUAL_SUMS = (*COUNTERS, "logarithmic")
+"""Names of all counters; the logarithmic one releases at powers of two only."""
+
+
+def counter_slots(horizon: int) -> int:
+    """Levels of a tree over `horizon` items: floor(log2(horizon)) + 1."""
+    return int(horizon).bit_length()
+
+
+def counter_scales(
+    counter: str, epsilon: float, horizon: int, sensitivity: float = 1.0
+) -> tuple[float, float]:
+    """Laplace scales of a counter that is epsilon-differentially private for items of the given sensitivity.
+
+    Binary: an item lies in at most L = floor(log2 T) + 1 nodes, each gets sensitivity * L / epsilon.
+    Hybrid: half of epsilon for the trunk (an item lies in one power-of-two segment), half for the binary
+    mechanism inside a block; the block that follows 2^k holds 2^k - 1 items, so k levels suffice.
+    Logarithmic: the trunk alone, with all of epsilon.
+
+    Chan, Shi and Song (2011), Private and continual release of statistics.
+    """
+    if counter == "binary":
+        return 0.0, sensitivity * counter_slots(horizon) / epsilon
+    if counter == "hybrid":
+        return 2.0 * sensitivity / epsilon, 2.0 * sensitivity / epsilon
+    if counter == "logarithmic":
+        return sensitivity / epsilon, 0.0
+    raise ParameterError("counter", [unlisted("it", CONTINUAL_SUMS, counter)])
+
+
+@kernel
+def next_noise(
+    hybrid: bool,
+    trunk: float,
+    node: float,
+    state: FloatArray,
+    trunk_row: int,
+    column: int,
+    count: int,
+    source: Any,
+) -> float:
+    """Noise of the running sum at `count`, called once for each count in turn."""
+    # `state` holds in `trunk_row` the noise total of the logarithmic mechanism and in the rows below it one
+    # slot a level; `column` is the stream (an arm).
+    inside = count - (1 << top_bit(count)) if hybrid else count
+    fresh = named_laplace(source, fresh_scale(hybrid, trunk, node, count), column, count)
+    earlier = inside & (inside - 1)
+    # selections, not branches: which nodes are at hand is too irregular to be predicted
+    joined = fresh + state[trunk_row + 1 + trailing_zeros(earlier if earlier > 0 else count), column]
+    fresh = joined if earlier > 0 else fresh
+    total = float(state[trunk_row, column]) + fresh
+    row = trunk_row + 1 + trailing_zeros(inside) if inside > 0 else trunk_row
+    state[row, column] = fresh if inside > 0 else total
+    return total
+
+
+@kernel
+def fresh_scale(hybrid: bool, trunk: float, node: float, count: int) -> float:
+    """Scale of the one Laplace variable that is new in the running sum at `count`."""
+    if hybrid:
+        level = top_bit(count)
+        return trunk if count == 1 << level else node * level
+    return node
+
+
+@kernel
+def noise_row(hybrid: bool, slots: int, count: int) -> int:
+    """Row of a table with one row for each law that the noise can have: the nodes at `count`."""
+    if hybrid:
+        level = top_bit(count)
+        return level * slots + bit_count(count - (1 << level))
+    return bit_count(count)
+
+
+def noise_nodes(counter: str, count: int) -> tuple[int, int, int]:
+    """Which noises make up the total at a count."""
+    if counter == "binary":
+        return 0, int(count).bit_count(), 1
+    level = int(count).bit_length() - 1
+    if counter == "logarithmic":
+        return level + 1, 0, level
+    return level + 1, (count - (1 << level)).bit_count(), level
+
+
+def noise_variance(counter: str, epsilon: float, horizon: int, counts: IntArray) -> FloatArray:
+    """Exact variance of a counter's noise at each count."""
+    trunk, node = counter_scales(counter, epsilon, horizon)
+    flat = np.asarray(counts, dtype=np.int64).ravel()
+    nodes = np.array([noise_nodes(counter, int(count)) for count in flat]).reshape(-1, 3)
+    scale = node * nodes[:, 2]
+    variance = 2.0 * (nodes[:, 0] * trunk**2 + nodes[:, 1] * scale**2)
+    return np.asarray(variance, dtype=np.float64).reshape(np.shape(counts))
+
+
+Noise = TypeVar("Noise")
+"""Floats, whole numbers, or arrays of them."""
+
+
+def next_total(
+    mechanism: str,
+    levels: int,
+    count: int,
+    trunk: Noise,
+    nodes: list[Noise],
+    draw: Callable[[int], Noise],
+) -> tuple[Noise, Noise]:
+    """Noise of the sum at a count, and of the trunk, called once for each count that has a release."""
+    # `nodes` holds the noise of the blocks that are open, by level, and is brought up to date. `draw` is told
+    # how many times the sensitivity over epsilon the Laplace scale of a node is.
+    level = count.bit_length() - 1
+    inside = count if mechanism == "binary" else count - (1 << level)
+    if inside == 0:
+        # a power of two: the trunk gains a segment, and the block before it is over
+        trunk = trunk + draw(1 if mechanism == "logarithmic" else 2)  # type: ignore[operator]
+        return trunk, trunk
+    fresh = draw(levels if mechanism == "binary" else 2 * level)
+    earlier = inside & (inside - 1)
+    if earlier:
+        fresh = fresh + nodes[_zeros_behind(earlier)]  # type: ignore[operator]
+    slot = _zeros_behind(inside)
+    nodes += [fresh] * (slot + 1 - len(nodes))
+    nodes[slot] = fresh
+    return trunk + fresh, trunk  # type: ignore[operator]
+
+
+def _zeros_behind(value: int) -> int:
+    return (value & -value).bit_length() - 1

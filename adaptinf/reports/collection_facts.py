@@ -1,0 +1,153 @@
+"""What was collected and how: the facts of a log, its arms, and what is promised about it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from adaptinf.claims import sentence
+from adaptinf.claims.logs.promises import ADAPTIVE
+from adaptinf.claims.reports import collection as claims
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.provenance import source_note
+from adaptinf.log.public import noise_told
+from adaptinf.log.report import Stopping
+from adaptinf.sums import Sums
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.base import Results
+    from adaptinf.inference.results.log_facts import LogFacts
+
+_CONTEXTS = {
+    "groups": "the group",
+    "vectors": "each arm's context vector",
+    "position": "the position of the context",
+    "yes": "the context",
+}
+
+
+def arms_seen(log: AdaptiveLog) -> pd.DataFrame:
+    """One row per arm of a log: rounds, mean reward, and the smallest propensity when it was chosen."""
+    arrays = log.arrays
+    columns = {"reward": arrays.recorded}
+    if arrays.propensity is not None:
+        columns["propensity"] = arrays.propensity
+    by_arm = pd.DataFrame(columns).groupby(arrays.action)
+    table = pd.DataFrame({"rounds": by_arm.size(), "mean reward": by_arm["reward"].mean()})
+    if arrays.observed is not None:
+        table["rewards missing"] = by_arm.size() - by_arm["reward"].count()
+    if arrays.propensity is not None:
+        table["smallest propensity when chosen"] = by_arm["propensity"].min()
+    table = table.reindex(range(log.n_arms))
+    for name in {"rounds", "rewards missing"} & set(table):
+        table[name] = table[name].fillna(0).astype(int)
+    table.insert(0, "arm", [str(arm) for arm in log.arms])
+    return table
+
+
+def arms_summed(sums: Sums) -> pd.DataFrame:
+    """The same for sums."""
+    cells = sums.cells.about(0.0)
+    return pd.DataFrame(
+        {
+            "arm": [str(arm) for arm in sums.arms],
+            "rounds": cells.pulls.sum(axis=0).astype(int),
+            "mean reward": cells.moments[0, 1].sum(axis=0) / cells.pulls.sum(axis=0),
+            "smallest propensity": cells.smallest.min(axis=0),
+        }
+    )
+
+
+def arm_rows(log: AdaptiveLog | Sums) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows of the table of arms, as texts."""
+    frame = arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
+    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False, name=None)]
+    return list(frame.columns), rows
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return f"{value:,}"
+
+
+def design_told(log: AdaptiveLog | Sums) -> str:
+    """Name and parameters of the design; what is not known of it."""
+    record = log.design
+    if record is None:
+        return claims.UNNAMED_DESIGN()
+    given = ", ".join(f"{name} = {value}" for name, value in record.parameters.items() if value is not None)
+    return f"{record.name} ({given})" if given else record.name
+
+
+def traits_told(log: AdaptiveLog | Sums) -> str:
+    """Whether the design adapts, and to what."""
+    traits = None if log.design is None else log.design.traits
+    if traits is None and log.adaptive is not None:
+        stated = ADAPTIVE(reacted="adapted" if log.adaptive else "did not adapt")
+        return sentence([stated, claims.CONTEXTS_UNSTATED()])
+    if traits is None:
+        return claims.UNSTATED()
+    adapts = claims.ADAPTS if traits.adapts else claims.DOES_NOT_ADAPT
+    return sentence([adapts(), _contexts_told(traits.uses_context)])
+
+
+def _contexts_told(use: str) -> str:
+    """What a design states of its use of contexts."""
+    if use == "no":
+        return claims.INDEPENDENT()
+    return claims.DEPENDS(contexts=_CONTEXTS[use]) if use in _CONTEXTS else claims.POSSIBLY()
+
+
+def log_facts(log: AdaptiveLog | Sums) -> list[tuple[str, str]]:
+    """What the log says of the design, its traits, and how it was read."""
+    facts = [("Allocation rule", design_told(log)), ("What it depends on", traits_told(log))]
+    facts.append(("Number of rounds", f"{log.n_rounds:,}, stopping {Stopping.of(log).told}"))
+    if isinstance(log, Sums):
+        return [*facts, ("Data", claims.SUMS(batches=log.n_batches))]
+    report = log.report
+    facts += [("Data", f"read from {report.source}"), ("Outcome", report.outcome)]
+    facts += [(f"Reading, {reading.kind}", reading.text) for reading in report.readings]
+    if log.missing is not None:
+        facts.append(("Missing rewards", f"taken as missing={log.missing!r}"))
+    return facts
+
+
+def shown_limits(results: Results, alpha: float) -> pd.DataFrame:
+    """Intervals of a result, corrected ones where a correction is due."""
+    return results.conf_int(alpha) if results.correction is None else results.conf_int_corrected(alpha)
+
+
+def not_covered_told(log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool) -> str:
+    """What stands on top of a report of a private log that shows its raw numbers; empty else."""
+    promised = facts.guarantee
+    private = bool(facts.unpromised) if promised is None else promised.epsilon > 0.0
+    if not private or (released and log is None):
+        return ""
+    if promised is not None and math.isfinite(promised.epsilon):
+        return claims.NOT_COVERED(promise=claims.BEYOND_GUARANTEE(guarantee=promised))
+    return claims.NOT_COVERED(promise=claims.UNCOVERED())
+
+
+def guarantee_facts(
+    log: AdaptiveLog | Sums | None, facts: LogFacts, *, released: bool
+) -> list[tuple[str, str]]:
+    """What is promised about privacy, by whom, with which noise, and whether it covers the report."""
+    promised = facts.guarantee
+    if promised is None:
+        why = "; ".join(facts.unpromised) or claims.NO_PRIVACY()
+        return [("Guarantee", f"none: {why}")]
+    pairs = [("Guarantee", f"{promised}{source_note('stated' if facts.stated else None)}")]
+    shows = claims.SHOWS_RELEASES if released and log is None else claims.SHOWS_RAW
+    pairs += [("This report", shows())]
+    pairs += [("Noise", noise_told(facts.noise).strip("; ,()") or "unknown")]
+    if facts.person is not None and facts.person.rounds > 1:
+        pairs.append(("With all rounds of a unit", str(facts.person)))
+    pairs += [("Auxiliary log", str(own)) for own in facts.auxiliary]
+    if isinstance(log, AdaptiveLog):
+        pairs += [("Why", reason) for reason in promised.reasons]
+    return pairs

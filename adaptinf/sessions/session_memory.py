@@ -1,0 +1,258 @@
+"""What a session keeps to be opened again where it stood, and what is forgotten of participants.
+
+A design that goes by contexts cannot make a decision again whose context is gone, nor those that rest on its
+outcome. Its session is `blind` from there on: it takes decisions as they were written, until it is told what
+the design remembered when the context was erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.traits import BLANKED, LEFT_OUT
+from adaptinf.log.validation import LogArrays
+from adaptinf.log.validation.check import arrays_of
+from adaptinf.parameters import OneOf, OrNone, check, refuse
+from adaptinf.sessions.outcomes import Telling
+from adaptinf.sessions.session import Session
+from adaptinf.sessions.session_rounds import Decision, Marks
+from adaptinf.sessions.steppers import KernelStepper
+
+_IN_TIME = "in time"
+
+
+def marks_of(session: Session) -> Marks:
+    """How much a session has kept."""
+    return session._rounds.marks()
+
+
+def has_key(session: Session, key: Any) -> bool:
+    """Whether a key stands for a request that was answered."""
+    return any(key in steps for steps in session._rounds.answers.steps.values())
+
+
+def decision_of(session: Session, unit: Any) -> Decision | None:
+    """The decision of a unit; None where it was not assigned."""
+    step = session._rounds.by_unit.get(unit)
+    return None if step is None else session._decision(step)
+
+
+def unit_alike(session: Session, unit: Any) -> Any:
+    """A unit of an earlier round that reads the same as a new one, whatever the case; None without any."""
+    return session._rounds.alike(unit)
+
+
+def part_of(session: Session, since: Marks) -> dict[str, Any]:
+    """Rounds, outcomes and keys since then, in arrays and lists."""
+    return session._rounds.part(since)
+
+
+def memory_of(session: Session, fresh: Session) -> dict[str, Any] | None:
+    """What the design remembers, beside a session opened alike; None of a user's own functions."""
+    # What these hold is pickled, and a file from elsewhere must not be unpickled.
+    stepper, begun = session._stepper, fresh._stepper
+    if not isinstance(stepper, KernelStepper) or not isinstance(begun, KernelStepper):
+        return None
+    memory = stepper.memory(begun)
+    return memory if session.in_time is None else {**memory, _IN_TIME: session.in_time}
+
+
+def restore(session: Session, parts: Iterable[dict[str, Any]], memory: dict[str, Any]) -> None:
+    """Let a session that was just opened go on where parts and memory were taken."""
+    for part in parts:
+        session._rounds.extend(part)
+    stepper = session._stepper
+    assert isinstance(stepper, KernelStepper)
+    session.in_time = memory.get(_IN_TIME)
+    stepper.remember(memory)
+
+
+class Kept(NamedTuple):
+    """A session as it stood: what it had kept, what its design remembered, and whether it was blind."""
+
+    marks: Marks
+    memory: dict[str, Any]
+    blind: bool
+
+
+def kept_of(session: Session) -> Kept | None:
+    """How a session stands, for `go_back`; None where its design cannot be brought back."""
+    memory = session._stepper.kept()
+    return None if memory is None else Kept(marks_of(session), memory, session.blind)
+
+
+def go_back(session: Session, kept: Kept) -> None:
+    """Undo what was assigned, recorded and amended since then."""
+    session._rounds.cut(kept.marks)
+    session._stepper.remember(kept.memory)
+    session.blind = kept.blind
+
+
+def answered(session: Session, kind: str, key: Any) -> int:
+    """What answered a request of a kind under its key."""
+    found = session._rounds.answers.known(kind, key)
+    assert found is not None
+    return found
+
+
+def keep_key(session: Session, kind: str, key: Any, step: int) -> None:
+    """Note what answered a request under its key."""
+    session._rounds.answers.keep(kind, key, step)
+
+
+def remove_again(session: Session, arm: Any, rounds: int) -> None:
+    """Take an arm out that was removed after so many rounds."""
+    session._rounds.removed.append((session._participants.arm_code("remove_arm", arm), rounds))
+
+
+_MEANINGS = OrNone(OneOf("keep", "drop"))
+_ASKED = "rounds of erased participants are excluded, and requests for erasure may have depended on outcomes"
+
+
+def erased_steps(session: Session) -> set[int]:
+    """Steps of the rounds whose participants were erased."""
+    return session._rounds.erased
+
+
+def keys_of(session: Session, step: int) -> list[Any]:
+    """Keys of all requests about a round."""
+    answers, amendments = session._rounds.answers.steps, session._rounds.amendments
+    found = [key for kind in ("assign", "record") for key, place in answers[kind].items() if place == step]
+    return found + [key for key, place in answers["amend"].items() if amendments[place][0] == step]
+
+
+def forget(session: Session, step: int) -> None:
+    """Keep of a round's participant the decision and its outcome; one that is not in counts as lost."""
+    rounds = session._rounds
+    if not rounds.known[step]:
+        session._enter(step, None)
+    keys = keys_of(session, step)
+    for kind in ("assign", "record", "amend"):
+        for key in keys:
+            rounds.answers.steps[kind].pop(key, None)
+    rounds.forget_unit(step)
+    rounds.blank(step)
+    rounds.erased.add(step)
+
+
+def assign_blank(session: Session) -> int:
+    """Make a decision again without its participant, for a design that does not go by contexts; the step."""
+    step = session._choose(session._participants.blank())
+    session._rounds.belongs(step, None)
+    session._rounds.erased.add(step)
+    return step
+
+
+def assign_as_written(
+    session: Session,
+    known: tuple[Any, Any, Any] | None,
+    arm: Any,
+    status: int,
+    propensities: Sequence[float] | None,
+) -> int:
+    """Take a decision as it was written: of a unit, context and key, or of one that was erased; the step."""
+    session.blind = True
+    rounds, participants = session._rounds, session._participants
+    unit, context, key = known or (None, None, None)
+    found = participants.blank() if known is None else participants.read(context)
+    step = rounds.begin(found, participants.arm_code("assign", arm), status)
+    if propensities is not None:
+        rounds.record.propensities[step] = propensities
+        rounds.record.propensity[step] = rounds.record.propensities[step, rounds.record.action[step]]
+    rounds.belongs(step, unit)
+    rounds.answers.keep("assign", key, step)
+    if known is None:
+        rounds.erased.add(step)
+    return step
+
+
+def status_of(session: Session, step: int) -> int:
+    """What kind of round a decision was."""
+    return int(session._rounds.record.status[step])
+
+
+def record_blank(session: Telling, step: int, reward: float | None) -> None:
+    """Take an outcome of a participant who was erased later."""
+    if not session._rounds.known[step]:
+        session._enter(step, reward)
+
+
+def amend_blank(session: Telling, step: int, reward: float | None) -> None:
+    """Take a correction of such an outcome."""
+    session._rounds.amendments.append((step, np.nan if reward is None else reward))
+
+
+def recall(session: Session, fresh: Session, memory: dict[str, Any]) -> None:
+    """Let a session see again: from here on its design goes on with what it remembered."""
+    stepper = fresh._stepper
+    assert isinstance(stepper, KernelStepper)
+    stepper.remember(memory)
+    stepper.rng = session._coins
+    session._stepper, session.blind = stepper, False
+
+
+def logged(session: Session, missing: str | None, amended: bool, erased: str | None) -> AdaptiveLog:
+    """The log of a session; `erased` says what becomes of rounds whose contexts are gone."""
+    check("log", erased=(erased, _MEANINGS))
+    steps, log = session._rounds.erased, session.log(missing, amended=amended)
+    if erased == "drop":  # no promise even where nobody was erased: that nobody was is no output either
+        return (_without_rounds(log, steps) if steps else log).unpromised_by(_ASKED)
+    if not steps:
+        return log
+    if log.context and erased is None:
+        few = "participant's context was" if len(steps) == 1 else "participants' contexts were"
+        problem = (
+            f'{len(steps):,} {few} erased: say erased="drop" for a log without these rounds, or "keep" for '
+            "one of all rounds without contexts"
+        )
+        refuse("log", [problem])
+    return _without_contexts(log, session.by_context) if log.context else log
+
+
+def _without_contexts(log: AdaptiveLog, by_context: bool) -> AdaptiveLog:
+    made = copy(log)
+    made.arrays, made.context = type(log.arrays)(**{**log.arrays.by_field(), "context": {}}), ()
+    made.context_free = not by_context
+    if log.design is not None:
+        made.design = replace(log.design, parameters={**log.design.parameters, BLANKED: list(log.context)})
+    made.kept = {}
+    return made
+
+
+def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
+    """The same log without some rounds; rounds that are counted are those that are left."""
+    keep = np.ones(log.n_rounds, dtype=bool)
+    keep[list(steps)] = False
+    if not keep.any():
+        refuse("log", ["all participants were erased"])
+    before = np.concatenate([[0], np.cumsum(keep)])
+    columns: dict[str, Any] = log.arrays.by_field()
+    for name in (each.name for each in fields(LogArrays)):
+        if isinstance(columns[name], dict):
+            columns[name] = {label: values[keep] for label, values in columns[name].items()}
+        elif columns[name] is not None:
+            columns[name] = columns[name][keep]
+    if columns["known"] is not None:
+        columns["known"] = before[columns["known"]]
+    if columns["batch"] is not None:
+        columns["batch"] = np.unique(columns["batch"], return_inverse=True)[1]
+    made = copy(log)
+    made.arrays = arrays_of(columns)
+    made.missing = log.missing if np.isnan(columns["reward"]).any() else None
+    made.n_rounds = int(keep.sum())
+    for name in ("adaptive_rounds", "released_rounds"):
+        if (count := getattr(log, name)) is not None:
+            setattr(made, name, int(before[count]))
+    made.units = None if log.units is None else log.units[keep]
+    made._outcome_rounds = columns["known"]
+    if log.design is not None:
+        told = {**log.design.parameters, LEFT_OUT: log.n_rounds - made.n_rounds}
+        made.design = replace(log.design, parameters=told)
+    made.kept = {}
+    return made

@@ -1,0 +1,300 @@
+"""What is kept of the requests to a session: its rounds, outcomes, and the answers that keys stand for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Real
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.sessions.participants import Participants
+from adaptinf.simulation.run import Record, empty_record
+from adaptinf.spelling import reads_as
+from adaptinf.texts import shown
+from adaptinf.typing import FloatArray, IntArray
+
+_LONGEST, _LARGEST = 200, 2**53
+
+
+KINDS = ("assign", "record", "amend", "remove_arm", "erase")
+"""Requests that have keys."""
+
+
+class Answers:
+    """Answers by the keys of the requests: rounds; of amendments and removals their place in the lists."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, dict[Any, int]] = {kind: {} for kind in KINDS}
+
+    def known(self, subject: str, key: Any) -> int | None:
+        """What answered a request of this kind, if one was made before under the key."""
+        for kind, steps in self.steps.items():
+            if key is not None and key in steps:
+                if kind != subject:
+                    self.refuse(subject, key, kind)
+                return steps[key]
+        return None
+
+    def refuse(self, subject: str, key: Any, kind: str) -> NoReturn:
+        """Say that a key stands for another request."""
+        problem = f"key {key!r:.60} stands for another request, one of {kind}: give each its own key"
+        raise ParameterError(subject, [problem])
+
+    def keep(self, subject: str, key: Any, step: int) -> None:
+        """Note what answered a request under its key, if it has one."""
+        if key is not None:
+            self.steps[subject][key] = step
+
+    def counts(self) -> tuple[int, ...]:
+        """Keys of each kind."""
+        return tuple(map(len, self.steps.values()))
+
+
+def identity(name: str, value: Any) -> list[str]:
+    """What is wrong with a name of a unit or a request."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    text = isinstance(value, str) and len(value) <= _LONGEST and bool(value.strip())
+    if value is None or whole or text:
+        return []
+    what = f"text of at most {_LONGEST} characters or a whole number of at most 2^53 in size"
+    return [f"{name} must be {what}, got {shown(value)}"]
+
+
+def reward_problems(reward: Any, span: tuple[float, float]) -> list[str]:
+    """What is wrong with a reward; None stands for one that will never come."""
+    low, high = span
+    if reward is None:
+        return []
+    try:
+        number = float(reward) if isinstance(reward, Real | np.bool_) else math.nan
+        if math.isfinite(number) and low <= number <= high:
+            return []
+    except OverflowError:  # a whole number that is no float
+        pass
+    return [f"reward must be a finite number from {low:g} to {high:g}, got {shown(reward)}"]
+
+
+def same_reward(told: float, value: float | None) -> bool:
+    """Whether an outcome as it is kept, NaN for one that never comes, is this."""
+    return math.isnan(told) if value is None else told == value
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An arm for a participant.
+
+    Attributes
+    ----------
+    id : int
+        What `Session.record` is told.
+    arm : label
+        The arm that was assigned.
+    round : int
+        The round, counted from 1.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.designs.UCB().session(["a", "b"], horizon=10).assign()
+    Decision(id=1, arm='a', round=1)
+    """
+
+    id: int
+    arm: Any
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An outcome that was recorded.
+
+    Attributes
+    ----------
+    id : int
+        Of the decision.
+    reward : float or None
+        The reward; None for an outcome that will never come.
+    in_time : bool
+        Whether the design learns from it; the log has it in any case.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> session = ai.designs.UCB().session(["a", "b"], horizon=10)
+    >>> session.record(session.assign().id, 1.0)
+    Outcome(id=1, reward=1.0, in_time=True)
+    """
+
+    id: int
+    reward: float | None
+    in_time: bool
+
+
+class Marks(NamedTuple):
+    """How much there is: rounds, outcomes, amendments, and keys by kind of request."""
+
+    decided: int = 0
+    told: int = 0
+    amended: int = 0
+    keys: tuple[int, ...] = (0,) * len(KINDS)
+
+
+class Rounds:
+    """Rounds, in arrays of the length of the horizon; `codes` of labels is (horizon, 1), else (1, 1).
+
+    `known` is the number of rounds that had begun when an outcome was told, 0 before; `told` lists the steps
+    of outcomes in the order in which they came. `amendments` lists steps and rewards; the record keeps what
+    the design was told. `removed` lists arms that were taken out, and how many rounds there were then.
+    `erased` holds the steps of participants of whom neither unit nor context is known.
+    """
+
+    def __init__(self, participants: Participants, horizon: int, with_propensities: bool) -> None:
+        self._participants = participants
+        self.record: Record = empty_record(
+            horizon, participants.n_arms, with_propensities, participants.dimension
+        )
+        self.codes = np.empty((horizon, 1)) if participants.features else np.zeros((1, 1))
+        self.known: IntArray = np.zeros(horizon, dtype=np.int64)
+        self.told: IntArray = np.zeros(horizon, dtype=np.int64)
+        self.decided, self.n_told = 0, 0
+        self.amendments: list[tuple[int, float]] = []
+        self.removed: list[tuple[int, int]] = []
+        self.erased: set[int] = set()
+        self.units: list[Any] = []
+        self.by_unit: dict[Any, int] = {}
+        self._looks: dict[str, int] = {}
+        self._looked = 0
+        self.answers = Answers()
+
+    def context(self, step: int) -> FloatArray:
+        """The context of a round, as kernels have it."""
+        contexts = self.record.vectors if self._participants.dimension else self.codes
+        row: FloatArray = contexts[step if len(contexts) > 1 else 0]
+        return row
+
+    def begin(self, context: FloatArray, arm: int, status: int) -> int:
+        """Keep a decision; the step of its round."""
+        step, record = self.decided, self.record
+        record.action[step], record.status[step], record.feature[step] = arm, status, 0
+        record.reward[step] = np.nan
+        if self._participants.dimension:
+            record.vectors[step] = context
+        elif self._participants.features:
+            record.feature[step] = int(context[0])
+            self.codes[step] = context
+        self.decided += 1
+        return step
+
+    def blank(self, step: int) -> None:
+        """Take the context of a round away."""
+        blank = self._participants.blank()
+        if self._participants.dimension:
+            self.record.vectors[step] = blank
+        elif self._participants.features:
+            self.record.feature[step], self.codes[step] = int(blank[0]), blank
+
+    def belongs(self, step: int, unit: Any) -> None:
+        """Keep whose round the last one is."""
+        self.units.append(unit)
+        if unit is not None:
+            self.by_unit[unit] = step
+
+    def alike(self, unit: Any) -> Any:
+        """A unit that was assigned and reads the same as a new one, whatever the case; None without any."""
+        if not isinstance(unit, str) or unit in self.by_unit:
+            return None
+        for step in range(self._looked, self.decided):
+            if isinstance(self.units[step], str):
+                self._looks.setdefault(_look(self.units[step]), step)
+        self._looked = self.decided
+        step = self._looks.get(_look(unit), -1)
+        return None if step < 0 else self.units[step]
+
+    def forget_unit(self, step: int) -> None:
+        """Keep no longer who a round's participant is."""
+        unit = self.units[step]
+        self.by_unit.pop(unit, None)
+        self._looks = {look: place for look, place in self._looks.items() if place != step}
+        self.units[step] = None
+
+    def tell(self, step: int, reward: float) -> None:
+        """Keep an outcome, NaN for one that will never come."""
+        self.record.reward[step] = reward
+        self.known[step] = self.decided
+        self.told[self.n_told] = step
+        self.n_told += 1
+
+    def amended(self) -> dict[int, float]:
+        """The outcomes that hold in the place of those that were told, by their steps."""
+        return dict(self.amendments)
+
+    def marks(self) -> Marks:
+        """How much there is."""
+        return Marks(self.decided, self.n_told, len(self.amendments), self.answers.counts())
+
+    def cut(self, since: Marks) -> None:
+        """Go back to where there was so much, by assignments, outcomes and amendments alone."""
+        later = self.told[since.told : self.n_told]
+        self.record.reward[later], self.known[later] = np.nan, 0
+        for unit in self.units[since.decided :]:
+            self.by_unit.pop(unit, None)
+        self._looks = {look: step for look, step in self._looks.items() if step < since.decided}
+        self._looked = min(self._looked, since.decided)
+        del self.units[since.decided :], self.amendments[since.amended :]
+        for kind, count in zip(KINDS, since.keys, strict=True):
+            steps = self.answers.steps[kind]
+            for key in list(islice(steps, count, None)):
+                del steps[key]
+        self.decided, self.n_told = since.decided, since.told
+
+    def part(self, since: Marks) -> dict[str, Any]:
+        """What came since then, in arrays and lists; `extend` takes it."""
+        record, told = self.record, self.told[since.told : self.n_told]
+        new = slice(since.decided, self.decided)
+        part: dict[str, Any] = {
+            name: getattr(record, name)[new].astype(np.int32) for name in ("action", "status", "feature")
+        }
+        part |= {name: getattr(record, name)[new] for name in ("propensities", "vectors")}
+        part["units"] = self.units[new]
+        part["told"], part["known"] = told.astype(np.int32), self.known[told].astype(np.int32)
+        part["reward"] = record.reward[told]
+        amendments = self.amendments[since.amended :]
+        part["amended"] = np.array([step for step, _ in amendments], dtype=np.int32)
+        part["amended reward"] = np.array([reward for _, reward in amendments], dtype=np.float64)
+        for kind, count in zip(KINDS, since.keys, strict=True):
+            steps = self.answers.steps[kind]
+            part[f"{kind} keys"] = list(islice(steps, count, None))
+            part[f"{kind} steps"] = np.fromiter(islice(steps.values(), count, None), dtype=np.int32)
+        return part
+
+    def extend(self, part: dict[str, Any]) -> None:
+        """Add what `part` gave."""
+        record, units = self.record, part["units"]
+        first, last = self.decided, self.decided + len(units)
+        new, rows = slice(first, last), np.arange(first, last)
+        for name in ("action", "status", "feature", "propensities", "vectors"):
+            getattr(record, name)[new] = part[name]
+        if record.propensities.shape[1]:
+            record.propensity[new] = record.propensities[rows, record.action[new]]
+        if self._participants.features:
+            self.codes[new, 0] = record.feature[new]
+        record.reward[new] = np.nan
+        self.units += units
+        self.by_unit.update((unit, step) for step, unit in enumerate(units, first) if unit is not None)
+        told = part["told"]
+        record.reward[told], self.known[told] = part["reward"], part["known"]
+        self.told[self.n_told : self.n_told + len(told)] = told
+        self.decided, self.n_told = last, self.n_told + len(told)
+        self.amendments += zip(part["amended"].tolist(), part["amended reward"].tolist(), strict=True)
+        for kind in KINDS:
+            self.answers.steps[kind].update(
+                zip(part[f"{kind} keys"], part[f"{kind} steps"].tolist(), strict=True)
+            )
+
+
+def _look(unit: str) -> str:
+    return reads_as(unit).lower()

@@ -1,0 +1,438 @@
+"""Error of running sums of the hybrid mechanism, and the regret of LinPriv, which releases them."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.parameters import NON_NEGATIVE, OneOf, problems_of
+from adaptinf.privacy.counter_noise import laplace_norm_bound, laplace_sum_quantile
+from adaptinf.privacy.tree_sums import COUNTERS, counter_scales, noise_nodes
+from adaptinf.theory.bound_arguments import (
+    EACH_COUNT,
+    EACH_LEVEL,
+    EACH_POSITIVE,
+    EACH_SHARE,
+    FORM,
+    Numbers,
+    check_arrays,
+    each,
+)
+from adaptinf.typing import FloatArray
+
+_AT_ONCE = 4096
+
+
+def hybrid_error(count: ArrayLike, epsilon: ArrayLike, delta: ArrayLike, form: str = "exact") -> FloatArray:
+    """Error of the hybrid mechanism's mean of `count` items that is exceeded with probability delta.
+
+    Parameters
+    ----------
+    count : int or array_like
+        Number of items t.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none.
+    delta : float or array_like
+        Probability of a larger error, in (0, 1].
+    form : {"exact", "published"}
+        ``"exact"`` is the 1 - delta quantile of the absolute noise of the library's hybrid counter at t,
+        divided by t. ``"published"`` is the right-hand side of (1) in Theorem 1 of Neel and Roth, of order
+        only: its constant is taken to be 1.
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to.
+
+    Notes
+    -----
+    Exact: the noise at t is a sum of k + 1 Laplace(2 / epsilon) and b Laplace(2 k / epsilon)
+    variables, k = floor(log2 t) and b the number of one-bits of t - 2^k. The quantile holds at each t on its
+    own; for all counts up to T at once take delta / T.
+
+    Published: log*(log t) (log t)^1.5 Ln(log log t) log(1 / delta) / (epsilon t). The paper prints a supremum
+    over t on the left and t on the right: it is read at each t. Logarithms of t have base 2, as a tree's
+    levels and the "binary iterated logarithm" `iterated_log` have, log(1 / delta) is natural, and "log t^1.5"
+    is (log t)^1.5. Ln(x) is the product of log^(r) x over r = 0, ..., log*(x), to the letter. Its last factor
+    falls to 0 as x comes down to 1, 2, 4, 16, ...: the expression drops from 5.99 at t = 16 to .29 at t = 17
+    (epsilon = 1, delta = .05), where the quantile is 1.56. Without the constant that the paper leaves out it
+    is no bound. For t up to 2, log log t is not above 0 and the expression makes no sense: NaN.
+
+    References
+    ----------
+    Chan, T.-H. H., Shi, E. and Song, D. (2011). Private and continual release of statistics.
+
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05).round(4)
+    array([5.9915, 0.5123, 0.0149])
+    >>> ai.theory.hybrid_error([1, 100, 10_000], epsilon=1.0, delta=0.05, form="published").round(4)
+    array([   nan, 3.268 , 0.2858])
+    """
+    items, level, failure = check_arrays(
+        "hybrid_error",
+        OneOf("exact", "published")("form", form),
+        count=(count, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        delta=(delta, Numbers(0.0, 1.0)),
+    )
+    if form == "published":
+        return each(_published, items, level, failure)
+    spread = np.broadcast_arrays(items, failure)
+    quantile = _quantiles(spread[0].ravel(), spread[1].ravel()).reshape(spread[0].shape)
+    error: FloatArray = (quantile / (level * items))[()]
+    return error
+
+
+def iterated_log(values: ArrayLike) -> FloatArray:
+    """How often the binary logarithm has to be taken until the result is at most 1.
+
+    Parameters
+    ----------
+    values : float or array_like
+        Numbers, finite; 0 for those up to 1.
+
+    Returns
+    -------
+    float or ndarray
+        log*, whole numbers.
+
+    Raises
+    ------
+    ParameterError
+        If a value is not a finite number.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.iterated_log([1, 2, 4, 16, 17, 65_536])
+    array([0., 1., 2., 3., 4., 4.])
+    """
+    (array,) = check_arrays("iterated_log", values=(values, Numbers(-math.inf)))
+    return each(lambda value: float(_steps(value)), array)
+
+
+def _steps(value: float) -> int:
+    steps = 0
+    while value > 1.0:
+        value = math.log2(value)
+        steps += 1
+    return steps
+
+
+def _log_product(value: float) -> float:
+    """Ln: the product of the iterated logarithms, down to the first one that is at most 1."""
+    product = value
+    while value > 1.0:
+        value = math.log2(value)
+        product *= value
+    return product
+
+
+def _published(count: int, epsilon: float, delta: float) -> float:
+    if count <= 2:
+        return math.nan
+    log_count = math.log2(count)
+    size = _steps(log_count) * math.pow(log_count, 1.5) * _log_product(math.log2(log_count))
+    return size * -math.log(delta) / (epsilon * count)
+
+
+def _quantiles(counts: np.ndarray, failures: FloatArray) -> FloatArray:
+    """Quantiles of the absolute noise at epsilon = 1; every law and probability is worked out once."""
+    trunk, node = counter_scales("hybrid", 1.0, 1)
+    laws = np.array([noise_nodes("hybrid", int(count)) for count in counts], dtype=np.float64).reshape(-1, 3)
+    cases, where = np.unique(np.column_stack([laws, failures]), axis=0, return_inverse=True)
+    scales = np.column_stack([np.full(len(cases), trunk), node * cases[:, 2]])
+    log_tail = np.log(0.5 * cases[:, 3])
+    parts = [slice(first, first + _AT_ONCE) for first in range(0, len(cases), _AT_ONCE)]
+    solved = [laplace_sum_quantile(log_tail[part], scales[part], cases[part, :2]) for part in parts]
+    return np.concatenate(solved)[where.ravel()]
+
+
+def linpriv_regret(
+    horizon: ArrayLike,
+    n_arms: ArrayLike,
+    dimension: ArrayLike,
+    epsilon: ArrayLike,
+    *,
+    failure: ArrayLike | None = None,
+    regularisation: ArrayLike = 1.0,
+    form: str = "explicit",
+    noise_scale: float = 0.5,
+    bound: float = 1.0,
+    counter: str = "hybrid",
+    noise_width: str = "projected",
+    noise_norm: ArrayLike | None = None,
+) -> FloatArray:
+    """Regret of LinPriv, reward-private linear UCB with one model an arm.
+
+    Parameters
+    ----------
+    horizon : int or array_like
+        Rounds T.
+    n_arms, dimension : int or array_like
+        Arms K and coordinates d of a context.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` is LinUCB.
+    failure : float or array_like, optional
+        Probability with which the regret may be larger, in (0, 1); by default 1 / T.
+    regularisation : float or array_like
+        The ridge lambda, above 0.
+    form : {"explicit", "published"}
+        ``"explicit"`` is a bound with its constants for the corrected widths. ``"published"`` is Theorem 5,
+        of order only (the constant is taken to be 1), **and its third term does not follow**: see below.
+    noise_scale, bound : float
+        Sub-Gaussian scale R of the rewards, and largest length S of an arm's coefficients (explicit).
+    counter : {"hybrid", "binary"}
+        The continual sum of x y (explicit).
+    noise_width : {"projected", "ridge"}
+        The design's allowance for noise (explicit).
+    noise_norm : float or array_like, optional
+        What the length s of the counters' noise stays below with probability 1 - failure / 2; by default
+        `counter_norm_bound`, which is what `LinPriv` with Laplace noise allows for (explicit).
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to. It is not capped: from T on it says nothing.
+
+    Notes
+    -----
+    Explicit: the arm with the highest upper limit costs at most twice its width. At a context x that width is
+    ||x|| b, in the norm of V^-1 and with b = R sqrt(log(det V / det(lambda I)) + 2 log(2 K / failure)) +
+    sqrt(lambda) S, plus the allowance for noise: s ||x|| / sqrt(lambda) ("ridge"), or s times the Euclidean
+    length of V^-1 x ("projected"), which is never larger. (LinUCB: K / failure, and no noise.) Over the pulls
+    of an arm the squares of ||x|| add up to at most `potential_bound`, and those of the length of V^-1 x to
+    at most d (1 + 1 / lambda) / lambda, as x'V^-2 x is 1 + ||x||^2 times what the trace of V^-1 loses.
+    Cauchy's inequality over pulls and arms gives
+
+        regret <= 2 (b sqrt(T P) + s sqrt(T Q)),  P = c K d log(1 + T / (K d lambda)),
+
+    with b at T pulls of one arm, Q = P / lambda or, projected, the smaller of that and K d (1 + 1 / lambda) /
+    lambda, and c = (1 / lambda) / log(1 + 1 / lambda). Contexts have lengths of at most 1 and may depend on
+    the past.
+
+    Published: d sqrt(T K) + sqrt(T K d lambda) + K log(T / K)^1.5 log(K / failure) 2 d log(1 + T / (K d
+    lambda)) / (epsilon sqrt(lambda)), NaN for T < K. Its proof adds up lengths ||x|| as if they were squared
+    lengths. The sum of the lengths of n contexts is of order sqrt(d n), not d log n: the third term of a
+    correct bound grows as sqrt(T), and epsilon = sqrt(K / T) makes it linear in T.
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
+    Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> (ai.theory.linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")]) / 1000).round()
+    array([76004.,  7806.,   226.])
+    >>> (ai.theory.linpriv_regret(10**6, 5, 5, [1.0, 10.0, float("inf")], form="published") / 1000).round()
+    array([365.,  51.,  16.])
+    """
+    problems = problems_of(
+        form=(form, FORM),
+        counter=(counter, OneOf(*COUNTERS)),
+        noise_width=(noise_width, OneOf("projected", "ridge")),
+        noise_scale=(noise_scale, NON_NEGATIVE),
+        bound=(bound, NON_NEGATIVE),
+    )
+    rounds = EACH_COUNT.read("horizon", horizon, [])
+    given = {"noise_norm": (noise_norm, Numbers(open_low=False))} if noise_norm is not None else {}
+    arrays = check_arrays(
+        "linpriv_regret",
+        problems,
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        failure=(1.0 / np.maximum(rounds, 2) if failure is None else failure, EACH_SHARE),
+        regularisation=(regularisation, EACH_POSITIVE),
+        **given,
+    )
+    if form == "published":
+        return each(_published_regret, *arrays)
+    explicit = functools.partial(
+        _explicit_regret, scale=float(noise_scale), size=float(bound), counter=counter, width=noise_width
+    )
+    return each(explicit, *arrays)
+
+
+def _explicit_regret(
+    horizon: int,
+    n_arms: int,
+    dimension: int,
+    epsilon: float,
+    failure: float,
+    ridge: float,
+    noise: float | None = None,
+    *,
+    scale: float,
+    size: float,
+    counter: str,
+    width: str,
+) -> float:
+    """The bound with all of its constants, at one place."""
+    share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
+    if noise is None:
+        noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
+    log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
+    radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
+    lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
+    allowances = lengths / ridge
+    if width == "projected":
+        allowances = min(allowances, n_arms * dimension * (1.0 + 1.0 / ridge) / ridge)
+    return 2.0 * math.sqrt(horizon) * (radius * math.sqrt(lengths) + noise * math.sqrt(allowances))
+
+
+def _published_regret(
+    horizon: int,
+    n_arms: int,
+    dimension: int,
+    epsilon: float,
+    failure: float,
+    ridge: float,
+    noise: float | None = None,
+) -> float:
+    """The expression of the paper, at one place."""
+    if horizon < n_arms:
+        return math.nan
+    free = dimension * math.sqrt(horizon * n_arms) + math.sqrt(horizon * n_arms * dimension * ridge)
+    private = n_arms * math.pow(math.log(horizon / n_arms), 1.5) * math.log(n_arms / failure)
+    private *= 2.0 * dimension * math.log1p(horizon / (n_arms * dimension * ridge))
+    return free + private / (epsilon * math.sqrt(ridge))
+
+
+def potential_bound(count: ArrayLike, dimension: ArrayLike, regularisation: ArrayLike = 1.0) -> FloatArray:
+    """Largest sum of squared lengths of contexts in the norm of the inverse design matrix before each.
+
+    Parameters
+    ----------
+    count : int or array_like
+        Number of contexts n, each of length at most 1.
+    dimension : int or array_like
+        Coordinates d.
+    regularisation : float or array_like
+        The ridge lambda, above 0.
+
+    Returns
+    -------
+    float or ndarray
+        c d log(1 + n / (d lambda)) with c = (1 / lambda) / log(1 + 1 / lambda).
+
+    Notes
+    -----
+    u = ||x||^2 in the norm of V^-1 is at most 1 / lambda, and u / log(1 + u) increases, so that u
+    <= c log(1 + u); the logarithms add up to log(det V / det(lambda I)), which is largest for d equal
+    eigenvalues. For lambda >= 1, c is at most 1 / log 2 = 1.443. The sum of the lengths themselves is at most
+    sqrt(n) times the square root of this bound.
+
+    References
+    ----------
+    Abbasi-Yadkori, Y., Pal, D. and Szepesvari, C. (2011). Improved algorithms for linear stochastic bandits.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.potential_bound([1, 10, 100], 1).round(3)
+    array([1.   , 3.459, 6.658])
+    """
+    number, size, ridge = check_arrays(
+        "potential_bound",
+        count=(count, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        regularisation=(regularisation, EACH_POSITIVE),
+    )
+    return each(_potential, number, size, ridge)
+
+
+def counter_norm_bound(
+    horizon: ArrayLike,
+    n_arms: ArrayLike,
+    dimension: ArrayLike,
+    epsilon: ArrayLike,
+    failure: ArrayLike,
+    counter: str = "hybrid",
+) -> FloatArray:
+    """Bound on the Euclidean length of the noise of vector counters, at all counts of all arms at once.
+
+    Parameters
+    ----------
+    horizon : int or array_like
+        Largest count T of an arm.
+    n_arms, dimension : int or array_like
+        Number of counters K, and coordinates d of each.
+    epsilon : float or array_like
+        Privacy parameter of a counter whose items have L2 length at most 1, hence L1 length at most sqrt(d).
+    failure : float or array_like
+        Probability with which some noise may be longer, in (0, 1).
+    counter : {"hybrid", "binary"}
+        The mechanism.
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to.
+
+    Notes
+    -----
+    A union bound: the arms share `failure` equally, the powers of two up to T an arm's part, and the counts
+    that begin with a power of two its part. More terms, larger scales and a smaller part make a longer noise,
+    so that two counts can be worst: the one with the most ones among those that begin with the last power of
+    two, and the last count before these.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.counter_norm_bound(1000, 2, 3, [0.5, 1.0], 0.05).round(1)
+    array([1539.7,  769.8])
+    """
+    arrays = check_arrays(
+        "counter_norm_bound",
+        OneOf(*COUNTERS)("counter", counter),
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        dimension=(dimension, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+        failure=(failure, EACH_SHARE),
+    )
+
+    def bound(horizon: int, n_arms: int, dimension: int, epsilon: float, failure: float) -> float:
+        return _norm_bound(horizon, n_arms, dimension, epsilon, failure, counter)
+
+    return each(bound, *arrays)
+
+
+def _potential(count: float, dimension: int, ridge: float) -> float:
+    return dimension * math.log1p(count / (dimension * ridge)) / (ridge * math.log1p(1.0 / ridge))
+
+
+def _norm_bound(
+    horizon: int, n_arms: int, dimension: int, epsilon: float, failure: float, counter: str
+) -> float:
+    trunk, node = counter_scales(counter, epsilon, horizon, math.sqrt(dimension))
+    longest = 0.0
+    for count in _longest_counts(horizon):
+        trunk_terms, node_terms, factor = noise_nodes(counter, count)
+        parts = n_arms * horizon.bit_length() << (count.bit_length() - 1)
+        log_failure = math.log(failure) - math.log(parts)
+        bound = laplace_norm_bound(trunk, trunk_terms, factor * node, node_terms, dimension, log_failure)
+        longest = max(longest, bound)
+    return longest
+
+
+def _longest_counts(horizon: int) -> list[int]:
+    """Counts up to the horizon of which one has the longest noise."""
+    top = 1 << (horizon.bit_length() - 1)
+    rest = horizon - top
+    # below `rest` no number has more ones than the largest 2^k - 1
+    filled = (1 << max(rest.bit_length() - 1, 0)) - 1
+    most = rest if rest.bit_count() >= filled.bit_count() else filled
+    return [top + most, top - 1] if top > 1 else [top + most]

@@ -1,0 +1,586 @@
+"""Regret of private bandits, with finitely many arms and locally private: from the papers, and explicit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.parameters import refuse
+from adaptinf.theory.bound_arguments import (
+    EACH_COUNT,
+    EACH_LEVEL,
+    EACH_POSITIVE,
+    EACH_SHARE,
+    FORM,
+    Counts,
+    Numbers,
+    check_arrays,
+    each,
+    read_arrays,
+    together,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+_LAST_TERM = 1.0 + 2.0 * math.pi**2 / 3.0
+
+
+def private_ucb_regret(
+    means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, pulls: ArrayLike | None = None
+) -> FloatArray:
+    """Expected regret that Theorem 3 of Neel and Roth states for a private UCB algorithm.
+
+    Parameters
+    ----------
+    means : array_like of shape (arms,)
+        Mean rewards, in [0, 1].
+    horizon : int or array_like
+        Rounds T.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none. It broadcasts with the horizon.
+    pulls : array_like of shape (arms,), optional
+        Expected pulls N_k of each arm. By default the division of T rounds over the arms that makes the
+        bound largest.
+
+    Returns
+    -------
+    float or ndarray
+        The bound, of the shape that horizon and epsilon broadcast to.
+
+    Notes
+    -----
+    As printed: the sum over arms with a gap D_k > 0 of min(max(B (ln B + 7), (32 / D_k) ln T) + D_k + 2 pi^2
+    D_k / 3, D_k N_k), with B = sqrt(8) / (2 epsilon) ln(4 T^4). All logarithms are natural.
+
+    Read as what a suboptimal arm adds to the regret: 32 ln(T) / D_k is D_k times the pulls 32 ln(T) / D_k^2
+    of a UCB algorithm, and B (ln B + 7), free of D_k, is D_k times a number of pulls that grows as 1 / D_k,
+    which noise needs to fall below a share of the gap. (The printed "Delta", the smallest gap, does not occur
+    in the formula.) N_k is random in the paper; the bound is one of expectations, so its expectation stands
+    here. Without `pulls` the maximum over n_k >= 0 with sum n_k <= T is taken: the largest gaps first.
+
+    The theorem is quoted there from another paper, for another algorithm than the index of `PrivateUCB`, and
+    Sajed and Sheffet dispute its proof for pure differential privacy: compare, do not rely on it.
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
+    Tossou, A. and Dimitrakakis, C. (2016). Algorithms for differentially private multi-armed bandits. AAAI.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.private_ucb_regret([0.9, 0.5], horizon=[1_000, 100_000, 10_000_000], epsilon=1.0).round(1)
+    array([ 400. ,  924.1, 1292.5])
+    """
+    problems: list[str] = []
+    mean = _means(means, problems)
+    given = read_arrays(problems, horizon=(horizon, EACH_COUNT), epsilon=(epsilon, EACH_LEVEL))
+    rounds, level = given.values()
+    number = None if pulls is None else Numbers(open_low=False).read("pulls", pulls, problems)
+    if number is not None and number.shape != mean.shape:
+        problems.append(f"pulls must have one entry per arm, {mean.size}, got shape {number.shape}")
+    elif number is not None and not problems and number.sum() > rounds.min() * (1.0 + 1e-12):
+        problems.append(f"pulls must add up to at most the horizon, got {number.sum():g}")
+    refuse("private_ucb_regret", problems)
+    gaps = mean.max() - mean
+    apart = gaps > 0.0
+
+    def bound(horizon: int, epsilon: float) -> float:
+        allowed = _ucb_arm_regret(gaps[apart], horizon, epsilon)
+        if number is None:
+            return _worst_division(gaps[apart], allowed / gaps[apart], horizon)
+        return float(np.minimum(allowed, gaps[apart] * number[apart]).sum())
+
+    return each(bound, rounds, level)
+
+
+def private_ucb_worst_case(
+    horizon: ArrayLike, n_arms: ArrayLike, epsilon: ArrayLike, form: str = "explicit"
+) -> FloatArray:
+    """Largest value of `private_ucb_regret` over all arms' means.
+
+    Parameters
+    ----------
+    horizon : int or array_like
+        Rounds T, at least 2.
+    n_arms : int or array_like
+        Arms K.
+    epsilon : float or array_like
+        Privacy parameter.
+    form : {"explicit", "published"}
+        ``"explicit"`` bounds the sum in Theorem 3 for any means, constants included. ``"published"`` is the
+        paper's expression, of order only (its constant is taken to be 1), **and it lacks a factor K**.
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to.
+
+    Notes
+    -----
+    Explicit: (K - 1) (max(B (ln B + 7), 0) + 1 + 2 pi^2 / 3) + sqrt(32 (K - 1) T ln T), since min(max(a, b) +
+    c, d) <= max(a, 0) + c + min(b, d), and min(32 ln(T) / D, D n) <= sqrt(32 n ln T), whose sum over arms
+    Cauchy's inequality bounds.
+
+    Published: max(ln(T) / epsilon (ln ln T + ln(1 / epsilon)), sqrt(K T ln T)). Its first term belongs to
+    every arm: with gaps of 1 each of K - 1 arms adds B (ln B + 7) as long as that is below T / K. The
+    consequences that the paper draws are off by the same factor: epsilon has to be of order ln(T)^1.5 sqrt(K
+    / T) for the second term to dominate, not ln(T)^1.5 / sqrt(K T).
+
+    References
+    ----------
+    Neel, S. and Roth, A. (2018). Mitigating bias in adaptive data gathering via differential privacy. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> print(ai.theory.private_ucb_worst_case(10_000_000, 50, 0.01).round(0))
+    7868686.0
+    >>> print(ai.theory.private_ucb_worst_case(10_000_000, 50, 0.01, form="published").round(0))
+    89772.0
+    """
+    arrays = check_arrays(
+        "private_ucb_worst_case",
+        FORM("form", form),
+        horizon=(horizon, Counts(2)),
+        n_arms=(n_arms, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+    )
+
+    def explicit(horizon: int, n_arms: int, epsilon: float) -> float:
+        others = n_arms - 1
+        private = max(_private_term(horizon, epsilon), 0.0)
+        return others * (private + _LAST_TERM) + math.sqrt(32.0 * others * horizon * math.log(horizon))
+
+    def published(horizon: int, n_arms: int, epsilon: float) -> float:
+        log_rounds = math.log(horizon)
+        # ln(1 / epsilon) / epsilon has the limit 0
+        private = 0.0
+        if math.isfinite(epsilon):
+            private = log_rounds / epsilon * (math.log(log_rounds) - math.log(epsilon))
+        return max(private, math.sqrt(n_arms * horizon * log_rounds))
+
+    return each(explicit if form == "explicit" else published, *arrays)
+
+
+def private_elimination_pulls(
+    means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, beta: ArrayLike | None = None
+) -> FloatArray:
+    """Largest number of pulls of each arm under private successive elimination, but for probability beta.
+
+    Parameters
+    ----------
+    means : array_like of shape (arms,)
+        Mean rewards, in [0, 1].
+    horizon : int or array_like
+        Rounds T.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none.
+    beta : float or array_like, optional
+        Failure probability in (0, 1), by default 1 / T.
+
+    Returns
+    -------
+    ndarray of shape (..., arms)
+        For a best arm the horizon; for an arm with a gap D > 0 the smaller of the horizon and the sum of
+        ceil(R_e) over epochs e = 1, ..., max(1, ceil(log2(1 / D))).
+
+    Notes
+    -----
+    Algorithm 3 of Sajed and Sheffet pulls each of the m arms that are left ceil(R_e) times in
+    epoch e, R_e = max(32 log(8 m e^2 / beta) 4^e, 8 log(4 m e^2 / beta) 2^e / epsilon) + 1, and drops an arm
+    whose noisy mean is more than 2 h_e + 2 c_e below the highest. By Hoeffding and the tail of Laplace(1 /
+    (epsilon R_e)), all means are within h_e + c_e of the truth, in all epochs, with probability at least 1 -
+    beta pi^2 / 12. Then no best arm is dropped, and an arm with a gap D above 4 (h_e + c_e) is. The two terms
+    of R_e make h_e and c_e each smaller than 2^-e / 8: every arm with D >= 2^-e is gone after epoch e. Hence
+    at most m_e arms, those with gaps below 2^-(e - 1) (all of them for e = 1), are left in epoch e, and R_e
+    grows with m.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.private_elimination_pulls([0.75, 0.5, 0.25], horizon=10**7, epsilon=1.0).astype(int)
+    array([10000000,    12854,     2471])
+    """
+    mean, arrays = _elimination_arguments("private_elimination_pulls", means, horizon, epsilon, beta)
+    gaps = mean.max() - mean
+    spread = np.broadcast_arrays(*arrays)
+    rows = zip(*(array.ravel().tolist() for array in spread), strict=True)
+    bounds = np.array([_elimination_pulls(gaps, *row) for row in rows])
+    return bounds.reshape(*spread[0].shape, gaps.size)
+
+
+def private_elimination_regret(
+    means: ArrayLike,
+    horizon: ArrayLike,
+    epsilon: ArrayLike,
+    beta: ArrayLike | None = None,
+    form: str = "explicit",
+) -> FloatArray:
+    """Bound on the expected regret of private successive elimination for given means.
+
+    Parameters
+    ----------
+    means : array_like of shape (arms,)
+        Mean rewards, in [0, 1].
+    horizon : int or array_like
+        Rounds T.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none.
+    beta : float or array_like, optional
+        Failure probability in (0, 1), by default 1 / T; the published form has beta = 1 / T built in.
+    form : {"explicit", "published"}
+        ``"explicit"`` is a bound with its constants. ``"published"`` is Theorem 4.3, of order only: sum over
+        suboptimal arms of log(T) / D, plus K log(T) / epsilon, the constant taken to be 1.
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to.
+
+    Notes
+    -----
+    Explicit: the largest sum of D_a n_a over n_a within `private_elimination_pulls` that add up
+    to at most T, plus beta T times the largest gap for the runs in which a mean strays.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> means = [0.75, 0.625, 0.5, 0.375, 0.25]
+    >>> ai.theory.private_elimination_regret(means, 50_000_000, epsilon=[0.1, 1.0]).round(0)
+    array([18629., 17912.])
+    """
+    problems = FORM("form", form)
+    if form == "published" and beta is not None:
+        problems.append("beta must be left out of the published form, which has 1 / horizon")
+    refuse("private_elimination_regret", problems)
+    mean, arrays = _elimination_arguments("private_elimination_regret", means, horizon, epsilon, beta)
+    gaps = mean.max() - mean
+    apart = gaps > 0.0
+
+    def explicit(horizon: int, epsilon: float, beta: float) -> float:
+        pulls = _elimination_pulls(gaps, horizon, epsilon, beta)
+        return _worst_division(gaps[apart], pulls[apart], horizon) + beta * horizon * float(gaps.max())
+
+    def published(horizon: int, epsilon: float, beta: float) -> float:
+        inverse = float((1.0 / gaps[apart]).sum())
+        return math.log(horizon) * (inverse + mean.size / epsilon)
+
+    return each(explicit if form == "explicit" else published, *arrays)
+
+
+def private_elimination_worst_case(horizon: ArrayLike, n_arms: ArrayLike, epsilon: ArrayLike) -> FloatArray:
+    """Order of the regret of private successive elimination whatever the means (Theorem 4.4).
+
+    Parameters
+    ----------
+    horizon : int or array_like
+        Rounds T.
+    n_arms : int or array_like
+        Arms K.
+    epsilon : float or array_like
+        Privacy parameter.
+
+    Returns
+    -------
+    float or ndarray
+        sqrt(T K log T) + K log(T) / epsilon: an order, its constant is taken to be 1.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.private_elimination_worst_case(1_000_000, 5, [0.01, 1.0]).round(0)
+    array([15219.,  8380.])
+    """
+    rounds, arms, level = check_arrays(
+        "private_elimination_worst_case",
+        horizon=(horizon, EACH_COUNT),
+        n_arms=(n_arms, EACH_COUNT),
+        epsilon=(epsilon, EACH_LEVEL),
+    )
+    log_rounds = np.log(rounds)
+    order: FloatArray = (np.sqrt(rounds * arms * log_rounds) + arms * log_rounds / level)[()]
+    return order
+
+
+def _means(means: ArrayLike, problems: list[str]) -> FloatArray:
+    array = Numbers(0.0, 1.0, open_low=False).read("means", means, problems)
+    if array.ndim != 1:
+        problems.append(f"means must be a list with one number per arm, got shape {array.shape}")
+    return array
+
+
+def _private_term(horizon: int, epsilon: float) -> float:
+    """B (ln B + 7), with its limit 0 where epsilon is infinite."""
+    scale = math.sqrt(8.0) / (2.0 * epsilon) * (math.log(4.0) + 4.0 * math.log(horizon))
+    return scale * (math.log(scale) + 7.0) if scale > 0.0 else 0.0
+
+
+def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArray:
+    """What Theorem 3 allows each suboptimal arm to add, whatever its pulls."""
+    return np.maximum(_private_term(horizon, epsilon), 32.0 / gaps * math.log(horizon)) + gaps * _LAST_TERM
+
+
+def _worst_division(gaps: FloatArray, most: FloatArray, horizon: int) -> float:
+    """Largest sum of gaps * n over n between 0 and `most` that add up to at most the horizon."""
+    order = np.argsort(-gaps)
+    before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]]) if gaps.size else np.zeros(0)
+    taken = np.clip(horizon - before, 0.0, most[order])
+    return float((gaps[order] * taken).sum())
+
+
+def _elimination_arguments(
+    subject: str, means: ArrayLike, horizon: ArrayLike, epsilon: ArrayLike, beta: ArrayLike | None
+) -> tuple[FloatArray, tuple[FloatArray | IntArray, ...]]:
+    problems: list[str] = []
+    mean = _means(means, problems)
+    given: dict[str, Any] = {
+        "horizon": (horizon, Counts(2 if beta is None else 1)),
+        "epsilon": (epsilon, EACH_LEVEL),
+    }
+    if beta is not None:
+        return mean, check_arrays(subject, problems, **given, beta=(beta, EACH_SHARE))
+    rounds, level = check_arrays(subject, problems, **given)
+    return mean, (rounds, level, 1.0 / rounds)
+
+
+def _elimination_pulls(gaps: FloatArray, horizon: int, epsilon: float, beta: float) -> FloatArray:
+    pulls = np.full(gaps.size, float(horizon))
+    last = np.zeros(gaps.size, dtype=np.int64)
+    last[gaps > 0.0] = np.maximum(1, np.ceil(-np.log2(gaps[gaps > 0.0])))
+    total = 0.0
+    for epoch in range(1, int(last.max(initial=0)) + 1):
+        left = int((gaps < 0.5 ** (epoch - 1)).sum()) if epoch > 1 else gaps.size
+        total += math.ceil(_epoch_length(left, epoch, epsilon, beta))
+        pulls[last == epoch] = min(total, horizon)
+        if total >= horizon:
+            break
+    return pulls
+
+
+def _epoch_length(n_arms: int, epoch: int, epsilon: float, beta: float) -> float:
+    wide = 32.0 * math.log(8.0 * n_arms * epoch**2 / beta) * 4.0**epoch
+    noisy = 8.0 * math.log(4.0 * n_arms * epoch**2 / beta) * 2.0**epoch / epsilon
+    return max(wide, noisy) + 1.0
+
+
+# Constraints of a source's n, epsilon, gamma and kappa.
+_SOURCE: tuple[Numbers | Counts, ...] = (
+    Counts(0),
+    EACH_LEVEL,
+    Numbers(open_low=False),
+    Numbers(0.0, 1.0, open_low=False),
+)
+
+
+def ldp_regret_exponent(dimension: ArrayLike, margin: ArrayLike, *, private: bool = True) -> FloatArray:
+    """Power of the number of participants in the regret of the locally private bandit.
+
+    Parameters
+    ----------
+    dimension : int or array_like
+        Coordinates of a context, d.
+    margin : float or array_like
+        Margin exponent of the expected rewards, the paper's beta, in (0, d]; 1 where the best two cross at
+        an angle.
+    private : bool
+        Whether the noise of the reports is what limits; otherwise the rewards are, as at a large epsilon.
+
+    Returns
+    -------
+    float or ndarray
+        1 - (1 + margin) / (2 + 2 d), or 1 - (1 + margin) / (2 + d) without privacy.
+
+    Notes
+    -----
+    For expected rewards that are Lipschitz continuous, and up to powers of logarithms. A bin of edge h has
+    about t h^d participants of t, and their mean is known to h once h^(d + 1) = 1 / (epsilon sqrt(t)), as the
+    noise of t reports is about sqrt(t) / epsilon; without privacy, once h^(d + 2) = 1 / t. A participant
+    loses at most about h there, and only a share h^margin of all are where arms are that close: h^(1 +
+    margin) a round.
+
+    References
+    ----------
+    Ma, Y., Jiang, F., Zhao, Z., Yang, H. and Yu, Y. (2025). Locally private nonparametric contextual
+    multi-armed bandits with transfer learning. Theorems 2.5 and 2.6.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> private = ai.theory.ldp_regret_exponent(2, 1.0)
+    >>> round(float(private), 4), float(ai.theory.ldp_regret_exponent(2, 1.0, private=False))
+    (0.6667, 0.5)
+    """
+    problems: list[str] = []
+    axes, share = _smooth(dimension, margin, problems)
+    refuse("ldp_regret_exponent", problems)
+    spread = 2.0 + (2.0 if private else 1.0) * axes
+    return np.asarray(1.0 - (1.0 + share) / spread)[()]
+
+
+def ldp_transfer_exponent(
+    dimension: ArrayLike, margin: ArrayLike, gamma: ArrayLike = 0.0, *, private: bool = True
+) -> FloatArray:
+    """Power of the size of an auxiliary source in the regret of a trial of fixed length.
+
+    Parameters
+    ----------
+    dimension : int or array_like
+        Coordinates of a context, d.
+    margin : float or array_like
+        Margin exponent of the expected rewards, in (0, d].
+    gamma : float or array_like
+        Transfer exponent of the source: a ball of radius r has at least about r^gamma times the share of its
+        contexts that it has of the trial's.
+    private : bool
+        Whether the noise of the source's reports is what limits; otherwise its rewards are.
+
+    Returns
+    -------
+    float or ndarray
+        -(1 + margin) / (2 + 2 d + 2 gamma), or -(1 + margin) / (2 + d + gamma): below 0.
+
+    Notes
+    -----
+    It is the slope where this source tells more than all other data. An upper bound: it takes contexts to be
+    as rare as gamma allows wherever it matters, and where they are rare in one spot only, less is lost.
+
+    References
+    ----------
+    Ma, Y., Jiang, F., Zhao, Z., Yang, H. and Yu, Y. (2025). Locally private nonparametric contextual
+    multi-armed bandits with transfer learning. Theorems 3.3 and 3.4.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.ldp_transfer_exponent(2, 1.0, gamma=[0.0, 1.0]).round(4)
+    array([-0.3333, -0.25  ])
+    """
+    problems: list[str] = []
+    axes, share = _smooth(dimension, margin, problems)
+    shift = Numbers(open_low=False).read("gamma", gamma, problems)
+    together(problems, dimension=axes, margin=share, gamma=shift)
+    refuse("ldp_transfer_exponent", problems)
+    factor = 2.0 if private else 1.0
+    return np.asarray(-(1.0 + share) / (2.0 + factor * (axes + shift)))[()]
+
+
+def ldp_transfer_rate(
+    horizon: ArrayLike,
+    epsilon: ArrayLike,
+    n_arms: ArrayLike,
+    dimension: ArrayLike,
+    margin: ArrayLike,
+    auxiliary: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]] = (),
+) -> FloatArray:
+    """Rate of the regret of the locally private bandit, after auxiliary sources where there are any.
+
+    Parameters
+    ----------
+    horizon : int or array_like
+        Participants of the trial, at least 2.
+    epsilon : float or array_like
+        Privacy parameter of their records; ``math.inf`` for none.
+    n_arms : int or array_like
+        Number of arms, K.
+    dimension : int or array_like
+        Coordinates of a context, d.
+    margin : float or array_like
+        Margin exponent of the expected rewards, in (0, d].
+    auxiliary : sequence of tuples (n, epsilon, gamma, kappa)
+        Of each source its participants, their privacy parameter, the transfer exponent of their contexts
+        and K times the smallest probability of an arm; numbers or arrays.
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to: the right side of Theorem 3.4, its constant taken to be
+        1; without sources, of Theorem 2.6. No upper bound on any regret, and above `horizon` where too
+        little is known for the theorem to say anything.
+
+    Notes
+    -----
+    horizon S^(-(1 + margin) / (2 + 2 d)), S the sum over the trial and the sources of min(x^a, y^b), with x =
+    (kappa / K)^2 n epsilon^2 / log(N), y = (kappa / K) n / log(N), a = (2 + 2 d) / (2 + 2 d + 2 gamma), b =
+    (2 + 2 d) / (2 + d + gamma), N the largest of all n; the trial has gamma = 0 and kappa = 1. S^(-1 / (2 +
+    2 d)) is the edge of the finest bin that is known as well as it is wide.
+
+    References
+    ----------
+    Ma, Y., Jiang, F., Zhao, Z., Yang, H. and Yu, Y. (2025). Locally private nonparametric contextual
+    multi-armed bandits with transfer learning. Theorems 2.6 and 3.4.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.ldp_transfer_rate(80_000, [1.0, 2.0, float("inf")], 3, 2, 1.0).round()
+    array([8664., 5458., 1646.])
+    >>> ai.theory.ldp_transfer_rate(80_000, 1.0, 3, 2, 1.0, [([0, 10_000, 100_000], 8.0, 0.0, 1.0)]).round()
+    array([8664., 4437., 2015.])
+    """
+    problems: list[str] = []
+    axes, share = _smooth(dimension, margin, problems)
+    arrays: dict[str, FloatArray | IntArray] = {
+        "dimension": axes,
+        "margin": share,
+        "n_arms": EACH_COUNT.read("n_arms", n_arms, problems),
+        "horizon": Counts(2).read("horizon", horizon, problems),
+        "epsilon": EACH_LEVEL.read("epsilon", epsilon, problems),
+    }
+    for number, source in enumerate(auxiliary, 1):
+        try:
+            n, level, shift, policy = source
+        except (TypeError, ValueError):
+            problems.append(f"auxiliary source {number} must be a tuple (n, epsilon, gamma, kappa)")
+            continue
+        parts = {"n": n, "epsilon": level, "gamma": shift, "kappa": policy}
+        for (part, values), constraint in zip(parts.items(), _SOURCE, strict=True):
+            name = f"{part} of auxiliary source {number}"
+            arrays[name] = constraint.read(name, values, problems)
+    together(problems, **arrays)
+    refuse("ldp_transfer_rate", problems)
+    return each(_rate, *arrays.values())
+
+
+def _rate(
+    dimension: float, margin: float, n_arms: float, horizon: float, epsilon: float, *sources: float
+) -> float:
+    rows = [(horizon, epsilon, 0.0, 1.0), *zip(*(iter(sources),) * 4, strict=True)]
+    log_size = math.log(max(row[0] for row in rows))
+    total = 0.0
+    for n, level, gamma, kappa in rows:
+        plain = (kappa * n / (n_arms * log_size)) ** ((2.0 + 2.0 * dimension) / (2.0 + dimension + gamma))
+        if math.isfinite(level) and plain > 0.0:
+            private = (kappa / n_arms * level) ** 2 * n / log_size
+            plain = min(plain, private ** ((1.0 + dimension) / (1.0 + dimension + gamma)))
+        total += plain
+    return float(horizon * total ** (-(1.0 + margin) / (2.0 + 2.0 * dimension)))
+
+
+def _smooth(dimension: ArrayLike, margin: ArrayLike, problems: list[str]) -> tuple[FloatArray, FloatArray]:
+    """Dimension and margin exponent, which no continuous rewards have above the dimension."""
+    axes = EACH_COUNT.read("dimension", dimension, problems).astype(np.float64)
+    share = EACH_POSITIVE.read("margin", margin, problems)
+    together(problems, dimension=axes, margin=share)
+    if not problems and (share > axes).any():
+        problems.append("margin must be at most the dimension, as otherwise one arm is best everywhere")
+    return axes, share

@@ -1,0 +1,412 @@
+"""Sample sizes of the stopping rules NAS and DP-NAS, and of any private rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from numpy.typing import ArrayLike
+
+from adaptinf.parameters import OneOf, problems_of, refuse
+from adaptinf.theory.bound_arguments import FORM, each, stopping_numbers
+from adaptinf.typing import FloatArray, IntArray
+
+_PUBLISHED = 2000.0
+
+
+def stopping_time_bound(
+    mean: ArrayLike,
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    epsilon: ArrayLike | None = None,
+    bound: ArrayLike = 1.0,
+    *,
+    form: str = "explicit",
+    steps: str = "exponential",
+) -> FloatArray:
+    """Rounds after which DP-NAS (or NAS) has stopped with probability at least 1 - beta.
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+    alpha, beta : float or array_like
+        Relative error and failure probability, in (0, 1).
+    epsilon : float or array_like, optional
+        Privacy parameter of DP-NAS, above 0; ``math.inf`` leaves its noise out. None is NAS, with its own
+        widths (explicit only).
+    bound : float or array_like
+        Largest absolute value R of an observation.
+    form : {"explicit", "published"}
+        ``"explicit"`` solves the stopping condition under the event that the proof names. ``"published"`` is
+        Theorem 3.3: 2000 (t0 + t1 + t2), for beta up to .08 and exponential steps.
+    steps : {"exponential", "every"}
+        Whether the rule looks at t = 2, 4, 8, ... (Algorithm 2) or at every t (Algorithm 1, and NAS).
+
+    Returns
+    -------
+    float or ndarray
+        Of the shape that the arguments broadcast to.
+
+    Notes
+    -----
+    Explicit: with probability at least 1 - beta every mean is within h_t of the truth and every
+    noise within its quantile in c_t, and then the rule stops at the latest at the first t that it looks at
+    with
+
+        abs(mean) >= h_t (2 + 1 / alpha) + (2 s1 log(4 / beta) + 2 s2 log(8 m^2 / beta) + s3 log(4 / beta) /
+        alpha) / t,
+
+    h_t = R sqrt((2 / t) log(16 m^2 / beta)), m = t or, in exponential steps, log2 t; s1 = s2 = 12 R /
+    epsilon, s3 = 4 R / epsilon. NAS: h_t = R sqrt((2 / t) log(4 m^2 / beta)) and no noise.
+
+    Published: t0 = R^2 log(log(x) / beta) / (alpha mean)^2, t1 = R log(log(x) / beta) / (epsilon abs(mean)),
+    t2 = R log(1 / beta) / (epsilon alpha abs(mean)), with x = R / (alpha abs(mean)). **As printed it fails**
+    for x near 1, where log(log(x) / beta) falls to minus infinity and the "bound" below 0 (it is returned as
+    printed, and NaN where log(x) < beta), and in principle for tiny epsilon: `stopping_time_closed_form` is
+    what holds. Even so it is at least 12 times the explicit bound wherever log(x) >= 1 and epsilon >= 1e-3,
+    as far as we looked.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Domingo, C., Gavalda, R. and Watanabe, O. (2002). Adaptive sampling methods for scaling up knowledge
+    discovery algorithms.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_bound([0.5, 0.1, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
+    array([   16384,   524288, 67108864])
+    >>> ai.theory.stopping_time_bound([0.5, 0.1, 0.01], 0.1, 0.05, 1.0, form="published").astype(int)
+    array([   3410537,   91147842, 9863731154])
+    """
+    problems = problems_of(form=(form, FORM), steps=(steps, OneOf("exponential", "every")))
+    published = form == "published"
+    level = math.inf if epsilon is None else epsilon
+    arrays = stopping_numbers(problems, mean, alpha, beta, level, bound)
+    if published and steps == "every":
+        problems.append("steps must be exponential for the published form")
+    if published and epsilon is None:
+        problems.append("epsilon must be given for the published form")
+    if published and (arrays["beta"] > 0.08).any():
+        problems.append("beta must be at most 0.08 for the published form")
+    refuse("stopping_time_bound", problems)
+    if published:
+        return each(_published, *arrays.values())
+    inside = 4.0 if epsilon is None else 16.0
+
+    def explicit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        if mean == 0.0:
+            return math.inf
+        size = abs(mean) / bound
+
+        def stops(t: int) -> bool:
+            looks = t if steps == "every" else t.bit_length() - 1
+            width = math.sqrt(2.0 / t * math.log(inside * looks**2 / beta))
+            noise = (24.0 + 4.0 / alpha) * math.log(4.0 / beta) + 24.0 * math.log(8.0 * looks**2 / beta)
+            return size >= width * (2.0 + 1.0 / alpha) + noise / (epsilon * t)
+
+        return float(_first(stops, steps == "every"))
+
+    return each(explicit, *arrays.values())
+
+
+def stopping_time_lower_bound(
+    mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
+) -> FloatArray:
+    """Samples that any private rule must exceed with probability above 1/4, for some stream (Theorem 3.4).
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound] and not 0.
+    alpha : float or array_like
+        Relative error, in (0, 1).
+    beta : float or array_like
+        Failure probability, in (0, 1/4).
+    epsilon : float or array_like
+        Privacy parameter, above 0.
+    bound : float or array_like
+        Largest absolute value R of an observation.
+
+    Returns
+    -------
+    float or ndarray
+        R log(1 / beta) / (12 alpha abs(mean) epsilon).
+
+    Notes
+    -----
+    The stream takes the values -R and R only. The constant is that of the proof, whose lemma holds for
+    epsilon up to 2.9 (with few samples at large epsilon it fails): `private_stopping_limit` holds for every
+    epsilon and is larger.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> print(ai.theory.stopping_time_lower_bound(0.01, alpha=0.1, beta=0.05, epsilon=0.1).round(1))
+    2496.4
+    """
+    arrays = _lower_arguments("stopping_time_lower_bound", mean, alpha, beta, epsilon, bound)
+
+    def lower(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        return -bound * math.log(beta) / (12.0 * alpha * abs(mean) * epsilon)
+
+    return each(lower, *arrays.values())
+
+
+def stopping_time_order(
+    mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
+) -> FloatArray:
+    """Order of the samples that any private rule needs, sampling error and privacy together (Corollary 3.6).
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound] and not 0.
+    alpha : float or array_like
+        Relative error, in (0, 1).
+    beta : float or array_like
+        Failure probability, in (0, 1/4).
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none.
+    bound : float or array_like
+        Largest absolute value R of an observation.
+
+    Returns
+    -------
+    float or ndarray
+        R^2 log(1 / beta) / (alpha mean)^2 + R log(1 / beta) / (epsilon alpha abs(mean)): an order, its
+        constant is taken to be 1.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Dagum, P., Karp, R., Luby, M. and Ross, S. (2000). An optimal algorithm for Monte Carlo estimation.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_order([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=1.0).astype(int)
+    array([   1258, 2998728])
+    """
+    arrays = _lower_arguments("stopping_time_order", mean, alpha, beta, epsilon, bound)
+
+    def order(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        scaled = bound / (alpha * abs(mean))
+        return -math.log(beta) * (scaled**2 + scaled / epsilon)
+
+    return each(order, *arrays.values())
+
+
+def _lower_arguments(subject: str, *arguments: ArrayLike) -> dict[str, FloatArray | IntArray]:
+    problems: list[str] = []
+    arrays = stopping_numbers(problems, *arguments)
+    if (arrays["mean"] == 0.0).any():
+        problems.append("mean must not be 0: no rule has a relative error then")
+    if (arrays["beta"] >= 0.25).any():
+        problems.append("beta must be below 1/4")
+    refuse(subject, problems)
+    return arrays
+
+
+def _published(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+    if mean == 0.0:
+        return math.inf
+    scaled = bound / (alpha * abs(mean))
+    if math.log(scaled) < beta:
+        return math.nan
+    inner = math.log(math.log(scaled) / beta)
+    private = scaled / epsilon * (alpha * inner - math.log(beta))
+    return _PUBLISHED * (scaled**2 * inner + private)
+
+
+def _first(stops: Callable[[int], bool], every: bool) -> int:
+    """Smallest number at which the rule stops: not 1, where h exceeds R, and it does at every later one."""
+    high = 2
+    while not stops(high):
+        high *= 2
+    if not every:
+        return high
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if stops(middle) else (middle, high)
+    return high
+
+
+def stopping_time_closed_form(
+    mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
+) -> FloatArray:
+    """Samples within which DP-NAS in exponential steps halts with probability at least 1 - beta.
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+    alpha : float or array_like
+        Relative error, in (0, 1).
+    beta : float or array_like
+        Failure probability, above 0 and at most 1/5.
+    epsilon : float or array_like
+        Privacy parameter, above 0; ``math.inf`` for none.
+    bound : float or array_like
+        Largest absolute value R of an observation.
+
+    Returns
+    -------
+    float or ndarray
+        2000 (t0 + t1 + t2) with t0 = R^2 L / (alpha mean)^2, t1 = R L / (epsilon abs(mean)), t2 = R log(1 /
+        beta) / (epsilon alpha abs(mean)) and L = log(max(1, log(R / (alpha abs(mean))), log(R / (epsilon
+        abs(mean)))) / beta).
+
+    Notes
+    -----
+    The paper's Theorem 3.3 has L = log(log(R / (alpha abs(mean))) / beta), which is too small where epsilon
+    is tiny, and where alpha abs(mean) is near R, down to bounds below 0.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_time_closed_form([0.5, 0.1], alpha=0.1, beta=0.05, epsilon=1.0).round(-3)
+    array([ 3411000., 91148000.])
+    """
+    arrays = _arguments("stopping_time_closed_form", 0.2, mean, alpha, beta, epsilon, bound)
+
+    def closed(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        if mean == 0.0:
+            return math.inf
+        accuracy, privacy = bound / (alpha * abs(mean)), bound / (epsilon * abs(mean))
+        inner = max(1.0, math.log(accuracy), math.log(privacy) if privacy > 0.0 else 0.0)
+        repeated = math.log(inner) - math.log(beta)
+        return 2000.0 * (accuracy**2 * repeated + privacy * (repeated - math.log(beta) / alpha))
+
+    return each(closed, *arrays.values())
+
+
+def private_stopping_limit(
+    mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, epsilon: ArrayLike, bound: ArrayLike = 1.0
+) -> FloatArray:
+    """Samples that every private rule exceeds with probability at least 1 - sqrt(beta) - beta.
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+    alpha : float or array_like
+        Relative error, in (0, 1).
+    beta : float or array_like
+        Failure probability, in (0, 1/4]: above, the statement is empty.
+    epsilon : float or array_like
+        Privacy parameter, above 0; at ``math.inf`` the limit is 0.
+    bound : float or array_like
+        Largest absolute value R of an observation.
+
+    Returns
+    -------
+    float or ndarray
+        log(1 / beta) / (2 log(1 + d (e^epsilon - 1))), d = alpha abs(mean) / ((1 + alpha) R).
+
+    Notes
+    -----
+    The stream takes the values -R and R only. For rules that are epsilon-private in one sample and whose
+    estimate, whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
+    The paper's R log(1 / beta) / (12 alpha abs(mean) epsilon) is proved for epsilon up to 2.9, and about six
+    times smaller where epsilon and alpha are small.
+
+    References
+    ----------
+    Sajed, T. and Sheffet, O. (2019). An optimal private stochastic-MAB algorithm based on an optimal private
+    stopping rule. ICML.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.private_stopping_limit([0.5, 0.01], alpha=0.1, beta=0.05, epsilon=0.1).round(1)
+    array([  314.1, 15667.2])
+    """
+    arrays = _arguments("private_stopping_limit", 0.25, mean, alpha, beta, epsilon, bound)
+
+    def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        distance = alpha * abs(mean) / ((1.0 + alpha) * bound)
+        if distance == 0.0:
+            return math.inf
+        # e^epsilon overflows from 710 on; up there the logarithm is linear
+        capped = min(epsilon, 700.0)
+        loss = math.log1p(distance * math.expm1(capped)) + (epsilon - capped)
+        return -0.5 * math.log(beta) / loss
+
+    return each(limit, *arrays.values())
+
+
+def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: ArrayLike = 1.0) -> FloatArray:
+    """Samples that every stopping rule, private or not, takes on average.
+
+    Parameters
+    ----------
+    mean : float or array_like
+        Mean of the stream, in [-bound, bound]; inf is returned for 0.
+    alpha : float or array_like
+        Relative error, in (0, 1).
+    beta : float or array_like
+        Failure probability, in (0, 1/2].
+    bound : float or array_like
+        Largest absolute value R of an observation.
+
+    Returns
+    -------
+    float or ndarray
+        (1 - 2 beta) log((1 - beta) / beta) / KL, KL the divergence of the law of this mean from the one with
+        mean (1 - alpha) / (1 + alpha) times as large: about (1 + alpha)^2 R^2 log(1 / beta) / (2 alpha^2
+        mean^2) for small means.
+
+    Notes
+    -----
+    The stream takes the values -R and R only. For rules that stop with probability 1 and whose estimate,
+    whatever the law on [-R, R], is off by alpha abs(mean) or more with probability at most beta.
+
+    References
+    ----------
+    Dagum, P., Karp, R., Luby, M. and Ross, S. (2000). An optimal algorithm for Monte Carlo estimation. SIAM
+    Journal on Computing 29.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> ai.theory.stopping_limit([0.5, 0.1], alpha=0.1, beta=0.05).round()
+    array([  517., 15908.])
+    """
+    arrays = _arguments("stopping_limit", 0.5, mean, alpha, beta, math.inf, bound)
+
+    def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        size = abs(mean) / bound
+        shift = 2.0 * alpha / (1.0 + alpha) * size
+        # P(R) = (1 + size) / 2 against (1 + size - shift) / 2
+        divergence = -0.5 * (1.0 + size) * math.log1p(-shift / (1.0 + size))
+        if size < 1.0:
+            divergence -= 0.5 * (1.0 - size) * math.log1p(shift / (1.0 - size))
+        odds = (1.0 - 2.0 * beta) * (math.log1p(-beta) - math.log(beta))
+        return odds / divergence if divergence > 0.0 else math.inf
+
+    return each(limit, *arrays.values())
+
+
+def _arguments(subject: str, largest_beta: float, *arguments: ArrayLike) -> dict[str, FloatArray | IntArray]:
+    problems: list[str] = []
+    arrays = stopping_numbers(problems, *arguments, largest_beta=largest_beta)
+    refuse(subject, problems)
+    return arrays

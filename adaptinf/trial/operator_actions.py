@@ -1,0 +1,373 @@
+"""What an operator does to a trial beside its requests, each act with the entry that says so."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.designs import Design
+from adaptinf.errors import ParameterError
+from adaptinf.parameters import check, refuse
+from adaptinf.sessions import Decision, Outcome, Session
+from adaptinf.sessions.participants import plain
+from adaptinf.sessions.session_memory import (
+    answered,
+    decision_of,
+    erased_steps,
+    forget,
+    has_key,
+    keep_key,
+    keys_of,
+    memory_of,
+    remove_again,
+)
+from adaptinf.sessions.session_rounds import identity
+from adaptinf.sessions.steppers import Draw
+from adaptinf.texts import shown
+from adaptinf.trial.journal import ELSEWHERE, MARKED, PLACE, TAKEN, Entry, Place, same_place, word_problems
+from adaptinf.trial.sealing import pack
+from adaptinf.trial.trial_noise import Nodes
+from adaptinf.trial.trial_setup import fresh_seed, session_of
+
+ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")
+"""Kinds of rows that tell what somebody did."""
+_LONGEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What somebody did to a trial.
+
+    Attributes
+    ----------
+    row : int
+        Number of the row in the journal.
+    time : str
+        Of the clock at hand, in UTC.
+    kind : {"pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved"}
+        What was done.
+    reason : str or None
+        Why; None where it was about a participant who was erased.
+    by : str or None
+        Who did it, where that was said.
+    decision : int or None
+        Id of the decision that it was done to.
+    reward : float or None
+        The amended outcome.
+    arm : label or None
+        The arm that was removed.
+    head : str or None
+        What `restore` was told as the last head of the lost file.
+    runs : int or None
+        What `restore` was told as the number of lost runs.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/trial.db"
+    >>> with ai.Trial.create(path, ai.designs.Thompson(), arms=["a", "b"], horizon=100) as trial:
+    ...     trial.pause("a batch was bad", by="Dr. Ames")
+    ...     act = trial.history()[0]
+    >>> act.kind, act.reason, act.by
+    ('pause', 'a batch was bad', 'Dr. Ames')
+    """
+
+    row: int
+    time: str
+    kind: str
+    reason: str | None = None
+    by: str | None = None
+    decision: int | None = None
+    reward: float | None = None
+    arm: Any = None
+    head: str | None = None
+    runs: int | None = None
+
+
+def act_of(entry: Mapping[str, Any]) -> Act:
+    """An act from its row."""
+    return Act(**{name: entry[name] for name in Act.__dataclass_fields__ if name in entry})
+
+
+def act_problems(reason: Any, by: Any) -> list[str]:
+    """What is wrong with why something is done, and who does it."""
+    return [
+        f"{name} must be a text of at most {_LONGEST:,} characters, got {shown(value)}"
+        for name, value in (("reason", reason), ("by", by))
+        if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST
+    ]
+
+
+OPEN, PAUSED, FINISHED = "open", "paused", "finished"
+_STATES = {"pause": PAUSED, "resume": OPEN, "finish": FINISHED}
+Mark = Callable[[str, Any], str | None]
+"""What stands for the name of a unit or a key that was erased, as `Sealing.mark` tells it."""
+
+
+class Acts:
+    """A session, whether it takes requests, and what was done to it."""
+
+    copied = ""
+    """Why the file is a copy that nothing may change, `MARKED` or `ELSEWHERE`; empty where it is none."""
+    here: Place | None = None
+    """Where the file is. Both are set by whoever asks for a change."""
+
+    def __init__(self, path: str, first: Entry, design: Design, mark: Mark, draw: Draw | None = None) -> None:
+        self.path, self.declared, self.design, self._mark = path, first, design, mark
+        self.place: Place | None = first.get(PLACE)
+        self.nodes = Nodes(path, draw)
+        self.session, self._coins = session_of(first, design, self.nodes)
+        self.state, self.reason = OPEN, ""
+        self.acts: list[Entry] = []
+        self._marks: dict[str, int] = {}
+
+    @property
+    def removed(self) -> tuple[Any, ...]:
+        """Arms that are not assigned any more."""
+        return tuple(act["arm"] for act in self.acts if act["kind"] == "remove_arm")
+
+    @property
+    def ended(self) -> str:
+        """Why no promise covers how many came: somebody ended it by hand before the horizon; else empty."""
+        came, most = self.session.rounds, self.declared["horizon"]
+        if self.state == OPEN or came == most:
+            return ""
+        return (
+            f"the trial was {self.state} by hand after {came:,} of {most:,} rounds, which whoever had seen "
+            "outcomes could choose"
+        )
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the trial was finished before its horizon, which whoever had seen outcomes could choose."""
+        return self.state == FINISHED and self.session.rounds < self.declared["horizon"]
+
+    @property
+    def unrepeatable(self) -> int:
+        """Decisions from an erased context's up to its erasure, where the design goes by contexts."""
+        found: set[int] = set()
+        for act in self.acts:
+            if act["kind"] == "erase" and act["memory"] is not None:
+                found.update(range(act["decision"], act["rounds"] + 1))
+        return len(found)
+
+    @property
+    def restores(self) -> int:
+        """How often a copy took the trial's place, as `restore` lets it."""
+        return sum(act["kind"] == "restore" for act in self.acts)
+
+    def copy_of(self, here: Place, marked: bool) -> str:
+        """Why a file that is here, which backup may have marked, is a copy; empty where it is none."""
+        if marked:
+            return MARKED
+        return "" if self.place is None or same_place(self.place, here) else ELSEWHERE
+
+    def amend(
+        self, decision_id: Any, reward: Any, key: Any, reason: Any, by: Any
+    ) -> tuple[Outcome, Entry | None]:
+        """Correct an outcome; with the entry to write where the key is new."""
+        refuse("amend", act_problems(reason, by))
+        fresh = self._fresh("amend", key, refused=(FINISHED,))
+        self._refuse_erased("amend", decision_id, key=key)
+        outcome = self.session.amend(decision_id, reward, key)
+        if not fresh:
+            return outcome, None
+        told = {"kind": "amend", "key": plain(key), "decision": outcome.id, "reward": outcome.reward}
+        return outcome, {**told, "reason": reason, "by": by}
+
+    def unblind(self, unit: Any, reason: Any, by: Any) -> tuple[Decision, Entry]:
+        """The decision of a unit, with the entry that says who asked for it."""
+        refuse("unblind", [*named("unit", unit), *act_problems(reason, by), *self._if_copied()])
+        decision = self._assigned("unblind", unit)
+        return decision, {"kind": "unblind", "decision": decision.id, "reason": reason, "by": by}
+
+    def turn(self, kind: str, reason: Any, by: Any = None) -> Entry | None:
+        """Pause, resume or finish; None where that is how things stand."""
+        refuse(kind, [*act_problems(reason, "nobody" if by is None else by), *self._if_copied()])
+        if self.state == FINISHED and kind != "finish":
+            raise ParameterError(kind, [f"the trial is finished: {self.reason:.200}"])
+        if self.state == _STATES[kind]:
+            return None
+        if kind == "finish":
+            self.session.end_windows()
+        self.state, self.reason = _STATES[kind], reason if kind != "resume" else ""
+        return {"kind": kind, "reason": reason, **({} if by is None else {"by": by})}
+
+    def restore(
+        self, reason: Any, by: Any, head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]
+    ) -> Entry | None:
+        """Let a copy take the trial's place; None where it has done so already."""
+        refuse("restore", act_problems(reason, by))
+        if self.state == FINISHED:
+            raise ParameterError("restore", [f"the trial is finished: {self.reason:.200}"])
+        said = {"kind": "restore", "reason": reason, "by": by, "head": head, "runs": plain(runs)}
+        if self._taken_before(said, "the file is no copy: it is where its journal says"):
+            return None
+        refuse("restore", word_problems(head, runs, behind))
+        return self._taken(said)
+
+    def moved(self, reason: Any, by: Any) -> Entry | None:
+        """Say that a file which is elsewhere is the trial itself; None where that was said already."""
+        refuse("moved", act_problems(reason, by))
+        said = {"kind": "moved", "reason": reason, "by": by}
+        if self._taken_before(said, "the file is where its journal says: there is nothing to be said"):
+            return None
+        refuse("moved", [MARKED] if self.copied == MARKED else [])
+        return self._taken(said)
+
+    def _taken_before(self, said: Entry, problem: str) -> bool:
+        """Whether a file that is no copy took the trial's place by this act; refused where by no such one."""
+        if self.copied:
+            return False
+        last = next((act for act in reversed(self.acts) if act["kind"] in TAKEN), {})
+        refuse(said["kind"], [] if all(last.get(name) == said[name] for name in said) else [problem])
+        return True
+
+    def _taken(self, said: Entry) -> Entry:
+        """The entry by which the file takes the trial's place: where it is, and bytes for all later coins."""
+        # So neither does it repeat the arms of the file whose copy it is, nor do two copies draw the same.
+        entry = {**said, "coins": fresh_seed().hex(), PLACE: self.here}
+        self._take(entry)
+        return entry
+
+    def _take(self, entry: Entry) -> None:
+        """Take the trial's place as a row says it; rows of the format before have neither place nor coins."""
+        self.copied, self.place = "", entry.get(PLACE, self.place)
+        if "coins" in entry:
+            self._coins.stir(bytes.fromhex(entry["coins"]))
+
+    def remove_arm(self, arm: Any, key: Any, reason: Any, by: Any) -> tuple[tuple[Any, ...], Entry | None]:
+        """Take an arm out; the arms that are left, with the entry to write where the key is new."""
+        refuse("remove_arm", act_problems(reason, by))
+        fresh = self._fresh("remove_arm", key, refused=(FINISHED,))
+        self._refuse_erased("remove_arm", key=key)
+        left = self.session.remove_arm(arm, key)
+        if not fresh:
+            return left, None
+        told = {"kind": "remove_arm", "key": plain(key), "arm": plain(arm), "rounds": self.session.rounds}
+        return left, {**told, "reason": reason, "by": by}
+
+    def erase(self, unit: Any, key: Any, reason: Any, by: Any) -> tuple[int, Entry | None]:
+        """Forget a participant; the decision's id, with the entry to write where the key is new."""
+        refuse("erase", [*named("unit", unit), *act_problems(reason, by)])
+        if not self._fresh("erase", key, refused=()):
+            return self._erased_before(unit, key), None
+        self._refuse_erased("erase", key=key)
+        step = self._assigned("erase", unit).id - 1
+        self._refuse_unkept(step)
+        names = [("unit", plain(unit)), *(("key", known) for known in keys_of(self.session, step))]
+        self._forget(step, key)
+        marks = sorted(mark for name in names if (mark := self._mark(*name)) is not None)
+        told = {"kind": "erase", "key": plain(key), "decision": step + 1, "rounds": self.session.rounds}
+        return step + 1, {**told, "marks": marks, "memory": self.memory(), "reason": reason, "by": by}
+
+    def _erased_before(self, unit: Any, key: Any) -> int:
+        """The decision that was erased under a key, if that was of this unit."""
+        step, mark = answered(self.session, "erase", plain(key)), self._mark("unit", plain(unit))
+        if mark is not None and self._marks.get(mark) != step + 1:
+            problem = (
+                f"key {plain(key)!r:.60} stands for another request, one of erase: give each its own key"
+            )
+            raise ParameterError("erase", [problem])
+        return step + 1
+
+    def _forget(self, step: int, key: Any) -> None:
+        """Forget a participant in memory."""
+        self._coins.set("record", step + 1)
+        forget(self.session, step)
+        keep_key(self.session, "erase", plain(key), step)
+
+    def _refuse_unkept(self, step: int) -> None:
+        """Say that a design goes by contexts, and that it needs this one or no file can hold its memory."""
+        if not self.session.by_context:
+            return
+        name, problems = self.declared["design"], []
+        if self.memory() is None:
+            problems.append(f"{name} goes by contexts, and no file can hold what it remembers")
+        if self.state != FINISHED and self.session.undue(step):
+            problems.append(
+                f"{name} needs the context of decision {step + 1} until its window has ended: erase the "
+                "participant then, or when the trial is finished"
+            )
+        refuse("erase", problems)
+
+    def memory(self) -> str | None:
+        """What a design that goes by contexts remembers, as a row keeps it."""
+        memory = memory_of(self.session, self._opened()) if self.session.by_context else None
+        return None if memory is None else base64.b64encode(pack(memory)).decode()
+
+    def _opened(self) -> Session:
+        """The session as it was at the start, with coins of its own."""
+        return session_of(self.declared, self.design, self.nodes)[0]
+
+    def _assigned(self, subject: str, unit: Any) -> Decision:
+        decision = decision_of(self.session, plain(unit))
+        if decision is None:
+            self._refuse_erased(subject, unit=unit)
+            raise ParameterError(subject, [f"unit {plain(unit)!r:.60} was not assigned"])
+        return decision
+
+    def _if_copied(self) -> list[str]:
+        return [self.copied] if self.copied else []
+
+    def _refuse_erased(self, subject: str, decision_id: Any = None, **names: Any) -> None:
+        """Say that a unit, a key or a decision is of a participant who was erased."""
+        erased = erased_steps(self.session)
+        if not erased:
+            return
+        if isinstance(decision_id, (int, np.integer)) and int(decision_id) - 1 in erased:
+            problem = f"the participant of decision {decision_id} was erased: nothing more is kept of them"
+            raise ParameterError(subject, [problem])
+        for name, value in names.items():
+            mark = self._mark(name, plain(value))
+            if mark is not None and mark in self._marks:
+                problem = f"{name} {plain(value)!r:.60} is of the participant of decision {self._marks[mark]}"
+                raise ParameterError(subject, [f"{problem}, who was erased"])
+
+    def noted(self, number: int, entry: Entry) -> None:
+        """Remember a row of what somebody did to the trial."""
+        if entry["kind"] in ACTS:
+            self.acts.append({"row": number, **entry})
+            self._noted_erasure(entry)
+
+    def _noted_erasure(self, entry: Entry) -> None:
+        if entry["kind"] != "erase":
+            return
+        self._marks.update(dict.fromkeys(entry["marks"], entry["decision"]))
+        for act in self.acts:
+            if act["kind"] in ("amend", "unblind") and act["decision"] == entry["decision"]:
+                act.pop("reason", None)
+                act.pop("key", None)
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take over how things stood when a snapshot was made."""
+        self.state, self.reason, self.acts = standing["state"], standing["reason"], standing["acts"]
+        for act in self.acts:
+            if act["kind"] == "remove_arm":
+                remove_again(self.session, act["arm"], act["rounds"])
+            elif act["kind"] == "erase":
+                erased_steps(self.session).add(act["decision"] - 1)
+                self._noted_erasure(act)
+            elif act["kind"] in TAKEN:
+                self._take(act)
+        self.place = standing[PLACE]
+
+    def _fresh(self, subject: str, key: Any, refused: tuple[str, ...]) -> bool:
+        """Whether a key is new; refused where the trial takes no new requests of this kind."""
+        check(subject, key=(key, named))
+        fresh = not has_key(self.session, plain(key))
+        if fresh and subject != "erase":
+            refuse(subject, self._if_copied())
+        if fresh and self.state in refused:
+            raise ParameterError(subject, [f"the trial is {self.state}: {self.reason:.200}"])
+        return fresh
+
+
+def named(name: str, value: Any) -> list[str]:
+    """What is wrong with a unit or a key, which is needed."""
+    return identity(name, plain(value)) if value is not None else [f"{name} is needed"]

@@ -1,0 +1,161 @@
+"""What a trial is declared to be: the first entry of its journal, its session, and its coins."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import platform
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numba
+import numpy as np
+
+from adaptinf import __version__
+from adaptinf.designs import Design
+from adaptinf.designs.recorded_designs import rebuilt
+from adaptinf.errors import FileError, ParameterError
+from adaptinf.log import DesignRecord
+from adaptinf.log.storage.stored import encode
+from adaptinf.parameters import Is, problems_of, refuse
+from adaptinf.sessions import Session, open_session
+from adaptinf.sessions.participants import plain
+from adaptinf.sessions.steppers import Draw
+from adaptinf.trial.journal import Entry
+from adaptinf.trial.trial_noise import private_terms
+
+_HALF = 2**128
+
+
+def fresh_seed() -> bytes:
+    """256 bits from the system's cryptographic source, of a trial or of a file that takes its place."""
+    return secrets.token_bytes(32)
+
+
+class Coins:
+    """A generator that is set anew for each event, by HMAC-SHA256 of the event's name under the seed.
+
+    Who does not know the seed cannot tell the coins of one event from those of all others.
+    """
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._bits = np.random.PCG64(0)
+        self.generator = np.random.Generator(self._bits)
+
+    def stir(self, fresh: bytes) -> None:
+        """Let all coins that are set from now on depend on bytes that nobody knew before, too."""
+        self._seed = hmac.digest(self._seed, fresh, hashlib.sha256)
+
+    def set(self, event: str, number: int) -> None:
+        """Make the generator that of an event."""
+        drawn = int.from_bytes(hmac.digest(self._seed, f"{event} {number}".encode(), hashlib.sha256), "big")
+        self._bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": drawn // _HALF, "inc": drawn % _HALF | 1},
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+
+
+FORMAT = 3
+"""Since it rows are salted."""
+_FORMATS = (2, FORMAT)
+"""Files of these go on."""
+_DESIGN = Is(Design, "a design, such as Thompson(floor=0.1)")
+_DECLARED = ("arms", "features", "dimension", "per_arm", "reward_range")
+
+
+def declared_entry(
+    design: Any,
+    arms: int | Sequence[Any],
+    horizon: int,
+    features: int | Sequence[Any] | None,
+    dimension: int | None,
+    per_arm: bool,
+    reward_range: tuple[float, float],
+    outcome_window: int | None = None,
+    in_time: float | None = None,
+) -> Entry:
+    """The first entry of a trial, when all of it has been found right."""
+    if problems := problems_of(design=(design, _DESIGN)):
+        raise ParameterError("Trial.create", problems)
+    seed = fresh_seed()
+    declared, coins = (arms, features, dimension, per_arm, reward_range), Coins(seed).generator
+    session = open_session(design, declared, horizon, None, None, coins)
+    exact = private_terms(design, horizon, len(session.arms), outcome_window)
+    if exact or in_time is not None:
+        open_session(design, declared, horizon, outcome_window, None, coins, "release", in_time=in_time)
+        exact |= {"late": design.lost, **({} if in_time is None else {"in_time": float(in_time)})}
+    record = design.record()
+    low, high = reward_range
+    return {
+        "format": FORMAT,
+        "design": record.name,
+        "parameters": record.parameters,
+        "own": not _known(design, record),
+        "arms": list(session.arms),
+        "horizon": int(horizon),
+        "features": _listed(features),
+        "dimension": None if dimension is None else int(dimension),
+        "per_arm": per_arm,
+        "reward_range": [float(low), float(high)],
+        "seed": seed.hex(),
+        **exact,
+        "versions": {
+            "adaptinf": __version__,
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _known(design: Design, record: DesignRecord) -> bool:
+    """Whether the record alone leads back to the design."""
+    made = rebuilt(record)
+    return made is not None and type(made) is type(design) and encode_record(made) == encode_record(design)
+
+
+def encode_record(design: Design) -> Any:
+    """Name and parameters of a design, as a journal keeps them."""
+    record = design.record()
+    return encode([record.name, record.parameters])
+
+
+def _listed(features: Any) -> list[Any] | None:
+    if features is None:
+        return None
+    return list(range(features)) if isinstance(features, (int, np.integer)) else list(map(plain, features))
+
+
+def design_of(path: str, entry: Entry, given: Any) -> Design:
+    """The design of a trial: made from its first entry, or as it is given where it is a user's own."""
+    if entry["format"] not in _FORMATS:
+        when = "a later" if entry["format"] > FORMAT else "an earlier"
+        problem = f"{when} version of adaptinf wrote it (format {entry['format']}; this one has {FORMAT})"
+        raise FileError(path, "read", f"{problem}: go on with that version")
+    stated = encode([entry["design"], entry["parameters"]])
+    if given is not None:
+        refuse("Trial.open", problems_of(design=(given, _DESIGN)))
+        if encode_record(given) != stated:
+            raise ParameterError(
+                "Trial.open", [f"the trial is of another {entry['design']} than {given!r:.100}"]
+            )
+        return given  # type: ignore[no-any-return]
+    made = None if entry["own"] else rebuilt(DesignRecord(entry["design"], entry["parameters"]))
+    if made is None or encode_record(made) != stated:
+        raise ParameterError("Trial.open", [f"{entry['design']} is a design of your own: give it as design="])
+    return made
+
+
+def session_of(entry: Entry, design: Design, draw: Draw) -> tuple[Session, Coins]:
+    """The session that a first entry describes, and its coins; exact noise comes from `draw`."""
+    coins = Coins(bytes.fromhex(entry["seed"]))
+    declared: Any = tuple(entry[name] for name in _DECLARED)
+    window, noise = entry.get("outcome_window"), entry.get("noise", "simulation")
+    late, in_time = entry.get("late", design.lost_unsaid), entry.get("in_time")
+    how = window, None, coins.generator, noise, draw, in_time, late
+    session = open_session(design, declared, entry["horizon"], *how)
+    return session, coins
