@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 Kind = Literal["needs", "reason", "assumes", "caution", "note", "target", "advice", "phrase"]
 """What a claim is for.
@@ -28,6 +28,8 @@ advice
 phrase
     Words that stand within another claim, or in a cell of a table, and never by themselves.
 """
+
+KINDS: frozenset[Kind] = frozenset(get_args(Kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Said(str):
         """Of an assumption: "checked", "contradicted", or empty where this log cannot tell."""
         if self.found is None:
             return ""
-        return "contradicted" if self.found.contradicted else "checked"
+        return "contradicted" if self.found.cautions else "checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +94,27 @@ class Claim:
     """Of an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     """Reads the fact off the facts of a list; kept, as lists are read at every fit."""
-    look: Callable[[Any], Finding | None] = field(init=False, repr=False, compare=False)
-    """Reads the finding of the check off the same facts."""
+    look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
+    """Reads the finding of the check off the same facts; None where no log can tell."""
+    constant: Said | None = field(init=False, repr=False, compare=False)
+    """What is said where nothing is to be filled in or checked: always the same."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
-        object.__setattr__(self, "look", attrgetter(self.check) if self.check else _unchecked)
+        object.__setattr__(self, "look", attrgetter(self.check) if self.check else None)
+        fixed = not self.check and "{" not in self.sentence
+        object.__setattr__(self, "constant", Said(self.sentence, self, {}) if fixed else None)
 
     def __call__(self, **values: Any) -> Said:
         """The sentence with values in place; KeyError where one is missing."""
+        if self.constant is not None and not values:
+            return self.constant
         return Said(self.sentence.format_map(values), self, values)
 
     def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
         """The same, with what the check of an assumption finds."""
-        return Said(self.sentence.format_map(values), self, values, self.look(facts))
-
-
-def _unchecked(facts: Any) -> None:
-    """No finding: no log can tell."""
+        found = None if self.look is None else self.look(facts)
+        return Said(self.sentence.format_map(values), self, values, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,38 +124,52 @@ class Part:
     fact: str
     kind: Kind
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
+    look: ClassVar[None] = None
+    """What they assume was checked by them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ask", attrgetter(self.fact))
 
 
+Answer = tuple[Claim | Part, Any, Finding | None]
+"""A claim or place whose fact is so, the fact, and what the check of an assumption found."""
+
+
+def answers(claims: Iterable[Claim | Part], facts: Any, kinds: Container[Kind]) -> list[Answer]:
+    """The facts of an ordered list that are so, asked before anything is said."""
+    return [
+        (claim, value, None if claim.look is None else claim.look(facts))
+        for claim in claims
+        if claim.kind in kinds and (value := claim.ask(facts))
+    ]
+
+
+def sentences(answer: Answer) -> Sequence[str]:
+    """What one claim says of a fact that is so.
+
+    True says the sentence; a mapping fills it, and a sequence of mappings says it once for each.
+    """
+    claim, value, found = answer
+    if isinstance(claim, Part):
+        return (value,) if isinstance(value, str) else value
+    if value is True:
+        return (claim.constant or Said(claim.sentence, claim, {}, found),)
+    several = (value,) if isinstance(value, dict) else value
+    return [Said(claim.sentence.format_map(one), claim, one, found) for one in several]
+
+
 def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:
     """What an ordered list says where its facts are so; of all kinds unless some are named.
 
-    A fact that is false, empty or None is silent; True says the sentence; a mapping fills it, and a sequence
-    of mappings says it once for each.
+    A fact that is false, empty or None is silent.
     """
-    found: list[str] = []
-    for claim in claims:
-        if kinds and claim.kind not in kinds:
-            continue
-        value = claim.ask(facts)
-        if not value:
-            continue
-        if isinstance(claim, Part):
-            found += [value] if isinstance(value, str) else value
-        elif value is True:
-            found.append(claim.of(facts, {}))
-        elif isinstance(value, dict):
-            found.append(claim.of(facts, value))
-        else:
-            found += [claim.of(facts, one) for one in value]
-    return found
+    asked = answers(claims, facts, kinds or KINDS)
+    return [text for answer in asked for text in sentences(answer)]
 
 
 def first(claims: Iterable[Claim | Part], facts: Any) -> str:
     """The first that is so, as refusals are told one at a time; empty where none is."""
     for claim in claims:
-        if claim.ask(facts) and (found := said((claim,), facts)):
+        if (value := claim.ask(facts)) and (found := sentences((claim, value, None))):
             return found[0]
     return ""

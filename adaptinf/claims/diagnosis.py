@@ -31,78 +31,78 @@ QUESTIONS_OF_CONTROLS = {
 # Choices against propensities
 
 CERTAIN = Claim(
-    "inference.diagnostics.propensities.no_calibration",
+    "inference.diagnostics.choice_checks.no_calibration",
     "all known propensities are 0 or 1, so there is no randomisation to check",
     "needs",
 )
 CIRCULAR = Claim(
-    "inference.diagnostics.propensities.no_calibration",
+    "inference.diagnostics.choice_checks.no_calibration",
     "the propensities were estimated from the observed assignments, so the two agree by construction",
     "needs",
 )
 FEW_CHOICES = Claim(
-    "inference.diagnostics.propensities.merged_bins",
+    "inference.diagnostics.choice_checks.merged_bins",
     "too few rounds were randomised: the variance of the number of rounds assigned to the arm is below "
     "{least:g}",
     "needs",
 )
 NEEDS_EVERY = Claim(
-    "inference.diagnostics.propensities.no_ratio",
+    "inference.diagnostics.choice_checks.no_ratio",
     "the test requires propensities of all arms in every round (for a fixed allocation, set expected= "
     "instead)",
     "needs",
 )
-ONE_ARM = Claim("inference.diagnostics.propensities.no_ratio", "the log has only one arm", "needs")
+ONE_ARM = Claim("inference.diagnostics.choice_checks.no_ratio", "the log has only one arm", "needs")
 VARY_IN_BATCHES = Claim(
-    "inference.diagnostics.from_sums.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks",
     "propensities vary within batches, but the test requires products of propensities that the batch "
     "sums do not contain; use row-level data (AdaptiveLog) instead",
     "needs",
 )
 
 NOT_TRUSTED = Claim(
-    "inference.diagnostics.propensities.chi_square",
+    "inference.diagnostics.choice_checks.chi_square",
     "logged propensities appear inconsistent with the observed assignments, so "
     "inverse-propensity-weighted estimates may be biased",
     "caution",
 )
 HOW_LOGGED = Claim(
-    "inference.diagnostics.propensities.chi_square",
+    "inference.diagnostics.choice_checks.chi_square",
     "check whether propensities were logged late, rounds were lost or filtered, or the design was overridden",
     "advice",
 )
 EVERY_ARM_POSSIBLE = Claim(
-    "inference.diagnostics.propensities.inverse_checks",
+    "inference.diagnostics.choice_checks.inverse_checks",
     "arms whose propensities were not logged had positive probability of being chosen",
     "assumes",
 )
 COUNTS_OFF = Claim(
-    "inference.diagnostics.propensities.count_test",
+    "inference.diagnostics.choice_checks.count_test",
     "the arm counts are inconsistent with {expected}",
     "caution",
 )
 LOST_ROUNDS = Claim(
-    "inference.diagnostics.propensities.count_test",
+    "inference.diagnostics.choice_checks.count_test",
     "check for lost or filtered rounds",
     "advice",
 )
 SEE_ANYTIME = Claim(
-    "inference.diagnostics.propensities.ratio_checks",
+    "inference.diagnostics.choice_checks.ratio_checks",
     "use the exact anytime-valid test, because an arm was assigned at random in only a few rounds",
     "advice",
 )
 SHARES_MOVE = Claim(
-    "inference.diagnostics.from_sums.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks",
     "assignment proportions, used in place of propensities, appear to change within batches",
     "caution",
 )
 GIVE_PROPENSITIES = Claim(
-    "inference.diagnostics.from_sums.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks",
     "supply propensities or use shorter batches, for example every='hour'",
     "advice",
 )
 ROWS_TOGETHER = Claim(
-    "inference.diagnostics.from_sums.choice_checks",
+    "inference.diagnostics.sums_checks.choice_checks",
     "several rows from the same person at the same time could also explain a change in assignment "
     "proportions",
     "note",
@@ -111,13 +111,13 @@ ROWS_TOGETHER = Claim(
 # Negative controls
 
 CONTROL_DIFFERS = Claim(
-    "inference.diagnostics.controls.control_checks",
+    "inference.diagnostics.log_checks.control_checks",
     "{name} differs between arms by more than the propensities can explain (the difference is largest "
     "for arm {arm!r})",
     "caution",
 )
 CONTROL_CAUSES = Claim(
-    "inference.diagnostics.controls.control_checks",
+    "inference.diagnostics.log_checks.control_checks",
     "check whether {name} was measured before assignment, whether assignment depended on it in a way "
     "that is not reflected in the propensities, and whether rows are missing",
     "advice",
@@ -141,45 +141,47 @@ CONTROL_ONE_DRAW = Claim(
 # Estimates that should agree
 
 NEVER_POSSIBLE = Claim(
-    "inference.diagnostics.arms.usable",
+    "inference.diagnostics.arm_checks.usable",
     "AIPW scores are undefined in rounds in which an arm's propensity is 0",
     "needs",
 )
 FEW_REWARDS = Claim(
-    "inference.diagnostics.arms.usable", "the arm has fewer than {fewest} observed rewards", "needs"
+    "inference.diagnostics.arm_checks.usable", "the arm has fewer than {fewest} observed rewards", "needs"
 )
-ONE_REWARD = Claim("inference.diagnostics.arms.usable", "the arm's rewards are all equal", "needs")
+ONE_REWARD = Claim("inference.diagnostics.arm_checks.usable", "the arm's rewards are all equal", "needs")
 SETTLED = Claim(
-    "inference.diagnostics.arms._mean_checks",
+    "inference.diagnostics.arm_checks._mean_checks",
     "propensities are constant, so the sample mean and AIPW are asymptotically equivalent and their "
     "difference cannot be tested",
     "needs",
 )
 UNVARYING = Claim(
-    "inference.diagnostics.arms.drifts",
+    "inference.diagnostics.arm_checks.drifts",
     "an estimated variance is 0, so the test statistic is undefined",
     "needs",
 )
-NO_BATCHES = Claim("inference.diagnostics.arms._batch_checks", "the log has fewer than two batches", "needs")
+NO_BATCHES = Claim(
+    "inference.diagnostics.arm_checks._batch_checks", "the log has fewer than two batches", "needs"
+)
 FEW_IN_STRETCH = Claim(
-    "inference.diagnostics.arms._batch_checks",
+    "inference.diagnostics.arm_checks._batch_checks",
     "the arm has fewer than {fewest} rewards in at least one group of consecutive batches",
     "needs",
 )
 
 ESTIMATES_CHANGE = Claim(
-    "inference.diagnostics.arms.mean_differences",
+    "inference.diagnostics.arm_checks.mean_differences",
     "the sample mean differs significantly from the AIPW estimate",
     "caution",
 )
 USE_VALID_ONES = Claim(
-    "inference.diagnostics.arms.mean_differences",
+    "inference.diagnostics.arm_checks.mean_differences",
     "use an estimator that is valid under adaptive assignment, such as ArmMeans (audit.simulate_bias "
     "estimates the bias in sample means caused by adaptivity alone)",
     "advice",
 )
 DRIFT_TOO = Claim(
-    "inference.diagnostics.arms.mean_differences",
+    "inference.diagnostics.arm_checks.mean_differences",
     "drift or context-dependent assignment could also explain the difference between the sample mean "
     "and the AIPW estimate",
     "note",
@@ -190,16 +192,16 @@ DIFFERENT_MEANS = Claim(
     "note",
 )
 MEAN_CHANGED = Claim(
-    "inference.diagnostics.arms.drifts", "an arm's mean appears to change over time", "caution"
+    "inference.diagnostics.arm_checks.drifts", "an arm's mean appears to change over time", "caution"
 )
 AVERAGES = Claim(
-    "inference.diagnostics.arms.drifts",
+    "inference.diagnostics.arm_checks.drifts",
     "under drift, estimates target weighted averages over time, and methods that assume constant means "
     "are invalid",
     "caution",
 )
 COMPARE_WITHIN = Claim(
-    "inference.diagnostics.arms.drifts",
+    "inference.diagnostics.arm_checks.drifts",
     "compare arms within batches (Contrast(...).batch_test) or within short periods",
     "advice",
 )
@@ -212,52 +214,52 @@ CONTEXTS_CHANGE = Claim(
 # Propensities that are small, and what is left after weighting
 
 SMALL_PROPENSITY = Claim(
-    "inference.diagnostics.diagnosis.decay_checks",
+    "inference.diagnostics.log_checks.decay_checks",
     "the smallest propensity is below 0.001, so a single reward can have an inverse-propensity "
     "weight above 1,000",
     "caution",
 )
 SEE_SIZES = Claim(
-    "inference.diagnostics.diagnosis.decay_checks", "check the effective sample sizes", "advice"
+    "inference.diagnostics.log_checks.decay_checks", "check the effective sample sizes", "advice"
 )
 FEW_ROUNDS = Claim(
-    "inference.diagnostics.diagnosis.decay_checks", "fewer than {fewest} rounds were logged", "needs"
+    "inference.diagnostics.log_checks.decay_checks", "fewer than {fewest} rounds were logged", "needs"
 )
 EXPONENT_TO_LOOK_AT = Claim(
-    "inference.diagnostics.diagnosis.decay_checks",
+    "inference.diagnostics.log_checks.decay_checks",
     "the fitted exponent is descriptive only; the exponent used by two-point weights (decay=) must be "
     "chosen before data collection, not estimated from this log",
     "note",
 )
 FEW_CARRY = Claim(
-    "inference.diagnostics.arms.size_checks",
+    "inference.diagnostics.arm_checks.size_checks",
     "an arm's inverse-propensity-weighted mean has a small effective sample size",
     "caution",
 )
 STABILISE = Claim(
-    "inference.diagnostics.arms.size_checks",
+    "inference.diagnostics.arm_checks.size_checks",
     "use variance-stabilising weights ('sqrt' or 'two-point'), because normal confidence intervals may "
     "undercover when the effective sample size is small",
     "advice",
 )
 HARDLY_CHOSEN = Claim(
-    "inference.diagnostics.arms.overlap_checks",
+    "inference.diagnostics.arm_checks.overlap_checks",
     "an arm has very small propensities in some rounds (poor overlap), so the arm's "
     "inverse-propensity-weighted estimate may have a large variance",
     "caution",
 )
 BELOW = Claim(
-    "inference.diagnostics.arms.overlap_checks",
+    "inference.diagnostics.arm_checks.overlap_checks",
     "rounds with propensity < {limit:g}",
     "phrase",
 )
 BELOW_WHERE_CHOSEN = Claim(
-    "inference.diagnostics.arms.overlap_checks",
+    "inference.diagnostics.arm_checks.overlap_checks",
     "rounds with chosen-arm propensity < {limit:g}",
     "phrase",
 )
 BATCHES_BELOW = Claim(
-    "inference.diagnostics.arms.overlap_checks",
+    "inference.diagnostics.arm_checks.overlap_checks",
     "rounds in batches in which the propensity is below {limit:g}",
     "phrase",
 )

@@ -10,17 +10,13 @@ Fit = TypeVar("Fit")
 class Fitted(Generic[Fit]):
     """Of a row of `recommend`, and of a fit once there is one."""
 
-    _fit: Fit | None = None
+    fit: Fit
+    """The fit that notes and cautions are of."""
 
     @property
-    def fit(self) -> Fit:
-        """The fit that notes and cautions are of."""
-        assert self._fit is not None
-        return self._fit
-
-    @fit.setter
-    def fit(self, found: Fit) -> None:
-        self._fit = found
+    def has_fit(self) -> bool:
+        """Whether there is one."""
+        return "fit" in vars(self)
 
 
 class KindOfWeights:

@@ -8,54 +8,54 @@ from adaptinf.claims.claim import Claim, Part
 # Why a sequence does not serve
 
 BOUNDS_NEEDED = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "rewards must be bounded, but the log has no finite reward_range",
     "needs",
 )
 OUTSIDE_RANGE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "the log contains rewards outside its reward_range, [{low:g}, {high:g}] (number of such rewards: "
     "{outside})",
     "needs",
 )
 NO_COUNTS = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "the method requires success counts, but {estimator} scores are not counts",
     "needs",
 )
 NOT_AT_ENDS = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "every reward must equal {low:g} or {high:g}, the endpoints of the reward range",
     "needs",
 )
 ESTIMATES = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "the method requires known propensities, but the log has only estimated propensities",
     "needs",
 )
 IMPOSSIBLE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "arm {arm!r} has nonzero weight but propensity 0 in {without} of {rounds} rounds",
     "needs",
 )
 KNOWN_TOO_LATE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "bounds on the scores must be known before the context is observed, but propensities may depend on "
     "the context",
     "needs",
 )
 UNLOGGED_TOO_LATE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "propensities may depend on unlogged contexts, so bounds on the scores may not be known in advance",
     "needs",
 )
 CHANGING_POLICY = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "the method requires positive propensities for all arms if the target policy changes between rounds",
     "needs",
 )
 BOUNDS_NOT_IN_SUMS = Claim(
-    "inference.sequences.from_sums.check_sums",
+    "inference.sequences.sequence_sums.check_sums",
     "the aggregated data do not include the required bounds on scores",
     "needs",
 )
@@ -63,22 +63,22 @@ BOUNDS_NOT_IN_SUMS = Claim(
 # What would serve
 
 RANGE_BY_NATURE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "AdaptiveLog with known reward bounds (reward_range=), if rewards are bounded",
     "advice",
 )
 KNOWN_SCALE = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "method='normal-mixture' with sample means, if the noise scale is known (sigma=)",
     "advice",
 )
 GUARANTEED_FLOOR = Claim(
-    "inference.sequences.choice.settled",
+    "inference.sequences.sequence_choice.settled",
     "if the design guaranteed a lower bound on the propensities, set floor= to that bound",
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
-    "inference.sequences.choice.settled", "AdaptiveLog(..., context_free=True), if {so}", "advice"
+    "inference.sequences.sequence_choice.settled", "AdaptiveLog(..., context_free=True), if {so}", "advice"
 )
 
 # Why it is valid
@@ -167,17 +167,17 @@ FIT = (
 # Of a summary
 
 EXACT = Claim(
-    "inference.sequences.results.SequenceResults.summary",
+    "inference.sequences.sequence_results.SequenceResults.summary",
     "P-values and confidence sequences are exact and anytime-valid ({law}).",
     "note",
 )
 APPROXIMATE = Claim(
-    "inference.sequences.results.SequenceResults.summary",
+    "inference.sequences.sequence_results.SequenceResults.summary",
     "Confidence sequences and p-values are asymptotically anytime-valid ({law}).",
     "note",
 )
 OUTSIDE = Claim(
-    "inference.sequences.results.SequenceResults.summary",
+    "inference.sequences.sequence_results.SequenceResults.summary",
     "The estimate of {term} lies outside its confidence interval. This can happen because the "
     "confidence sequence is a running intersection: values excluded in an earlier round remain excluded.",
     "note",

@@ -38,13 +38,13 @@ INCOMPLETE = Claim(
 )
 """Why missing rewards and units with several rounds do not go together."""
 OTHERS_MEAN = Claim(
-    "inference.scores.by_unit.units.others_means",
+    "inference.scores.unit_errors.others_means",
     "The outcome model is the mean of other units' earlier rewards under the same arm, or under any arm "
     "if there are none. Rounds without an earlier reward from another unit have weight 0.",
     "note",
 )
 LATE_MEAN = Claim(
-    "inference.scores.by_unit.units.others_means",
+    "inference.scores.unit_errors.others_means",
     "An arm's rewards are predicted by the mean of other units' earlier rewards under that arm or, if "
     "there are none, under any arm. Rounds before the first available reward have weight 0.",
     "note",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from adaptinf.claims.claim import Claim, Part, Said, said
+from adaptinf.claims.claim import Claim, Kind, Part, Said, answers, sentences
 
 _STATUS = {"checked": "checked", "contradicted": "contradicted, see the caution"}
 
 
 def sentence(clauses: Iterable[str]) -> str:
     """Clauses in one line, as in a cell of a table; without a full stop."""
-    return "; ".join(clause for clause in clauses if clause)
+    return "; ".join(filter(None, clauses))
 
 
 class Assumed(str):
@@ -72,8 +72,8 @@ def with_status(clauses: Iterable[str]) -> str:
 
 def contradictions(clauses: Iterable[str]) -> list[str]:
     """What speaks against the assumptions among clauses, each caution once."""
-    told = (one.found.cautions for one in clauses if isinstance(one, Said) and one.found is not None)
-    return list(dict.fromkeys(caution for cautions in told for caution in cautions))
+    checked = [one.found for one in clauses if isinstance(one, Said) and one.found is not None]
+    return list(dict.fromkeys([caution for found in checked for caution in found.cautions]))
 
 
 def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], list[str]]:
@@ -81,11 +81,19 @@ def under_table(claims: Iterable[Claim | Part], facts: Any) -> tuple[list[str], 
 
     What speaks against an assumption is the first of the cautions.
     """
-    listed = tuple(claims)
-    assumed = said(listed, facts, "assumes", "target")
-    notes = assumptions(assumed) + said(listed, facts, "note", "advice")
-    cautions = dict.fromkeys([*contradictions(assumed), *said(listed, facts, "caution")])
-    return notes, list(cautions)
+    assumed: list[str] = []
+    notes: list[str] = []
+    cautions: list[str] = []
+    places: dict[Kind, list[str]] = {
+        "assumes": assumed,
+        "target": assumed,
+        "note": notes,
+        "advice": notes,
+        "caution": cautions,
+    }
+    for answer in answers(claims, facts, places):
+        places[answer[0].kind] += sentences(answer)
+    return assumptions(assumed) + notes, list(dict.fromkeys([*contradictions(assumed), *cautions]))
 
 
 def _status(clause: str) -> str:

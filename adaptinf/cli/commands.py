@@ -182,7 +182,7 @@ def with_unused(results: Results, unused: Sequence[str]) -> Results:
 
 def cautions_told(log: AdaptiveLog | Sums) -> list[str]:
     """What speaks against what a log states of itself, a line each."""
-    from adaptinf.reports.report_texts import log_cautions
+    from adaptinf.reports.collection_facts import log_cautions
 
     return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
 

@@ -28,6 +28,7 @@ from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.traits import BLANKED, PLANNED, DesignTraits, Outputs
 from adaptinf.log.traits import declared as declared_parameters
 from adaptinf.log.validation import DesignRecord, Label
+from adaptinf.parameters import refuse
 from adaptinf.texts import spreadsheet_cell, with_texts
 
 _NEVER = ("unit_id", "reward", "received", "observation", "outcome_round", "batch", "randomised")
@@ -548,8 +549,7 @@ def _declared_contexts(log: LogColumns, contexts: Any, guarantee: PrivacyGuarant
         problems.append(
             f"contexts must be left out: the guarantee is per {guarantee.unit}, and contexts are part of it"
         )
-    if problems:
-        raise ParameterError("AdaptiveLog.public", problems)
+    refuse("AdaptiveLog.public", problems)
     return found
 
 

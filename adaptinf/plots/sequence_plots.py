@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.sequences.results import SequenceResults
+from adaptinf.inference.sequences.sequence_results import SequenceResults
 from adaptinf.parameters import FLAG, OrNone, alpha_problems, refuse
 from adaptinf.plots.interval_rows import (
     ESTIMANDS,

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from adaptinf.errors import ParameterError
-from adaptinf.parameters import NON_NEGATIVE, OPEN_SHARE, POSITIVE, SHARE, Number, OneOf, Positive
+from adaptinf.parameters import NON_NEGATIVE, OPEN_SHARE, POSITIVE, SHARE, Number, OneOf, Positive, refuse
 from adaptinf.privacy.mechanism import Mechanism, draws_from, finite, probabilities, reals, whole_units
 from adaptinf.privacy.release import (
     GRID_UNITS,
@@ -79,8 +78,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     problems = NON_NEGATIVE("epsilon", epsilon)
     problems += POSITIVE("scale", scale)
     problems += POSITIVE("sensitivity", sensitivity)
-    if problems:
-        raise ParameterError("gaussian_delta", problems)
+    refuse("gaussian_delta", problems)
     return math.exp(_log_delta(float(epsilon), sensitivity / scale))
 
 
@@ -115,8 +113,7 @@ def analytic_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     3.730632
     """
     problems = _budget_problems(epsilon, delta, sensitivity)
-    if problems:
-        raise ParameterError("analytic_scale", problems)
+    refuse("analytic_scale", problems)
     return float(sensitivity) * _unit_scale(float(epsilon), float(delta))
 
 
@@ -169,8 +166,7 @@ def classical_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> f
     problems = _budget_problems(epsilon, delta, sensitivity)
     if not problems and epsilon >= 1.0:
         problems.append(CLASSICAL_LIMIT)
-    if problems:
-        raise ParameterError("classical_scale", problems)
+    refuse("classical_scale", problems)
     return float(sensitivity * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon)
 
 

@@ -1,4 +1,4 @@
-"""What was collected and how: the facts of a log, its arms, and what is promised about it."""
+"""What was collected and how: facts of a log, its arms, what is promised, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from adaptinf.claims import sentence
+from adaptinf.claims import Finding, contradictions, said, sentence
+from adaptinf.claims.logs import statements as log_claims
 from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.claims.reports import collection as claims
+from adaptinf.inference.results.log_facts import copies_told
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.provenance import source_note
 from adaptinf.log.public import noise_told
@@ -19,6 +22,7 @@ from adaptinf.sums import Sums
 if TYPE_CHECKING:
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.log_facts import LogFacts
+    from adaptinf.inference.validity.profile import LogProfile
 
 _CONTEXTS = {
     "groups": "the group",
@@ -151,3 +155,27 @@ def guarantee_facts(
     if isinstance(log, AdaptiveLog):
         pairs += [("Why", reason) for reason in promised.reasons]
     return pairs
+
+
+class StatementFacts:
+    """What claims ask of a log's own statements."""
+
+    def __init__(self, profile: LogProfile) -> None:
+        self.profile = profile
+
+    @property
+    def states_context_free(self) -> bool:
+        """Whether it says that contexts had no part."""
+        return self.profile.log.context_free is True
+
+    @property
+    def contexts_found(self) -> Finding | None:
+        """Whether one of them visibly had."""
+        return self.profile.context_followed(log_claims.FOLLOWED)
+
+
+def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
+    """What speaks against a log and its statements; nothing where nothing does, or nothing could be asked."""
+    facts = StatementFacts(profile_of(log))
+    stated = contradictions(said(log_claims.STATED, facts, "assumes"))
+    return [*copies_told(log), *stated, *said(log_claims.STATED, facts, "caution")]

@@ -1,4 +1,4 @@
-"""What a report says of methods, ready to paste with its references, and against the statements of a log."""
+"""The paragraph on methods of a report, ready to paste, with its references."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import Finding, contradictions, said
-from adaptinf.claims.logs import statements as log_claims
+from adaptinf.claims import said
 from adaptinf.claims.reports import methods as claims
-from adaptinf.inference.distributions.base import BinomialReference, PartialReference, RecodedReference
-from adaptinf.inference.distributions.ends import EndsReference
-from adaptinf.inference.distributions.joined import JoinedReference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
+from adaptinf.inference.distributions.references import (
+    BinomialReference,
+    EndsReference,
+    JoinedReference,
+    PartialReference,
+    RecodedReference,
+)
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
-from adaptinf.inference.results.log_facts import copies_told
-from adaptinf.inference.sequences.laws import SequenceReference
-from adaptinf.inference.sequences.methods import METHODS as SEQUENCES
+from adaptinf.inference.sequences.sequence_methods import METHODS as SEQUENCES
+from adaptinf.inference.sequences.tracks import SequenceReference
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.winners.winner_law import WinnerLaw
 from adaptinf.inference.winners.winner_results import WinnerResults
@@ -28,9 +30,8 @@ from adaptinf.reports.collection_facts import design_told
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.base import Results
-    from adaptinf.inference.validity.profile import LogProfile
 
 
 REFERENCES: Mapping[str, str] = MappingProxyType(
@@ -278,27 +279,3 @@ class _Facts:
 
 def _cite(keys: tuple[str, ...]) -> str:
     return f" ({'; '.join(keys)})" if keys else ""
-
-
-class StatementFacts:
-    """What claims ask of a log's own statements."""
-
-    def __init__(self, profile: LogProfile) -> None:
-        self.profile = profile
-
-    @property
-    def states_context_free(self) -> bool:
-        """Whether it says that contexts had no part."""
-        return self.profile.log.context_free is True
-
-    @property
-    def contexts_found(self) -> Finding | None:
-        """Whether one of them visibly had."""
-        return self.profile.context_followed(log_claims.FOLLOWED)
-
-
-def log_cautions(log: AdaptiveLog | Sums) -> list[str]:
-    """What speaks against a log and its statements; nothing where nothing does, or nothing could be asked."""
-    facts = StatementFacts(profile_of(log))
-    stated = contradictions(said(log_claims.STATED, facts, "assumes"))
-    return [*copies_told(log), *stated, *said(log_claims.STATED, facts, "caution")]

@@ -22,9 +22,15 @@ from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.markup import table
 from adaptinf.parameters import Is, OrNone, alpha_problems, refuse
 from adaptinf.reports.checklist import Known, checklist, regulatory
-from adaptinf.reports.collection_facts import arm_rows, guarantee_facts, log_facts, not_covered_told
+from adaptinf.reports.collection_facts import (
+    arm_rows,
+    guarantee_facts,
+    log_cautions,
+    log_facts,
+    not_covered_told,
+)
 from adaptinf.reports.report_page import code, defined, listed, page, paragraph, summary_parts
-from adaptinf.reports.report_texts import log_cautions, methods_told, versions
+from adaptinf.reports.report_texts import methods_told, versions
 from adaptinf.sums import Sums
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptinf.errors import ParameterError
 from adaptinf.log.validation.frame_columns import alike_labels, label_key
-from adaptinf.parameters import BOOLEAN, COUNT, OrNone, number_array, problems_of
+from adaptinf.parameters import BOOLEAN, COUNT, OrNone, number_array, problems_of, refuse
 from adaptinf.simulation.environment import Environment, environment_tables, reward_range_problems
 from adaptinf.simulation.environments.context_frames import arm_problems
 from adaptinf.simulation.run import GIVEN, IN_ORDER, TABLEAU, EnvironmentTables
@@ -55,8 +55,7 @@ class Participants(Environment):
         if per_arm is True and dimension is None:
             problems.append("per_arm=True needs dimension=, the length of an arm's context vector")
         problems += reward_range_problems(reward_range)
-        if problems:
-            raise ParameterError("session", problems)
+        refuse("session", problems)
         self.dimension, self.shared, self.domain = int(dimension or 0), not per_arm, domain
         self.reward_range = (float(reward_range[0]), float(reward_range[1]))
         self.context_name = "feature" if self.features else None

@@ -289,8 +289,7 @@ class Session(Telling):
             problems.append(
                 f"the outcome of decision {last} must be recorded first, as {self._name} chooses by it{hint}"
             )
-        if problems:
-            raise ParameterError("assign", problems)
+        refuse("assign", problems)
 
     @property
     def _waits(self) -> bool:

@@ -329,10 +329,9 @@ def simulate_block(
 ) -> None:
     """Run a design once for each row of the results, in a row on one stream of random numbers.
 
-    Shapes: state (rows, columns).
+    Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
+    that was pulled. Shapes: state (rows, columns).
     """
-    # Where a round is overridden, ``status`` holds ``world.overridden`` when `update` is called, with the arm
-    # that was pulled.
     environment = world.environment
     tallies = results.tallies
     record = results.record

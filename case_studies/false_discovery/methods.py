@@ -17,9 +17,9 @@ from adaptinf.designs.base_design import Design
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for
-from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.inference.distributions.references import BinomialReference
 from adaptinf.inference.regression.decorrelation import decorrelated
-from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

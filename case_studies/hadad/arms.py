@@ -12,7 +12,7 @@ from scipy import special
 from adaptinf.designs import Thompson
 from adaptinf.inference.arms.alee import alee_means
 from adaptinf.inference.scores.means import sample_means
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.simulation.replicate import iterate_runs
 

@@ -9,11 +9,11 @@ import pandas as pd
 from scipy import stats
 
 from adaptinf.inference.corrections.information import (
+    Bound,
     corrected_level,
     log_correct_pvalues,
     log_corrected_level,
 )
-from adaptinf.inference.corrections.information_bounds import Bound
 from adaptinf.theory import linpriv_regret, private_ucb_worst_case
 
 ALPHA = 0.05

@@ -16,7 +16,7 @@ from adaptinf.inference.arms.alee import alee_offset, alee_weights
 from adaptinf.inference.corrections.arm_bias import bias_bound
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.corrections.information_of_log import correction_for
-from adaptinf.inference.distributions.base import BinomialReference, StudentReference
+from adaptinf.inference.distributions.references import BinomialReference, StudentReference
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.simulation.environments import BernoulliArms, NormalArms

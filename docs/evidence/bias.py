@@ -16,8 +16,8 @@ from adaptinf.audit.rerun.simulated_bias import conditional_bias, simulate_bias
 from adaptinf.designs import UCB, DPConSE, EpsilonGreedy, PrivateUCB, Thompson
 from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.results import AGAINST
+from adaptinf.inference.diagnostics.diagnosis_results import AGAINST
+from adaptinf.inference.diagnostics.log_checks import diagnose
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, Tableau
 

@@ -50,7 +50,7 @@ from adaptinf.designs.base_design import Design
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.released.released_bin_means import BinMeans
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, FiniteContext, SmoothArms
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import special, stats
 
 from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
+from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
-from adaptinf.inference.scores.projection import weighted_projection
 
 SEED = 20262
 ROUNDS = 1_000

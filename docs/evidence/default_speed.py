@@ -21,7 +21,7 @@ from pathlib import Path
 import evidence
 import numpy as np
 
-from adaptinf.inference.diagnostics.diagnosis import diagnose
+from adaptinf.inference.diagnostics.log_checks import diagnose
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.log import AdaptiveLog, LogArrays
 

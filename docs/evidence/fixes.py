@@ -103,7 +103,7 @@ FIXES = (
     ),
     Fix(
         "bounds of scores follow no context, one that the log lacks included",
-        "inference/sequences/choice.py",
+        "inference/sequences/sequence_choice.py",
         "not np.all(profile.fixed_before_contexts[used])",
         "log.context",
         f"{UNIT}/sequences/test_unlogged_contexts.py::"
@@ -140,7 +140,7 @@ FIXES = (
     ),
     Fix(
         "the origin of rewards does not matter to asymptotic sequences",
-        "inference/sequences/models.py",
+        "inference/sequences/confidence_sequence.py",
         'if settings.estimator == "aipw" and not settings.bounded:',
         "if False:",
         f"{UNIT}/sequences/test_sequences.py::test_the_origin_of_unbounded_rewards_changes_nothing_else",
@@ -161,7 +161,7 @@ FIXES = (
     ),
     Fix(
         "batches that go back in time are refused",
-        "log/validation/rows.py",
+        "log/validation/column_checks.py",
         "backward[1:] = values[1:] < values[:-1]",
         "backward[1:] = False",
         "tests/unit/datasets/test_precision_agriculture.py",
@@ -175,14 +175,14 @@ FIXES = (
     ),
     Fix(
         "tests of coefficients without events are refused, joint ones too",
-        "inference/regression/joint.py",
+        "inference/regression/joint_tests.py",
         "without = np.any((hypothesis.matrix != 0.0) & self.hidden, axis=1)",
         "without = np.zeros(len(hypothesis.matrix), dtype=bool)",
         f"{RARE}::test_combinations_that_involve_it_have_none_either",
     ),
     Fix(
         "p-values of all diagnostics are adjusted together",
-        "inference/diagnostics/results.py",
+        "inference/diagnostics/diagnosis_results.py",
         'adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")',
         "np.array([check.log_pvalue for check in checks], dtype=np.float64)",
         f"{UNIT}/diagnostics/test_diagnose.py::test_all_p_values_of_the_table_are_adjusted_together",

@@ -34,8 +34,8 @@ from adaptinf.designs.run_results import Replications
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.corrections.information_of_log import correction_for
-from adaptinf.inference.distributions.base import BinomialReference
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import BinomialReference
 from adaptinf.inference.distributions.two_samples import difference_intervals
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.recommend.recommendation import recommend

@@ -18,8 +18,8 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.means import sample_means, welch
-from adaptinf.inference.scores.streams import streamed_means
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.scores.score_stream import streamed_means
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.sides import CAP, mixture_scale
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import Environment

@@ -25,15 +25,19 @@ from adaptinf.designs import UCB, LinPriv, LinUCB, PrivateUCB, Thompson, Uniform
 from adaptinf.designs.base_design import Design
 from adaptinf.errors import ParameterError
 from adaptinf.inference.corrections.information_of_log import correction_for
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.student_sums import MeanStudent
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.regression.anytime import anytime_coefficients
-from adaptinf.inference.regression.batched import batch_regressions, batched_coefficients, drifting_wald
+from adaptinf.inference.regression.batched_regression import (
+    batch_regressions,
+    batched_coefficients,
+    drifting_wald,
+)
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
-from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import least_squares
+from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, Environment, LinearArms, NormalArms
 

@@ -16,7 +16,7 @@ import evidence
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.log import AdaptiveLog, LogArrays
 
 SEED, FULL, QUICK, ROUNDS, SIZE, SLOPE = 20261127, 400, 40, 1_000, 10, 0.5

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from adaptinf.inference.scores.by_unit.clusters import bias_reduced
-from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import bias_reduced, least_squares
 
 SEED, FULL, QUICK, LEVEL, PROMISED = 20261126, 10_000, 400, 0.05, 0.06
 COMMAND = "OPENBLAS_NUM_THREADS=1 python docs/evidence/small_samples.py"

@@ -20,8 +20,8 @@ from adaptinf.designs import Thompson
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.scores.means import sample_means
-from adaptinf.inference.scores.outcome_models import running_ridge
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.outcome_predictions import running_ridge
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import UniformArms
 from adaptinf.simulation.replicate import BLOCK, iterate_runs

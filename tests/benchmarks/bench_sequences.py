@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from bench_private_ucb import best_time
 
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 
 pytestmark = pytest.mark.benchmark

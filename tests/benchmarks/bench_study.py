@@ -18,7 +18,7 @@ import pytest
 from adaptinf.audit.simulation.simulated_coverage import Coverage, coverage
 from adaptinf.designs import PrivateUCB
 from adaptinf.inference.arms.models import ArmMeans
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from adaptinf.audit.simulation.measures import FAILED, INVALID, MISSING, BlockSums, Gap, Key, add_runs
 from adaptinf.designs.base_design import Design
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.rare import FEWEST, without_interval

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import BinomialReference
+from adaptinf.inference.distributions.references import BinomialReference
 from adaptinf.markup import numbered_notes, table
 from adaptinf.texts import absent, literal
 from adaptinf.typing import FloatArray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts, stationarity
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.claim import Claim, Part
 
 UNDERCOVERS = Claim(
@@ -13,12 +14,12 @@ UNDERCOVERS = Claim(
     "caution",
 )
 WELCH = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt",
+    "inference.arms.alee.AleeFacts.may_not_adapt",
     "Welch intervals are valid and are shorter than intervals that allow for adaptivity",
     "phrase",
 )
 STUDENT = Claim(
-    "inference.arms.facts.alee.AleeFacts.may_not_adapt",
+    "inference.arms.alee.AleeFacts.may_not_adapt",
     "t intervals are valid and are shorter than intervals that allow for adaptivity",
     "phrase",
 )
@@ -90,5 +91,6 @@ FIT = (
     stationarity.UNTESTED,
     contexts.NEVER_RANDOM,
     UNDERCOVERS,
+    *arm_fits.FIT,
 )
 """Of a fit, in the order in which its table has them."""

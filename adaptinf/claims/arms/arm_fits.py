@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptinf.claims.claim import Claim
+from adaptinf.claims.claim import Claim, Part
 
 CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
 NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen, so no estimate is given for it.", "note")
@@ -26,11 +26,13 @@ EXACT_TEST = Claim(
     "advice",
 )
 WITH_DESIGN = Claim(
-    "inference.arms.facts.fits.exact_calls",
+    "inference.arms.facts.arm_facts.exact_calls",
     "; both calls require the design that was used to collect the data",
     "phrase",
 )
-FIT = (CHOSEN, NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE, EXACT_TEST)
+WITHOUT_NUMBERS = (NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE)
+"""Of arms that lack an estimate or a standard error."""
+FIT = (CHOSEN, Part("without_numbers", "note"), EXACT_TEST)
 """Under the table of a fit, after what its method says."""
 
 EFFICIENCY = Claim(

@@ -58,7 +58,7 @@ ASSUMES = (
 """Of a row of `recommend`, and of a fit."""
 
 DIFFERENCE_MOVES = Claim(
-    "inference.arms.facts.batched.BatchedRow.difference_found",
+    "inference.arms.batched.BatchedRow.difference_found",
     "the difference appears to vary between batches (p = {p:.1g}), but this method assumes a constant "
     "difference, so the interval may not cover the average difference",
     "caution",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts, units
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.logs.statements import NOT_ADAPTIVE
 from adaptinf.claims.stationarity import MEANS_STAY, ONLY_SHARES_MOVED
@@ -15,7 +16,7 @@ SHORT_RUNS = Claim(
     "caution",
 )
 VARIATION = Claim(
-    "inference.arms.facts.sample_means.SampleFacts.vary",
+    "inference.arms.facts.sample_facts.SampleFacts.vary",
     "the standard deviation of simulated arm counts is {variation:.0%} of their median",
     "note",
 )
@@ -139,7 +140,7 @@ CORRECTED_CAUTIONS = (
 )
 """With corrected columns."""
 
-_WORTH = "inference.arms.facts.sample_means.SampleFacts.worth"
+_WORTH = "inference.arms.facts.sample_facts.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
     "this naive baseline is not valid, because rounds of the same unit may be dependent",
@@ -182,19 +183,7 @@ FEW_EVENTS = Claim(
     "exact binomial methods, and differences with the Agresti-Caffo adjustment.",
     "note",
 )
-FIT = (
-    Part("propensities_right", "assumes"),
-    NOT_ADAPTIVE,
-    MEANS_STAY,
-    ONE_RATE,
-    OPENING,
-    MIXED,
-    TAKEN_AS_ADAPTIVE,
-    UNCORRECTED,
-    FEW_EVENTS,
-    ONLY_SHARES_MOVED,
-    units.NOT_BY_UNIT,
-    contexts.NEVER_RANDOM,
+MOVED = (
     Claim(
         "moved_with_propensities",
         "{moved}; estimator='aipw' uses the propensities to avoid this bias",
@@ -211,7 +200,24 @@ FIT = (
         "these periods as batches (batch=)",
         "caution",
     ),
+)
+"""What moved shares of the rounds do to plain means, and what serves instead."""
+FIT = (
+    Part("propensities_right", "assumes"),
+    NOT_ADAPTIVE,
+    MEANS_STAY,
+    ONE_RATE,
+    OPENING,
+    MIXED,
+    TAKEN_AS_ADAPTIVE,
+    UNCORRECTED,
+    FEW_EVENTS,
+    ONLY_SHARES_MOVED,
+    units.NOT_BY_UNIT,
+    contexts.NEVER_RANDOM,
+    Part("moved", "caution"),
     Part("sums_cautions", "caution"),
     Part("profile.share_cautions", "caution"),
+    *arm_fits.FIT,
 )
 """Of a fit, in the order in which its table has them."""

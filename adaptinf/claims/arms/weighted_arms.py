@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims import contexts, propensities, stationarity, units
+from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.data.covariates import UNMOVED
 
@@ -151,7 +152,7 @@ DIFFERENCE_MOVES = Claim(
     "caution",
 )
 AGAINST_ONE = Claim(
-    "inference.arms.facts.weighted.WeightedFacts.joint_by",
+    "inference.arms.facts.weighted_facts.WeightedFacts.joint_by",
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )
@@ -206,6 +207,7 @@ FIT = (
     Part("unit_cautions", "caution"),
     propensities.FEW_EFFECTIVE,
     propensities.TINY,
+    *arm_fits.FIT,
 )
 """Of a fit, in the order in which its table has them."""
 

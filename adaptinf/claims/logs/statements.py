@@ -31,7 +31,7 @@ STATED: tuple[Claim | Part, ...] = (
     contexts.NEVER_RANDOM,
 )
 FOLLOWED = Claim(
-    "reports.report_texts.StatementFacts.contexts_found",
+    "reports.collection_facts.StatementFacts.contexts_found",
     "{visibly}, which contradicts context_free=True",
     "caution",
 )

@@ -9,7 +9,7 @@ from adaptinf.claims.regression import regressions
 
 LACKS_BATCHES = Claim("lacks_batches", "batches are required, but the log has none (set batch=)", "needs")
 UNUSABLE = Claim(
-    "inference.regression.facts.batched.BatchedFacts.unusable",
+    "inference.regression.facts.batched_facts.BatchedFacts.unusable",
     "regressors are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
     "(numbered from 0: {which})",
     "needs",
@@ -75,13 +75,13 @@ BATCHED = (
     *regressions.UNITS,
 )
 DRIFTING_TEST = Claim(
-    "inference.regression.batched.BatchedTests.wald_test",
+    "inference.regression.batched_regression.BatchedTests.wald_test",
     "The test statistic is the sum of the batches' F statistics, each transformed to a chi-squared "
     "variable. The test allows coefficients to differ between batches.",
     "note",
 )
 STUDENT_SUM = Claim(
-    "inference.regression.batched.BatchedTests.wald_test",
+    "inference.regression.batched_regression.BatchedTests.wald_test",
     "sum of independent multivariate t vectors, one per batch",
     "phrase",
 )
@@ -157,7 +157,7 @@ DECORRELATION = (
 # The self-normalised ellipsoid
 
 HALF_RANGE = Claim(
-    "inference.regression.facts.batched.EllipsoidFacts.sub_gaussian",
+    "inference.regression.facts.batched_facts.EllipsoidFacts.sub_gaussian",
     "half the range of the rewards",
     "phrase",
 )

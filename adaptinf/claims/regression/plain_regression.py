@@ -25,14 +25,14 @@ CORRECTED_NEEDS = (
     Part("no_correction", "needs"),
 )
 ONLY_CLASSICAL = Claim(
-    "inference.regression.models._check_for",
+    "inference.regression.adaptive_ols._check_for",
     "the max-information correction requires p-values that are accurate in the extreme tails for every "
     "fixed sequence of actions; only the classical covariance estimator with homoskedastic normal "
     "errors gives such p-values",
     "reason",
 )
 PLAIN_IS_VALID = Claim(
-    "inference.regression.plain._fit_corrected",
+    "inference.regression.plain_regression._fit_corrected",
     "ordinary least squares without adjustment (adjustment='none')",
     "advice",
 )

@@ -14,7 +14,7 @@ CONSTANT = Claim(
     check="drift_found",
 )
 COEFFICIENTS_DRIFT = Claim(
-    "inference.regression.facts.common.RegressionFacts.drift_found",
+    "inference.regression.facts.regression_facts.RegressionFacts.drift_found",
     "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
     "suggests that the coefficients are not constant; intervals may undercover",
     "caution",
@@ -37,7 +37,9 @@ OMITTED = Claim(
     "caution",
 )
 UNNAMED_CONTEXTS = Claim(
-    "inference.regression.facts.common.RegressionFacts.omitted", "contexts that were not logged", "phrase"
+    "inference.regression.facts.regression_facts.RegressionFacts.omitted",
+    "contexts that were not logged",
+    "phrase",
 )
 ROUNDS_OF_ARM = Claim(
     "rounds_of_arm",
@@ -58,15 +60,15 @@ HEAD = (
 )
 """Of every fit, before what its adjustment says."""
 CHOSEN = Claim(
-    "inference.regression.models._chosen", "The default adjustment is {name}, because {reason}.", "note"
+    "inference.regression.adaptive_ols._chosen", "The default adjustment is {name}, because {reason}.", "note"
 )
 CLUSTERED = Claim(
-    "inference.regression.models._chosen",
+    "inference.regression.adaptive_ols._chosen",
     "The default covariance is cluster-robust, because some units contribute several rounds.",
     "note",
 )
 CLASSICAL = Claim(
-    "inference.regression.models._covariance",
+    "inference.regression.adaptive_ols._covariance",
     "The classical covariance estimator is the default here, because HC2 and HC3 are undefined when "
     "some rounds have leverage 1.",
     "note",
@@ -105,7 +107,7 @@ SELECTION_UNCOVERED = Claim(
     "needs",
 )
 DEPENDENT_UNITS = Claim(
-    "inference.regression.facts.common.RegressionFacts.repeated_units",
+    "inference.regression.facts.regression_facts.RegressionFacts.repeated_units",
     "errors may be correlated within units, and none of the available adjustments for adaptive data "
     "collection allows for within-unit correlation",
     "needs",
@@ -121,7 +123,7 @@ WEIGHTED_LEFT = Claim(
     "reason",
 )
 NO_SUCH_COVARIANCE = Claim(
-    "inference.regression.models._chosen",
+    "inference.regression.adaptive_ols._chosen",
     "the default adjustment for this log, {name!r}, does not support the {covariance} covariance estimator",
     "needs",
 )
@@ -188,39 +190,39 @@ NO_UNITS = Claim(
 # Of tests of combinations of coefficients
 
 TEST_CORRECTED = Claim(
-    "inference.regression.results.RegressionResults.naive",
+    "inference.regression.regression_results.RegressionResults.naive",
     "Only corrected p-values and intervals allow for adaptive data collection.",
     "caution",
 )
 TEST_NAIVE = Claim(
-    "inference.regression.results.RegressionResults.naive",
+    "inference.regression.regression_results.RegressionResults.naive",
     "Ordinary least-squares tests ignore adaptive data collection and are not valid here.",
     "caution",
 )
 NO_CORRECTION = Claim(
-    "inference.regression.results.CoefficientTest.pvalue_corrected",
+    "inference.regression.regression_results.CoefficientTest.pvalue_corrected",
     "no max-information correction is available: either none is needed, or the privacy guarantee of the "
     "log does not allow one",
     "needs",
 )
 NO_JOINT_LAW = Claim(
-    "inference.regression.results.CoefficientTest",
+    "inference.regression.regression_results.CoefficientTest",
     "the joint distribution of statistics corrected for adaptive data collection is unknown",
     "needs",
 )
 NO_JOINT_TEST = Claim(
-    "inference.regression.results.RegressionResults.wald_test",
+    "inference.regression.regression_results.RegressionResults.wald_test",
     "a tested coefficient lacks an estimate or standard error, or there are too few degrees of freedom "
     "for this number of restrictions (see the notes)",
     "needs",
 )
 TOO_FEW_TO_TEST = Claim(
-    "inference.regression.joint.PartialTests.wald_test",
+    "inference.regression.joint_tests.PartialTests.wald_test",
     "too few rewards differ from the most frequent value to test {terms} (see the notes)",
     "needs",
 )
 OTHER_COEFFICIENTS = Claim(
-    "inference.regression.joint.PartialTests.wald_test",
+    "inference.regression.joint_tests.PartialTests.wald_test",
     "a joint test that excludes coefficients estimated from too few observations of the rarer outcome",
     "advice",
 )

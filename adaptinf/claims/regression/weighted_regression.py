@@ -16,17 +16,17 @@ NEEDS = (
     IMPOSSIBLE,
 )
 OWN_IMPOSSIBLE = Claim(
-    "inference.regression.weighted.own.fit_own",
+    "inference.regression.weighted.own_weights.fit_own",
     "{gaps}, but weights='sqrt' requires positive propensities in every round",
     "needs",
 )
 NEVER_TOGETHER = Claim(
-    "inference.regression.weighted.shared._shared",
+    "inference.regression.weighted.shared_weights._shared",
     "the arms in the regression were never all available in the same round",
     "needs",
 )
 NOT_TOLD_APART = Claim(
-    "inference.regression.weighted.shared._shared",
+    "inference.regression.weighted.shared_weights._shared",
     "some coefficients are not identified by the rounds in which pairs of arms were available together",
     "needs",
 )
@@ -104,12 +104,12 @@ SHARED = (
     ),
 )
 UNIFORM_TARGET = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.own",
+    "inference.regression.facts.weighted_facts.WeightedFacts.own",
     "uniform distribution over the arms in the regression",
     "phrase",
 )
 GIVEN_TARGET = Claim(
-    "inference.regression.facts.weighted.WeightedFacts.own",
+    "inference.regression.facts.weighted_facts.WeightedFacts.own",
     "the user's policy, which was fixed in advance",
     "phrase",
 )

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import alee as claims
-from adaptinf.inference.arms.facts.alee import AleeFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import (
     ArmFit,
     arm_labels,
@@ -127,13 +127,41 @@ def alee_means(
         weights = alee_weights(len(own), start)
         total = float(weights.sum())
         moments[0, column] = len(own)
+        # Differences from one reward: constant rewards have no error, whatever their level.
+        away = own - own[:1]
         if len(own) > 0:
-            # Differences from one reward: constant rewards have no error, whatever their level.
-            moments[1, column] = own[0] + float(weights @ (own - own[0])) / total
+            moments[1, column] = own[0] + float(weights @ away) / total
         if len(own) > 1:
-            moments[2, column] = np.std(own - own[0], ddof=1)
+            away -= away.sum() / len(own)
+            moments[2, column] = math.sqrt(float(away @ away) / (len(own) - 1))
         moments[3:, column] = total, float(weights @ weights)
     return AleeMeans(*moments)
+
+
+class AleeFacts(ArmFacts):
+    """Of ALEE with one kind of standard errors."""
+
+    def __init__(
+        self, question: Question, arm_error: str | None, fit: ArmFit | None = None, test: str = ""
+    ) -> None:
+        super().__init__(question, fit, test)
+        self.conservative = arm_error == "conservative"
+
+    @property
+    def self_normalised(self) -> bool:
+        """Standard errors are the smaller ones."""
+        return not self.conservative
+
+    @property
+    def propensities_unused(self) -> bool:
+        """They move, which earlier rewards may have caused, and contexts that the log lacks."""
+        return bool(not self.profile.has_contexts and self.profile.varying_propensities)
+
+    @property
+    def may_not_adapt(self) -> dict[str, str]:
+        """What would serve where nothing adapted, which the user may know."""
+        classical = claims.WELCH() if self.question.contrast else claims.STUDENT()
+        return {"classical": classical} if self.profile.may_not_adapt else {}
 
 
 def _assess(question: Question) -> list[Verdict]:
@@ -177,7 +205,7 @@ def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> AleeFacts:
     """What the claims on a fit ask."""
-    return AleeFacts(question, fit.arm_error, fit)
+    return AleeFacts(question, fit.arm_error, fit, test)
 
 
 def _length(question: Question, verdict: Verdict) -> float:

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
-from adaptinf.claims import said, under_table
+from adaptinf.claims import Finding, said, under_table
 from adaptinf.claims.arms import batched as claims
 from adaptinf.inference.arms.data.arms_of_sums import cell_means
-from adaptinf.inference.arms.differences import Difference
-from adaptinf.inference.arms.facts.batched import BatchedFacts, BatchedRow
-from adaptinf.inference.arms.fit import independent_rounds
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
+from adaptinf.inference.arms.fit import Difference, arm_labels, independent_rounds
 from adaptinf.inference.arms.lengths import batched_length
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
-from adaptinf.inference.distributions.base import PartialReference, Reference
+from adaptinf.inference.distributions.references import PartialReference, Reference
 from adaptinf.inference.distributions.student_sums import NORMAL, BatchedReference
-from adaptinf.inference.distributions.tails import normal_quantile
+from adaptinf.inference.distributions.tails import log_student_tail, normal_quantile
 from adaptinf.inference.validity.methods import Verdict
-from adaptinf.inference.validity.rare import without_interval
+from adaptinf.inference.validity.profile import compared
+from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.parameters import refuse
 from adaptinf.typing import FloatArray, IntArray
 
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.hypotheses import WaldTest
 
 _STRETCH = 2**18
+MOVES = 5e-4
+"""P-value, of each of two tests, below which differences are taken to move."""
+_LEAST_PULLS, _LEAST_BATCHES = 10, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +172,7 @@ def batched_fit(found: BatchContrasts, test: str) -> tuple[float, float, Batched
 
 def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     """Test that the difference is the null in every batch, against any differences."""
-    from adaptinf.inference.distributions.tails import log_chi2_tail, log_student_tail
+    from adaptinf.inference.distributions.tails import log_chi2_tail
     from adaptinf.inference.results.hypotheses import WaldTest
 
     t = found.precision * (found.difference - null)
@@ -181,6 +186,94 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
         (f"{label} = {null:g} in every batch",),
         (claims.DRIFTS(),),
     )
+
+
+def moving_pvalue(found: BatchContrasts) -> float:
+    """P-value, doubled for the smaller of two, of one difference in all batches; NaN of few rounds.
+
+    With precisions c_b the sum of (c_b (D_b - D))^2 is chi-squared, D their mean with weights c_b^2, and the
+    slope of D_b in the batches' time is normal with the variance of its weights. Student's c_b (D_b - D) are
+    made normal first. Batches in which an arm has few rounds tell too little.
+    """
+    kept = found.only(np.minimum(found.treated, found.control) >= _LEAST_PULLS)
+    precision, df = kept.precision, kept.df
+    if len(df) < _LEAST_BATCHES or not np.isfinite(precision).all():
+        return math.nan
+    size = precision.max()  # squares of the precisions themselves may overflow
+    weight = (precision / size) ** 2 / (df / (df - 2.0))
+    gap = kept.difference - float(weight @ kept.difference) / float(weight.sum())
+    z = special.ndtri_exp(log_student_tail(precision * gap, df))
+    time = np.arange(len(df)) - float(weight @ np.arange(len(df))) / float(weight.sum())
+    slope = float((weight * time) @ (size * gap)) / math.sqrt(float((weight * time) @ time))
+    varied, sloped = special.chdtrc(len(df) - 1.0, float(z @ z)), 2.0 * special.ndtr(-abs(slope))
+    return min(1.0, 2.0 * float(min(varied, sloped)))
+
+
+class BatchedRow(ArmFacts):
+    """Of a row of `recommend`, with the differences of its batches."""
+
+    def __init__(self, question: Question, found: BatchContrasts) -> None:
+        super().__init__(question)
+        self._found = found
+
+    @cached_property
+    def difference_found(self) -> Finding | None:
+        """Whether differences visibly move between batches; None where there are too few rounds to tell."""
+        p = moving_pvalue(self._found)
+        if math.isnan(p):
+            return None
+        return Finding((claims.DIFFERENCE_MOVES(p=p),) if p < 2.0 * MOVES else ())
+
+
+class BatchedFacts(BatchedRow):
+    """Of a fit, with pulls (2,) and what is said of batches that were left out."""
+
+    def __init__(
+        self,
+        question: Question,
+        found: BatchContrasts,
+        lacking: str,
+        pulls: FloatArray,
+        estimate: float,
+        std_error: float,
+        reference: BatchedReference,
+    ) -> None:
+        super().__init__(question, found)
+        self._lacking, self._pulls, self._reference = lacking, pulls, reference
+        self._estimate, self._std_error = estimate, std_error
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Batches without a difference or a scale, of a log that does not adapt."""
+        if not self._lacking:
+            return {}
+        return {"lacking": self._lacking, "why": self.profile.why_not_adaptive}
+
+    @property
+    def is_exact(self) -> bool:
+        """The law is of the batches' own degrees of freedom."""
+        return self._reference.df is not None
+
+    @property
+    def _uncommon(self) -> FloatArray:
+        found: FloatArray = self.profile.uncommon[self.question.codes]
+        return found
+
+    @property
+    def rare_notes(self) -> list[str]:
+        """Why there is no interval."""
+        return rare_notes(arm_labels(self.question), self._uncommon) if self._std_error > 0.0 else []
+
+    @property
+    def rare_cautions(self) -> tuple[str, ...]:
+        """Why an interval may be too short."""
+        skewness = compared(self.question).squared_skewness / np.maximum(self._pulls, 1.0)
+        return rare_cautions(arm_labels(self.question), self._uncommon, skewness, corrected=False)
+
+    @property
+    def unvarying(self) -> bool:
+        """No reward varies."""
+        return math.isnan(self._estimate)
 
 
 def _assess(question: Question) -> list[Verdict]:

@@ -18,7 +18,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
-from adaptinf.inference.arms.facts.weighted import COMMON
+from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
@@ -26,7 +26,7 @@ from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.joint import JOINT
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.methods import Verdict, verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.inference.validity.rare import FEWEST
@@ -76,11 +76,7 @@ def arm_method(name: str) -> ArmMethod:
 
 def arm_verdicts(question: Question) -> list[Verdict]:
     """How valid every method is for arm means, or for a contrast, the valid ones first; worked out once."""
-    kept, given = question.profile.answered, (question.contrast, question.decay, question.variation)
-    key = (METHODS, *given, question.stationary, question.codes.tobytes())
-    if key not in kept:
-        kept[key] = tuple(_worked_out(question))
-    return list(kept[key])
+    return question.profile.worked_out((METHODS, *question.asked), lambda: _worked_out(question))
 
 
 def _worked_out(question: Question) -> list[Verdict]:

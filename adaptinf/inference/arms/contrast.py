@@ -23,8 +23,13 @@ from adaptinf.inference.arms.choice import (
     refusal,
 )
 from adaptinf.inference.arms.data.arms_of_releases import published
-from adaptinf.inference.arms.differences import Difference, difference
-from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
+from adaptinf.inference.arms.fit import (
+    Difference,
+    check_null,
+    check_options,
+    difference,
+    warn_of_tiny_propensities,
+)
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_rounds

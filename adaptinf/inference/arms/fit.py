@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import said, sentence, under_table
+from adaptinf.claims import sentence, under_table
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
-from adaptinf.inference.arms.facts.fits import FitFacts
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
@@ -41,8 +41,8 @@ from adaptinf.typing import FloatArray, IntArray, Validity
 if TYPE_CHECKING:
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.means import UnitErrors
+    from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
@@ -133,6 +133,25 @@ class Shown:
     cautions: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """Difference of two arms, and what its table shows."""
+
+    choice: Choice
+    estimate: float
+    std_error: float
+    reference: Reference
+    details: Mapping[str, FloatArray]
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
+    validity: Validity = "asymptotic"
+    correction: Correction | None = None
+    efficiency_note: str = ""
+    scores: Mapping[str, FloatArray] | None = None
+    private: bool = False
+    by_unit: bool = False
+
+
 def arm_labels(question: Question) -> tuple[str, ...]:
     """Names of the arms in texts."""
     return tuple(str(question.profile.log.arms[code]) for code in question.codes)
@@ -165,12 +184,12 @@ def residual_rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
     """Warn where an estimate divides by propensities below `TINY_PROPENSITY`."""
-    tiny = np.flatnonzero(fit.min_propensity < TINY_PROPENSITY)
-    if len(tiny) == 0:
+    tiny = fit.min_propensity < TINY_PROPENSITY
+    if not tiny.any():
         return
     found = [
         arm_fits.TINY(arm=fit.labels[j], least=fit.min_propensity[j], ess=fit.ess[j], n=fit.pulls[j])
-        for j in tiny
+        for j in np.flatnonzero(tiny)
     ]
     told = arm_fits.TINY_WARNING(subject=subject, found=sentence(found))
     warnings.warn(told, AdaptinfWarning, stacklevel=3)
@@ -225,19 +244,22 @@ def student_test(question: Question, fit: ArmFit, test: str, *, corrected: bool)
 def is_skewed(question: Question, fit: ArmFit) -> bool:
     """Whether the pooled skewness of rewards, by independent rounds, calls for corrected intervals."""
     rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
-    skewed = np.any(rewards.squared_skewness * fit.evenness_lost > SKEWED)
+    skewed = (rewards.squared_skewness * fit.evenness_lost > SKEWED).any()
     return bool(skewed) and not question.profile.repeated_units
 
 
 def _remarkable(question: Question, fit: ArmFit) -> bool:
     """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
     uncommon = question.profile.uncommon[question.codes]
+    if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
+        return True
     worth = uncommon * np.maximum(fit.ess / np.maximum(fit.pulls, 1.0), 1e-9)
-    return bool(np.any((uncommon < CAUTIOUS) | (worth < FEW_EVENTS))) or is_skewed(question, fit)
+    return bool((worth < FEW_EVENTS).any())
 
 
-def no_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> None:
-    """Of a method that claims nothing."""
+def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
+    """What claims ask of a method that has no facts of its own."""
+    return ArmFacts(question, fit, test)
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
@@ -252,7 +274,7 @@ def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
     """Plain means of all arms."""
     if isinstance(log, Sums):
         return sample_means_of(log.cells)
-    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms)
+    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms, profile_of(log).pulls)
 
 
 def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False) -> FloatArray:
@@ -322,10 +344,9 @@ def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> 
             ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
         )
     kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    facts = method.facts(question, fit, kind, correction)
-    told, warned = under_table(method.claims, facts)
-    notes = [*fit.told, *told, *said(arm_fits.FIT, FitFacts(question, fit, kind))]
-    unvarying = arm_laws.unvarying(question, fit, kind) if np.any(fit.std_error == 0.0) else []
+    told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
+    notes = [*fit.told, *told]
+    unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
     cautions = [*fit.warned, *warned, *unvarying]
     if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
         notes += arm_laws.shape_notes(question, fit, kind)
@@ -341,3 +362,46 @@ def validity(
     if not method.holds(question, kind, correction):
         return "not valid"
     return "exact" if reference.exact else "asymptotic"
+
+
+def difference(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
+) -> Difference:
+    """The first arm's mean minus the second's."""
+    fit, shown = tested(question, method, fit, asked)
+    kind, correction = shown.kind, shown.correction
+    difference, std_error, df = fit.difference(0, 1)
+    rows = method.contributions(question, fit) if keep_scores else None
+    if rows is not None:
+        own = {name: part for name, part in rows.items() if name.startswith("influence")}
+        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
+    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
+    efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
+    details = {
+        "pulls_treatment": fit.pulls[:1],
+        "pulls_control": fit.pulls[1:],
+        "ess": fit.ess.min(keepdims=True),
+        "min_propensity": fit.min_propensity.min(keepdims=True),
+        **efficiency,
+    }
+    return Difference(
+        choice=fit.choice,
+        estimate=difference,
+        std_error=std_error,
+        reference=reference,
+        details=details,
+        notes=shown.notes,
+        cautions=shown.cautions,
+        validity=validity(question, method, kind, correction, reference),
+        correction=correction,
+        efficiency_note=lost,
+        scores=rows,
+        by_unit=fit.by_unit is not None,
+    )
+
+
+def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
+    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
+    if kind in ("t", "normal"):
+        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
+    return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

@@ -12,8 +12,8 @@ from adaptinf.inference.arms.data.weight_propensities import joint_propensities
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.scores.inverse import combined_weights, indicators, two_point_weights
-from adaptinf.inference.scores.joint import JOINT, expected_spread
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Outcome
+from adaptinf.inference.scores.joint_levels import JOINT, expected_spread
+from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Outcome
 from adaptinf.inference.validity.lengths import (
     LOG_ALPHA,
     binomial_length,

@@ -22,7 +22,7 @@ from adaptinf.inference.arms.choice import (
     name_of,
 )
 from adaptinf.inference.arms.contrast import Contrast
-from adaptinf.inference.arms.facts.weighted import OWN
+from adaptinf.inference.arms.facts.weighted_facts import OWN
 from adaptinf.inference.arms.fit import (
     check_null,
     check_options,
@@ -40,7 +40,7 @@ from adaptinf.inference.released.in_time import in_time_means
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
-from adaptinf.inference.scores.joint import JOINT
+from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import PublicLog
 

@@ -28,6 +28,11 @@ class Question:
     stationary: bool = False
     family: int = 1
 
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """What verdicts on the log depend on."""
+        return self.contrast, self.decay, self.variation, self.stationary, self.codes.tobytes()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from adaptinf.claims import Claim, Part
+from adaptinf.claims.arms import arm_fits
+from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.fit import (
     ArmFit,
+    fit_facts,
     holds_always,
-    no_facts,
     normal_test,
     residual_rows,
 )
@@ -38,9 +40,9 @@ class ArmMethod(MethodRecord[Question]):
 
     settle: Callable[[Question, Asked], Choice]
     """Completes what was asked for, or raises `Refused`."""
-    claims: tuple[Claim | Part, ...] = ()
+    claims: tuple[Claim | Part, ...] = arm_fits.FIT
     """What a fit may say, in order: what it assumes, notes and cautions."""
-    facts: Callable[[Question, ArmFit, str, Correction | None], Any] = no_facts
+    facts: Callable[[Question, ArmFit, str, Correction | None], ArmFacts] = fit_facts
     """What these claims ask."""
     holds: Callable[[Question, str, Correction | None], bool] = holds_always
     """Whether what a fit gives without correction is valid."""

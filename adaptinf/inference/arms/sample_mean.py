@@ -10,7 +10,7 @@ import numpy as np
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.facts.sample_means import CorrectedFacts, ExactFacts, SampleFacts
+from adaptinf.inference.arms.facts.sample_facts import CorrectedFacts, ExactFacts, SampleFacts, holds
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, arm_samples, is_skewed, without_propensities
 from adaptinf.inference.arms.lengths import sample_length
 from adaptinf.inference.arms.order import ORDER, PLAIN_SAMPLES
@@ -22,7 +22,6 @@ from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 
 if TYPE_CHECKING:
-    from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.validity.profile import LogProfile
 
 _CALL = {"estimator": "sample-mean"}
@@ -124,11 +123,6 @@ def _resolve_test(question: Question, fit: ArmFit, test: str, *, corrected: bool
     return "few" if np.any((events < FEW_EVENTS) & (fit.pulls > 0)) else "t"
 
 
-def _holds(question: Question, test: str, correction: Correction | None) -> bool:
-    """Whether nothing adapted, or counts settle, so that no correction is due."""
-    return SampleFacts(question, None, test, correction).holds
-
-
 SAMPLE_MEAN = ArmMethod(
     name="sample-mean",
     assess=_assess,
@@ -137,7 +131,7 @@ SAMPLE_MEAN = ArmMethod(
     length=sample_length,
     claims=claims.FIT,
     facts=SampleFacts,
-    holds=_holds,
+    holds=holds,
     of_counts=_of_counts,
     resolve_test=_resolve_test,
     implied_by=("exact",),

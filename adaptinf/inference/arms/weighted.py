@@ -23,7 +23,7 @@ from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sum
 from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
 from adaptinf.inference.arms.data.incomplete_rewards import past_outcome, seen_means
-from adaptinf.inference.arms.facts.weighted import COMMON, OWN, WeightedFacts, lags
+from adaptinf.inference.arms.facts.weighted_facts import COMMON, OWN, WeightedFacts, lags
 from adaptinf.inference.arms.fit import ArmFit, arm_labels, student_test
 from adaptinf.inference.arms.lengths import weighted_length
 from adaptinf.inference.arms.order import (
@@ -37,14 +37,14 @@ from adaptinf.inference.arms.order import (
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     JOINT,
     joint_means,
     joint_rows,
 )
 from adaptinf.inference.scores.means import ScoreMeans, arm_score_means
 from adaptinf.inference.scores.moving_effects import SEEN
-from adaptinf.inference.scores.outcome_models import RUNNING_MEAN, Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import RUNNING_MEAN, Outcome, outcome_model
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import compared
 from adaptinf.inference.validity.stationarity import STATED
@@ -232,7 +232,7 @@ def _estimates(question: Question, choice: Choice, model: Outcome | None) -> Sco
         paired = question.contrast and choice.weights == COMMON
         time = times_of(rounds, batch) if paired else None
         return arm_score_means(*columns, question.codes, time=time, **options)
-    from adaptinf.inference.scores.streams import streamed_means  # Numba is loaded when it pays
+    from adaptinf.inference.scores.score_stream import streamed_means  # Numba is loaded when it pays
 
     return streamed_means(*columns, question.codes, batch=batch, **options)
 
@@ -268,7 +268,7 @@ def _rows(question: Question, fit: ArmFit) -> Mapping[str, FloatArray]:
 
 def _facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> WeightedFacts:
     """What the claims on a fit ask."""
-    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit)
+    return WeightedFacts(question, fit.choice.weights, decay=fit.choice.decay, fit=fit, test=test)
 
 
 IPW = ArmMethod(

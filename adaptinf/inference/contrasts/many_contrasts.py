@@ -29,7 +29,7 @@ from adaptinf.inference.contrasts.shared_control import (
     rows_correlation,
     sums_correlation,
 )
-from adaptinf.inference.distributions.joined import joined
+from adaptinf.inference.distributions.references import joined
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.rounds import marked_log
 from adaptinf.inference.results import Results

@@ -14,10 +14,10 @@ from adaptinf.inference.arms.choice import as_ratios, fit_method
 from adaptinf.inference.arms.data.arms_of_sums import outcome_of
 from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.question import Asked, Question
-from adaptinf.inference.distributions.base import RecodedReference, Reference
 from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
+from adaptinf.inference.distributions.references import RecodedReference, Reference
 from adaptinf.inference.scores.batch_sums import arm_factors, correlation_of
-from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.typing import FloatArray, IntArray
 

@@ -2,7 +2,14 @@
 
 An epsilon-differentially private design lets little information about the rewards into its choice of actions,
 so that p-values computed as if the actions had been fixed need only a bounded correction. Information is
-counted in bits here; the arithmetic is in natural logarithms.
+counted in bits here; the arithmetic is in natural logarithms. In n rounds of an epsilon-differentially
+private collection let c = epsilon sqrt(n / 2) and s = sqrt(ln(2 / beta)): the max-information is at most
+min(epsilon n, c (c + s)) nats, and a p-value p becomes the minimum over beta of exp(information) p + beta.
+
+References
+----------
+Dwork, C., Feldman, V., Hardt, M., Pitassi, T., Reingold, O. and Roth, A. (2015). Generalization in
+adaptive data analysis and holdout reuse.
 """
 
 from __future__ import annotations
@@ -20,9 +27,102 @@ from numpy.typing import ArrayLike
 from adaptinf.claims.privacy import max_information as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.corrections.information_bounds import Bound, information, log_corrected, log_level
 from adaptinf.parameters import Is, OneOf, check
 from adaptinf.typing import FloatArray
+
+Bound: TypeAlias = Literal["max-information", "moment"]
+
+_LN2 = math.log(2.0)
+_LN4 = math.log(4.0)
+_S_AT_BETA_ONE = math.sqrt(_LN2)
+# Newton's method on a convex function ends long before; the bound only keeps a loop from running on.
+_NEWTON_STEPS = 60
+_TOLERANCE = 1e-12
+
+
+def information(epsilon: float, n: int, beta: float) -> float:
+    """Max-information in nats; at beta = 0 only epsilon n bounds it."""
+    cap = epsilon * n
+    if beta == 0.0:
+        return cap
+    c = epsilon * math.sqrt(0.5 * n)
+    return min(cap, c * (c + math.sqrt(_LN2 - math.log(beta))))
+
+
+def log_corrected(log_p: FloatArray, epsilon: float, n: int, bound: Bound) -> FloatArray:
+    """Logarithm of the smallest corrected p-value."""
+    c = epsilon * math.sqrt(0.5 * n)
+    if c == 0.0:
+        return log_p.copy()
+    optimum = _log_moment(log_p, c) if bound == "moment" else _log_smallest_over_beta(log_p, c)
+    return np.maximum(log_p, np.minimum(optimum, np.minimum(0.0, epsilon * n + log_p)))
+
+
+def log_level(log_alpha: float, epsilon: float, n: int, bound: Bound) -> tuple[float, float]:
+    """Logarithm of the corrected level, and the share of alpha that is spent on beta."""
+    c = epsilon * math.sqrt(0.5 * n)
+    capped = log_alpha - epsilon * n
+    if c == 0.0 or math.isinf(log_alpha):
+        return capped, 0.0
+    if bound == "moment":
+        root = 0.5 * (c + math.sqrt(c * c - 4.0 * log_alpha))
+        return max(capped, -root * root), 0.0
+    s = _best_s(log_alpha, c)
+    level = log_alpha - math.log1p(0.5 * c / s) - c * (c + s)
+    return (level, c / (c + 2.0 * s)) if level > capped else (capped, 0.0)
+
+
+def _log_moment(log_p: FloatArray, c: float) -> FloatArray:
+    """Logarithm of min(1, exp(-l + c sqrt(l))), l = -ln p."""
+    root = np.sqrt(-log_p)
+    return np.where(np.isinf(root), -np.inf, np.minimum(0.0, root * (c - root)))
+
+
+def _log_smallest_over_beta(log_p: FloatArray, c: float) -> FloatArray:
+    """Logarithm of min over 0 < beta < 1 of exp(c (c + s)) p + beta; 0 where no beta brings it below 1."""
+    offset = c * c + log_p + math.log(c) - _LN4
+    useful = np.isfinite(offset) & (_stationarity(_S_AT_BETA_ONE, c, offset) < 0.0)
+    s = _largest_root(c, offset[useful])
+    result = np.where(np.isnan(log_p), np.nan, 0.0)
+    result[useful] = np.minimum(0.0, np.logaddexp(c * (c + s) + log_p[useful], _LN2 - s * s))
+    return result
+
+
+def _stationarity(s: FloatArray | float, c: float, offset: FloatArray) -> FloatArray:
+    """s^2 + c s - ln s + offset: the sign of d/ds of exp(c (c + s)) p + 2 exp(-s^2)."""
+    return s * (s + c) - np.log(s) + offset
+
+
+def _largest_root(c: float, offset: FloatArray) -> FloatArray:
+    """Root of `_stationarity` right of beta = 1, where it is convex and increasing, by Newton."""
+    # -ln s >= -s / e: `_stationarity` is not negative at the root of s^2 + (c - 1 / e) s + offset.
+    half = 0.5 * (c - math.exp(-1.0))
+    spread = np.sqrt(half * half - offset)
+    s = spread - half if half < 0.0 else -offset / (half + spread)
+    s = np.maximum(s, _S_AT_BETA_ONE)
+    for _ in range(_NEWTON_STEPS):
+        step = _stationarity(s, c, offset) / (2.0 * s + c - 1.0 / s)
+        s = s - step
+        if not np.any(np.abs(step) > _TOLERANCE * s):
+            break
+    return s
+
+
+def _best_s(log_alpha: float, c: float) -> float:
+    """Root s of s^2 = ln(2 / alpha) + ln(1 + 2 s / c), by Newton on a convex function from the right.
+
+    There (alpha - beta) exp(-c (c + s)) is largest: its derivative vanishes at 2 s beta = c (alpha - beta).
+    """
+    goal = _LN2 - log_alpha
+    # 1 + 2 s / c <= (1 + 2 / c) max(1, s), and ln s <= s / e.
+    half = 0.5 * math.exp(-1.0)
+    s = half + math.sqrt(half * half + goal + math.log1p(2.0 / c))
+    for _ in range(_NEWTON_STEPS):
+        step = (s * s - goal - math.log1p(2.0 * s / c)) / (2.0 * s - 2.0 / (c + 2.0 * s))
+        s -= step
+        if abs(step) <= _TOLERANCE * s:
+            break
+    return s
 
 
 def _is_rounds(value: Any, least: int) -> bool:
@@ -75,7 +175,6 @@ def pvalue_problems(name: str, values: FloatArray, low: float, high: float) -> l
     return [f"{name} must lie in [{low:g}, {high:g}]; {count} of {values.size} do not (first: {first:g})"]
 
 
-_LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
 _LOG_SMALLEST_DOUBLE = math.log(5e-324)
 _USUAL_ALPHA = 0.05

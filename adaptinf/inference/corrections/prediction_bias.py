@@ -15,8 +15,11 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.parameters import NON_NEGATIVE, Count, number_array, refuse
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+# A singular value below this share of the largest is rounding.
 _RANK = 1e-10
+# Rows of the hat matrix at a time: it has as many numbers as squared rounds.
 _ROWS_AT_ONCE = 512
+# Means of a model may leave [0, 1], and entries fall below 0, by rounding alone.
 _ROUNDING = 1e-12
 
 

@@ -1,7 +1,7 @@
 """Whether a log fits its own story."""
 
-from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.results import Diagnosis
+from adaptinf.inference.diagnostics.diagnosis_results import Diagnosis
+from adaptinf.inference.diagnostics.log_checks import diagnose
 
 __all__ = [
     "Diagnosis",

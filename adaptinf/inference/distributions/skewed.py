@@ -16,6 +16,7 @@ from adaptinf.claims.laws import HALL
 from adaptinf.inference.distributions.tails import LOG_2, log_student_pvalue, student_quantile
 from adaptinf.typing import FloatArray, IntArray
 
+# More than a double has digits.
 _BISECTIONS = 64
 _MOST_DOUBLINGS = 1000
 _QUARTILE = 0.6744

@@ -29,8 +29,10 @@ from adaptinf.typing import FloatArray
 LOG_2 = math.log(2.0)
 """Two tails for one: what a level loses, and a p-value gains, where a test is two-sided."""
 
+# Tails below it are computed in logs: doubles end at 5e-324, and lose digits before.
 _UNDERFLOW = 1e-280
 _TINY = 1e-300
+# Bounds of loops that converge long before: whoever reaches them gets the best so far.
 _MAX_TERMS = 20_000
 _MAX_NEWTON = 200
 _NEAR, _FAR = math.log(0.3), -230.0

@@ -25,6 +25,7 @@ from adaptinf.typing import BoolArray, FloatArray
 FEW_EVENTS = 10
 """An arm with fewer successes, or fewer failures, than this gets the Agresti-Caffo adjustment."""
 
+# A sum of squares below this share of the squared sum is the rounding of rewards that are all the same.
 _ROUNDING = 1e-12
 
 

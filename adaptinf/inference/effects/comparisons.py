@@ -19,8 +19,7 @@ import numpy as np
 
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.joined import JoinedReference
+from adaptinf.inference.distributions.references import JoinedReference, Reference, StudentReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.distributions.two_samples import DifferenceReference

@@ -12,7 +12,7 @@ import numpy as np
 from adaptinf.claims import Claim, Part, Said, under_table
 from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.errors import AdaptinfWarning
-from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.references import Reference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts

@@ -15,7 +15,7 @@ from adaptinf.claims.facts import Fitted, KindOfWeights
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, Difference
 from adaptinf.inference.released.effects import ReleasedReference
 from adaptinf.inference.released.group_effects import Reason
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, TINY_PROPENSITY
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from adaptinf.inference.effects.group_scores import GroupEffects
     from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
     from adaptinf.inference.released.group_effects import ReleasedEffects
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
     from adaptinf.inference.scores.inverse import Fixed
+    from adaptinf.inference.scores.means import UnitErrors
 
 
 _SHOWN, _FEW = 8, 3
@@ -207,7 +207,9 @@ class DifferenceFacts(_RoundFacts[DifferenceFit]):
 
     def __init__(self, question: GroupQuestion, *, pooled: bool, fit: DifferenceFit | None = None) -> None:
         super().__init__(question)
-        self.is_pooled, self.is_randomised, self._fit = pooled, not pooled, fit
+        self.is_pooled, self.is_randomised = pooled, not pooled
+        if fit is not None:
+            self.fit = fit
 
     @property
     def rounds_refusal(self) -> str:
@@ -244,7 +246,9 @@ class WeightedFacts(_RoundFacts[WeightedFit], WeightFacts):
 
     def __init__(self, question: GroupQuestion, weights: str, fit: WeightedFit | None = None) -> None:
         super().__init__(question)
-        self.weights, self._fit = weights, fit
+        self.weights = weights
+        if fit is not None:
+            self.fit = fit
 
     # Why it does not serve
 

@@ -19,8 +19,8 @@ import numpy as np
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.effects import by_group as claims
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.references import Reference, StudentReference
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.distributions.skewed import skewed_difference
 from adaptinf.inference.distributions.two_samples import (
     Difference,
@@ -50,8 +50,9 @@ from adaptinf.inference.effects.group_scores import (
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error
 from adaptinf.inference.released.group_effects import ReleasedEffects, released_effects
 from adaptinf.inference.released.pair_effects import refuse_repeated_units
-from adaptinf.inference.scores.by_unit.units import UnitErrors, unit_group_effects
 from adaptinf.inference.scores.inverse import Fixed, combined_weights
+from adaptinf.inference.scores.means import UnitErrors
+from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.inference.validity import rare
 from adaptinf.inference.validity.lengths import student_length, typical, weighted_errors
 from adaptinf.inference.validity.methods import Verdict, refusal

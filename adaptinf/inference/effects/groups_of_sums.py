@@ -16,8 +16,7 @@ from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_method, arm_verdicts
 from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.arms.question import Question
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.joined import joined
+from adaptinf.inference.distributions.references import Reference, StudentReference, joined
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.effects.comparisons import GroupResults
 from adaptinf.inference.effects.effect_methods import GROUPS, effect, warn_of_tiny

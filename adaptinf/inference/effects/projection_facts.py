@@ -13,7 +13,7 @@ from adaptinf.claims import units
 from adaptinf.claims.facts import Fitted
 from adaptinf.inference.effects import group_facts
 from adaptinf.inference.effects.group_facts import WeightFacts, lagged_by
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, units_with, units_with_events
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS, units_with, units_with_events
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import SMALL
 from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
@@ -22,7 +22,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
     from adaptinf.inference.scores.inverse import Fixed
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.inference.validity.rare import PartsLaw
 
 

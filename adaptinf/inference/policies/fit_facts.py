@@ -11,14 +11,14 @@ import numpy as np
 from adaptinf.claims import Finding, units
 from adaptinf.claims import policies as claims
 from adaptinf.claims.facts import KindOfWeights
-from adaptinf.inference.distributions.shape import uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import uncommon_outcomes
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.policies.policy_question import UNOBSERVED, PolicyQuestion
 from adaptinf.inference.policies.policy_scores import SHARED, PolicyFit, PolicyOptions
 from adaptinf.inference.policies.policy_weights import NEAREST
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS
 from adaptinf.inference.scores.means import effective_events
 from adaptinf.inference.scores.moving_effects import SEEN, moving_effects
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.rare import PartsLaw
@@ -114,7 +114,7 @@ class WeightFacts(KindOfWeights):
         """
         if self.profile.constant_propensities or (self.question.contrast and self.is_cadr):
             return None
-        found: Finding | None = self.profile.trends.of(range(self.profile.log.n_arms), self.profile.log.arms)
+        found: Finding | None = self.profile.drift_of(range(self.profile.log.n_arms))
         return found
 
     @property

@@ -15,7 +15,7 @@ from adaptinf.claims import propensities, units
 from adaptinf.claims.policies import BEYOND_SUPPORT
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import by_arm
-from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
+from adaptinf.inference.scores.outcome_predictions import Outcome, outcome_model
 from adaptinf.inference.validity.methods import refusal
 from adaptinf.inference.validity.policies import (
     LoggingPolicies,

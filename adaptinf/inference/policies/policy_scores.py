@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptinf.inference.distributions.shape import part_shapes
+from adaptinf.inference.distributions.sample_shape import part_shapes
 from adaptinf.inference.policies.policy_question import UNOBSERVED, Policy, PolicyQuestion
 from adaptinf.inference.policies.policy_weights import contrast_weights, score_variance
-from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import indicators, origin_of, predictions
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.outcome_models import Outcome
+from adaptinf.inference.scores.outcome_predictions import Outcome
+from adaptinf.inference.scores.unit_errors import others_means
 from adaptinf.inference.validity.lengths import student_length, typical
 from adaptinf.inference.validity.policies import LoggingPolicies
 from adaptinf.inference.validity.profile import LogProfile

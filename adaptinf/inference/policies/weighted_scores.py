@@ -35,8 +35,8 @@ from adaptinf.inference.policies.policy_weights import (
     mean_variances,
     stabiliser,
 )
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.scores.means import effective_size, weighted_means
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS, unit_covariance, unit_support
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

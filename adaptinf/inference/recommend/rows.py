@@ -40,6 +40,15 @@ def refused(verdict: Verdict, reason: str) -> Verdict:
     return Verdict(verdict.name, "not valid", verdict.rank, verdict.arguments, reason)
 
 
+def _arm_lengths(question: Question) -> list[Verdict]:
+    """Verdicts on methods for arms with their lengths, worked out once for a log."""
+    found = arm_verdicts(question)
+    return question.profile.worked_out(
+        ("lengths", *question.asked),
+        lambda: [with_length(method_of(verdict), question, verdict) for verdict in found],
+    )
+
+
 class Metric:
     """A question about arms, of mean rewards or of ratios to a denominator, with covariates or without.
 
@@ -90,11 +99,9 @@ class Metric:
     def verdicts(self, codes: IntArray | None = None, *, lengths: bool = True) -> list[Verdict]:
         """Verdicts on every method for some arms, by default those of the question; codes (k,)."""
         question = self.question if codes is None else replace(self.question, codes=codes)
-        found = arm_verdicts(question)
         if self.reason:
-            return [refused(verdict, self.reason) for verdict in found]
-        if lengths:
-            found = [with_length(method_of(verdict), question, verdict) for verdict in found]
+            return [refused(verdict, self.reason) for verdict in arm_verdicts(question)]
+        found = _arm_lengths(question) if lengths else arm_verdicts(question)
         if self.ratio:
             from adaptinf.inference.arms.data.ratio_metrics import ratio_verdict
 
@@ -241,11 +248,15 @@ def is_said(text: str, claim: Claim) -> bool:
 
 def sequence_rows(log: AdaptiveLog, target: str, arguments: Mapping[str, Any], order: Order) -> list[Method]:
     """Rows of `ConfidenceSequence`, at their places in the order of the target's methods."""
-    from adaptinf.inference.sequences.models import ConfidenceSequence
-    from adaptinf.inference.sequences.verdicts import sequence_verdicts
+    from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+    from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 
     model = _Model(ConfidenceSequence, log, {"target": target, **arguments})
-    found = sequence_verdicts(profile_of(log), model.made().quantities, order)
+    profile, quantities = profile_of(log), model.made().quantities
+    if target == "policy-value":  # policies are functions and tables, which say nothing of being the same
+        return [model.method(verdict) for verdict in sequence_verdicts(profile, quantities, order)]
+    asked = ("sequences", target, order, *(one.codes for one in quantities))
+    found = profile.worked_out(asked, lambda: sequence_verdicts(profile, quantities, order))
     return [model.method(verdict) for verdict in found]
 
 

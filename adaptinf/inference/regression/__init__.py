@@ -1,7 +1,7 @@
 """Regressions of rewards, one file per adjustment for adaptive collection."""
 
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.results import CoefficientTest, FTest, RegressionResults
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
+from adaptinf.inference.regression.regression_results import CoefficientTest, FTest, RegressionResults
 
 __all__ = [
     "AdaptiveOLS",

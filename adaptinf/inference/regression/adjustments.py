@@ -6,20 +6,87 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptinf.claims import first, said, sentence
 from adaptinf.claims.regression import adjusted_regression, regressions
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.distributions.references import NormalReference
 from adaptinf.inference.regression.anytime import ANYTIME
-from adaptinf.inference.regression.batched_fit import BATCHED
-from adaptinf.inference.regression.decorrelation_fit import DECORRELATION
-from adaptinf.inference.regression.design import Adjustment, RegressionData
+from adaptinf.inference.regression.batched_regression import BatchedTests, batched_coefficients
+from adaptinf.inference.regression.design import Adjustment, CoefficientFit, RegressionData, check_freedom
 from adaptinf.inference.regression.ellipsoid import ELLIPSOID
-from adaptinf.inference.regression.facts.common import RegressionFacts
-from adaptinf.inference.regression.plain import MAX_INFORMATION, NONE
-from adaptinf.inference.regression.weighted.own import WEIGHTED
+from adaptinf.inference.regression.facts.batched_facts import BatchedFacts, DecorrelationFacts
+from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
+from adaptinf.inference.regression.plain_regression import MAX_INFORMATION, NONE
+from adaptinf.inference.regression.weighted.own_weights import WEIGHTED
+from adaptinf.parameters import FLAG, OneOf, check
 
 if TYPE_CHECKING:
     from adaptinf.inference.validity.profile import LogProfile
+
+
+_DECORRELATION = "w-decorrelation"
+
+
+def _fit_decorrelated(facts: DecorrelationFacts) -> CoefficientFit:
+    data = facts.data
+    check_freedom(_DECORRELATION, data)
+    if reason := first(adjusted_regression.DECORRELATION_NEEDS, facts):
+        raise InvalidForLog(_DECORRELATION, reason, said(adjusted_regression.LEFT_ADVICE, facts))
+    found = facts.solved
+    errors = np.sqrt(np.diag(found.covariance))
+    return CoefficientFit(
+        estimate=found.estimate,
+        std_error=errors,
+        reference=NormalReference(found.estimate, errors),
+        estimator="w-decorrelated",
+        covariance=found.covariance,
+        details={"error_left": np.linalg.norm(found.remainder, axis=1)},
+        df_resid=float(data.nobs - data.size),
+    )
+
+
+DECORRELATION = Adjustment(
+    name=_DECORRELATION,
+    facts=DecorrelationFacts,
+    fit=_fit_decorrelated,
+    claims=adjusted_regression.DECORRELATION,
+    needs=adjusted_regression.DECORRELATION_NEEDS,
+    reasons=adjusted_regression.DECORRELATION_REASONS,
+    options=("ridge",),
+)
+"""Takes out the bias by weights made from the columns alone."""
+
+
+def _fit_batched(facts: BatchedFacts) -> CoefficientFit:
+    test, drift = facts.test, facts.options.settings.get("drift", False)
+    check("batched least squares", test=(test, OneOf("t", "normal")), drift=(drift, FLAG))
+    if reason := first(adjusted_regression.BATCHED_NEEDS, facts):
+        raise InvalidForLog("batched", reason, ())
+    found = facts.usable
+    estimate, errors, reference = batched_coefficients(found, np.eye(facts.data.size), test)
+    return CoefficientFit(
+        estimate=estimate,
+        std_error=errors,
+        reference=reference,
+        estimator="batched",
+        df_resid=float(found.df.sum()),
+        joint=BatchedTests(found, test, bool(drift)),
+    )
+
+
+BATCHED = Adjustment(
+    name="batched",
+    facts=BatchedFacts,
+    fit=_fit_batched,
+    claims=adjusted_regression.BATCHED,
+    needs=adjusted_regression.BATCHED_NEEDS,
+    reasons=adjusted_regression.BATCHED_REASONS,
+    options=("test", "drift"),
+)
+"""A regression in each batch."""
+
 
 _ORDER: tuple[Adjustment[Any], ...] = (
     NONE,  # Least squares is right, and has the shortest intervals, where nothing adapted.

@@ -16,12 +16,12 @@ from scipy import linalg
 from adaptinf.claims import first
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import _store, _usable
+from adaptinf.inference.distributions.references import _store, _usable
 from adaptinf.inference.regression.design import Adjustment, CoefficientFit, check_freedom
-from adaptinf.inference.regression.facts.batched import AnytimeFacts
-from adaptinf.inference.regression.joint import JointTest, check_independent, check_residuals
+from adaptinf.inference.regression.facts.batched_facts import AnytimeFacts
+from adaptinf.inference.regression.joint_tests import JointTest, check_independent, check_residuals
+from adaptinf.inference.regression.least_squares import least_squares
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
-from adaptinf.inference.scores.least_squares import least_squares
 from adaptinf.parameters import POSITIVE, check
 from adaptinf.typing import FloatArray
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.compilation import compiled
-from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.regression.least_squares import least_squares
 from adaptinf.parameters import POSITIVE, OrNone, check
 from adaptinf.typing import FloatArray
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog

@@ -16,8 +16,8 @@ from scipy import linalg
 from adaptinf.claims.regression import adjusted_regression as claims
 from adaptinf.errors import ParameterError
 from adaptinf.inference.regression.design import Adjustment, CoefficientFit
-from adaptinf.inference.regression.facts.batched import EllipsoidFacts
-from adaptinf.inference.regression.joint import JointTest, check_independent
+from adaptinf.inference.regression.facts.batched_facts import EllipsoidFacts
+from adaptinf.inference.regression.joint_tests import JointTest, check_independent
 from adaptinf.inference.results.hypotheses import LinearHypothesis, LinearTest, WaldTest
 from adaptinf.parameters import NON_NEGATIVE, POSITIVE, check
 from adaptinf.typing import FloatArray

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from adaptinf.inference.distributions.base import PartialReference
-from adaptinf.inference.distributions.shape import squared_skewness, uncommon_outcomes
+from adaptinf.inference.distributions.references import PartialReference
+from adaptinf.inference.distributions.sample_shape import squared_skewness, uncommon_outcomes
 from adaptinf.inference.regression.design import CoefficientFit, RegressionData
-from adaptinf.inference.regression.joint import PartialTests
+from adaptinf.inference.regression.joint_tests import PartialTests
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.typing import BoolArray
 
+# Rounds that hardly count do not make an outcome common.
 _LIGHT = 0.05
 
 

@@ -14,7 +14,7 @@ from adaptinf.claims import also_assumed, said
 from adaptinf.claims.logs import stopping
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import AdjustedReference, Reference
+from adaptinf.inference.distributions.references import AdjustedReference, Reference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import (
     USUAL,
@@ -119,8 +119,8 @@ class Results(JointInference):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _read_only(value))
-        ahead = tuple(caution for caution in self.facts.cautions if caution not in self.cautions)
-        object.__setattr__(self, "cautions", (*ahead, *self.cautions))
+        if self.facts.cautions:
+            object.__setattr__(self, "cautions", tuple(dict.fromkeys([*self.facts.cautions, *self.cautions])))
         object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
         if self.facts.stopping is not None and not self.at_any_length:
             told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping.complete))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from adaptinf.claims.data.missing_rewards import ENDS
-from adaptinf.inference.distributions.ends import EndsReference
+from adaptinf.inference.distributions.references import EndsReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.tables import format_number
 

@@ -14,8 +14,13 @@ import pandas as pd
 from scipy import linalg
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference, recoded
-from adaptinf.inference.distributions.joined import joined
+from adaptinf.inference.distributions.references import (
+    NormalReference,
+    Reference,
+    StudentReference,
+    joined,
+    recoded,
+)
 from adaptinf.inference.distributions.tails import log_chi2_tail, log_f_tail
 from adaptinf.inference.results.multiplicity import (
     adjusted_logs,

@@ -12,7 +12,7 @@ import numpy as np
 from adaptinf.claims import tables
 from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     Reference,
@@ -257,12 +257,14 @@ def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
 ) -> bool:
     """Whether an interval may be so long, to be asked before one is computed; std_error (k,)."""
-    if any(one.kind in _RELATIVE for one in estimands) or not isinstance(reference, _NOT_LONG):
+    kinds = {one.kind for one in estimands}
+    if not kinds.isdisjoint(_RELATIVE) or not isinstance(reference, _NOT_LONG):
         return True
     if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
         return True
-    with np.errstate(invalid="ignore"):
-        return bool((std_error > _WIDE * _scales(estimands, spread, std_error)).any())
+    # What has a scale of its own is measured in standard errors, none of which is so many of them.
+    wide = std_error > _WIDE * spread
+    return bool(wide.any()) and any(_of_rewards(estimands[k].kind) for k in np.flatnonzero(wide).tolist())
 
 
 def without_meaning(
@@ -292,7 +294,12 @@ def _scales(estimands: Sequence[Estimand], spread: float, std_error: FloatArray)
 def _scale(kind: str, spread: float) -> float:
     if kind in _RELATIVE:
         return 1.0
-    return spread if kind in _OF_REWARDS or kind.startswith("policy-") else np.nan
+    return spread if _of_rewards(kind) else np.nan
+
+
+def _of_rewards(kind: str) -> bool:
+    """Whether it is on the scale of rewards."""
+    return kind in _OF_REWARDS or kind.startswith("policy-")
 
 
 def scale_of(kind: str, spread: float) -> str:

@@ -20,8 +20,7 @@ from scipy import special
 
 from adaptinf.claims import laws, tables
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.joined import JoinedReference
+from adaptinf.inference.distributions.references import JoinedReference, Reference, StudentReference
 from adaptinf.inference.distributions.student_sums import max_student_tail
 from adaptinf.typing import BoolArray, FloatArray
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.claims.tables import OWN_NUMBERS
-from adaptinf.inference.distributions.base import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.inputs.arguments import label_problems
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand

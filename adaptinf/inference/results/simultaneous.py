@@ -20,7 +20,7 @@ from scipy import special
 
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -37,7 +37,7 @@ from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.distributions.base import Reference
+    from adaptinf.inference.distributions.references import Reference
     from adaptinf.inference.results.base import Results
     from adaptinf.inference.results.estimand import Estimand
     from adaptinf.inference.results.log_facts import LogFacts

@@ -1,1 +1,1 @@
-"""From rounds to weighted scores, on arrays: outcome models, weights, least squares."""
+"""From rounds to weighted scores, on arrays: outcome models, weights, means and their errors."""

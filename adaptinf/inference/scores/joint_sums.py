@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.inference.inputs.rounds import middles
-from adaptinf.inference.scores.joint import (
+from adaptinf.inference.scores.joint_levels import (
     Projection,
     Spread,
     Totals,
@@ -29,6 +29,7 @@ from adaptinf.sums.cells import Cells
 from adaptinf.sums.covariate_products import Products
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
+# Numbers in the arrays of a few batches at a time: 32 MB of doubles.
 _CELLS = 1 << 22
 
 

@@ -11,7 +11,7 @@ approximate distribution of estimates of variance components".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,6 @@ from scipy import special
 from adaptinf.inference.distributions import two_samples as small_samples
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
 from adaptinf.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from adaptinf.inference.scores.by_unit.units import UnitErrors
 
 ROUNDING = 1e-14
 """Standard errors below this share of the estimate are the rounding of scores that are all the same."""
@@ -62,6 +59,22 @@ class WeightedMeans:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class UnitErrors:
+    """Errors by unit of k estimates, and what they rest on.
+
+    Shapes: covariance (k, k), freedom, units, events (k,).
+
+    `units` have a round that counts for the estimate, `events` of them an event (infinite where rewards have
+    none). Where these are fewer than 5 the covariance is NaN.
+    """
+
+    covariance: FloatArray
+    freedom: FloatArray
+    units: IntArray
+    events: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoreMeans:
     """Weighted means of scores, and what tests and tables need of them.
 
@@ -96,22 +109,28 @@ class ScoreMeans:
         return self.above + self.origin
 
 
-@np.errstate(under="ignore")
-def sample_means(action: IntArray, reward: FloatArray, n_arms: int) -> SampleMeans:
-    """Means of the arms' rewards, and their standard errors; action (T,), reward (T,)."""
-    count = np.bincount(action, minlength=n_arms).astype(np.float64)
+@np.errstate(under="ignore", divide="ignore", invalid="ignore")
+def sample_means(
+    action: IntArray, reward: FloatArray, n_arms: int, count: FloatArray | None = None
+) -> SampleMeans:
+    """Means of the arms' rewards, and their standard errors.
+
+    Shapes: action (T,), reward (T,), count, where it is known already, (K,).
+    """
+    if count is None:
+        count = np.bincount(action, minlength=n_arms).astype(np.float64)
     # Rewards that are all far on one side of 0 keep their digits in differences from one of them.
-    far = reward.size > 0 and (reward.min() > 0.0 or reward.max() < 0.0)
+    start = reward[0] if reward.size > 0 else 0.0
+    far = start != 0.0 and bool(reward.min() > 0.0 if start > 0.0 else reward.max() < 0.0)
     origin = float(reward[0]) if far else 0.0
     moved = reward - origin if far else reward
-    with np.errstate(divide="ignore", invalid="ignore"):
-        above = np.bincount(action, weights=moved, minlength=n_arms) / count
-        gap = above[action]
-        np.subtract(moved, gap, out=gap)
-        gap *= gap
-        squares = np.bincount(action, weights=gap, minlength=n_arms)
-        variance = np.where(count > 1, squares / (count - 1.0), np.nan)
-        return SampleMeans(count, above, np.sqrt(variance / count), origin)
+    above = np.bincount(action, weights=moved, minlength=n_arms) / count
+    gap = above[action]
+    np.subtract(moved, gap, out=gap)
+    gap *= gap
+    squares = np.bincount(action, weights=gap, minlength=n_arms)
+    variance = np.where(count > 1, squares / (count - 1.0), np.nan)
+    return SampleMeans(count, above, np.sqrt(variance / count), origin)
 
 
 @np.errstate(under="ignore")

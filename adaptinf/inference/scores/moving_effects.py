@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from adaptinf.inference.scores.by_unit.units import totals_by_unit
+from adaptinf.inference.scores.unit_errors import totals_by_unit
 from adaptinf.typing import FloatArray, IntArray
 
 SEEN = 5e-4

@@ -35,6 +35,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 _SAME = 1e-9
 """Variance over the squared mean below which a covariate does not vary."""
+# What is left of a variance below this share of its terms' sizes is their rounding.
 _ROUNDING = 1e-15
 
 

@@ -1,7 +1,7 @@
 """Intervals that hold at any time."""
 
-from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.results import SequenceResults
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+from adaptinf.inference.sequences.sequence_results import SequenceResults
 
 __all__ = [
     "ConfidenceSequence",

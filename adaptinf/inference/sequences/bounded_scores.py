@@ -11,36 +11,11 @@ bandits" (inverse-propensity scores need no bound on the weights).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from adaptinf.inference.scores.inverse import indicators, running_means
+from adaptinf.inference.sequences.sequence_records import Scores, Weights
 from adaptinf.typing import FloatArray, IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """Scores of one quantity, for evidence that it is larger and that it is smaller.
-
-    Shapes: lower (n,), upper (n,), lower_floor, upper_floor (n,), counts (T,).
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    lower_floor: FloatArray | None
-    upper_floor: FloatArray | None
-    counts: IntArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """A quantity as a weighted sum of the arms' mean rewards; arms (T, K)."""
-
-    arms: FloatArray
-    negative: float
-    positive: float
-    by_context: bool = False
 
 
 def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -> Scores:
@@ -56,12 +31,11 @@ def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray,
 
     Shapes: action (T,), reward, propensity (T,).
     """
-    rounds = np.arange(len(action))
-    ratio = weights.arms[rounds, action] / propensity
+    ratio = weights.ratios(action, propensity)
     size = np.abs(ratio) / (weights.negative + weights.positive)
     success = np.where(ratio >= 0.0, reward, 1.0 - reward)
     zeros = np.zeros(len(action))
-    return Scores(size * success, size * (1.0 - success), zeros, zeros, rounds + 1)
+    return Scores(size * success, size * (1.0 - success), zeros, zeros, np.arange(1, len(action) + 1))
 
 
 def augmented_scores(
@@ -76,10 +50,9 @@ def augmented_scores(
 
     Shapes: action (T,), reward, propensity (T,), outcome (T, K); returns (T,).
     """
-    rounds = np.arange(len(action))
-    ratio = weights.arms[rounds, action] / propensity
+    ratio = weights.ratios(action, propensity)
     direct = np.einsum("tk,tk->t", weights.arms, outcome)
-    score = direct + ratio * (reward - outcome[rounds, action])
+    score = direct + ratio * (reward - outcome[np.arange(len(action)), action])
     if not bounded:
         return np.asarray(score, dtype=np.float64)
     return np.asarray((score + weights.negative) / (weights.negative + weights.positive), dtype=np.float64)

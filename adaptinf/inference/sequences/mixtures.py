@@ -20,10 +20,13 @@ from adaptinf.compilation import compiled
 from adaptinf.inference.sequences.sides import mixture_scale, predictable_moments, running_largest
 from adaptinf.typing import FloatArray, IntArray
 
+# Wealth is taken into logarithms before it leaves the range of doubles, and not every round.
 _SMALL, _LARGE = 1e-100, 1e100
+# Bounds in [0, 1] are halved to this length, a hundred roundings of 1.
 _PRECISION = 1e-14
 _MOST = 700.0  # exp of it is still a float
 _LEAST = 1e-3  # smallest weight of the prior, in scores
+# Newton's method starts from a table of so many knots; a step so small ends it.
 _KNOTS, _STEPS, _CLOSE = 256, 30, 1e-9
 
 

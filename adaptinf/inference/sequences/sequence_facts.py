@@ -17,8 +17,7 @@ from adaptinf.claims.rare_outcomes import SKEWNESS_UNKNOWN
 from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import unevenness
-from adaptinf.inference.sequences.choice import Quantity, Settings
-from adaptinf.inference.sequences.methods import SequenceMethod
+from adaptinf.inference.sequences.sequence_records import Quantity, SequenceMethod, Settings
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import rare_cautions
 from adaptinf.inference.validity.stationarity import (
@@ -46,7 +45,7 @@ def value_trend(profile: LogProfile, quantity: Quantity) -> float:
     own = weights[np.arange(rounds), action]
     if not own.any() or count[np.unique(action[own != 0.0])].min() < LEAST_ROUNDS:
         return math.nan
-    score = own * (arrays.reward - mean[action]) / arrays.propensity
+    score = quantity.weights.ratios(action, arrays.propensity) * (arrays.reward - mean[action])
     if weights.strides[0] != 0:
         score += weights @ mean
     away = times(rounds, arrays.batch)
@@ -130,7 +129,7 @@ class SequenceFacts(ConstantMeans):
     def drift_found(self) -> Finding | None:
         """Of the arms' own rewards, or of the value of scores in every round."""
         if self.is_by_pull:
-            return self.profile.trends.of(self.codes, self.profile.log.arms)
+            return self.profile.drift_of(self.codes)
         terms = self.terms or [""] * len(self.quantities)
         return trend_of_values(terms, [value_trend(self.profile, one) for one in self.quantities])
 

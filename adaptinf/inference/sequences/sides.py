@@ -28,8 +28,11 @@ from scipy.special import lambertw
 from adaptinf.compilation import compiled, kernel
 from adaptinf.typing import FloatArray, IntArray
 
+# A bettor stakes at most half of the wealth, so that one round never costs all of it.
 CAP = 0.5
+# Wealth is taken into logarithms before it leaves the range of doubles, and not every round.
 _SMALL, _LARGE = 1e-100, 1e100
+# Bounds in [0, 1] are halved to this length, a hundred roundings of 1.
 _PRECISION = 1e-14
 
 

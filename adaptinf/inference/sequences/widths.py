@@ -8,45 +8,27 @@ at its expectation.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaln
 
 from adaptinf.inference.sequences.mixtures import beta_size, gamma_boundary
+from adaptinf.inference.sequences.sequence_records import Quantity, ScoreLaw, SequenceMethod
 from adaptinf.inference.sequences.sides import CAP, mixture_scale
 from adaptinf.inference.validity.lengths import LOG_ALPHA, some_arms, typical
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.sequences.choice import Quantity
-    from adaptinf.inference.sequences.methods import SequenceMethod
     from adaptinf.inference.validity.profile import LogProfile
 
 _ALPHA = math.exp(LOG_ALPHA)
+# The defaults of `settled`: a width is expected of what runs without further arguments.
 _T_OPT, _START = 1000.0, 100.0
+# Widths only order the sequences: 128 times stand for all rounds, and 24 halvings give 7 digits.
 _POINTS, _HALVINGS = 128, 24
+# Of more arms some are taken, evenly by their counts.
 _MOST_ARMS = 16
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreLaw:
-    """Law of the scores of one side, which are at least a floor; values, shares (j,)."""
-
-    values: FloatArray
-    shares: FloatArray
-    floor: float
-
-    @property
-    def mean(self) -> float:
-        """Expectation."""
-        return float(self.shares @ self.values)
-
-    @property
-    def variance(self) -> float:
-        """Variance."""
-        return float(self.shares @ (self.values - self.mean) ** 2)
 
 
 def expected_width(
@@ -91,7 +73,7 @@ def _ratios(profile: LogProfile, quantity: Quantity) -> tuple[list[tuple[float, 
     if not quantity.codes:
         arrays = profile.log.arrays
         assert arrays.propensity is not None
-        taken = weights.arms[np.arange(profile.log.n_rounds), arrays.action] / arrays.propensity
+        taken = weights.ratios(arrays.action, arrays.propensity)
         mean = float(np.mean(taken**2))  # E sum of policy^2 / propensity
         return [(mean, min(1.0, 1.0 / mean))] if mean > 0.0 else [(1.0, 1.0)], total
     found, squares = [], profile.inverse_squares

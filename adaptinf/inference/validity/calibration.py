@@ -346,7 +346,7 @@ class PropensityFacts(UnitFacts):
         chosen = [self.propensity[self.log.arrays.action == code] for code in range(self.log.n_arms)]
         return any(values.size > 0 and bool(np.ptp(values) > _SAME) for values in chosen)
 
-    @property
+    @cached_property
     def logs_propensities(self) -> bool:
         """Whether the log has propensities, of the chosen arms at least, that are not estimates."""
         return self.log.arrays.propensity is not None and not self.estimated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -65,9 +65,14 @@ class LogProfile(RowPieces):
     # What gathered it
 
     @cached_property
-    def answered(self) -> dict[Any, tuple[Verdict, ...]]:
-        """Verdicts that were worked out, by what was asked."""
+    def _answered(self) -> dict[Any, tuple[Verdict, ...]]:
         return {}
+
+    def worked_out(self, asked: Any, work: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
+        """Verdicts by what was asked, worked out once for defaults, refusals and rows of `recommend`."""
+        if asked not in self._answered:
+            self._answered[asked] = tuple(work())
+        return list(self._answered[asked])
 
     @cached_property
     def design_names(self) -> tuple[str, ...]:
@@ -77,7 +82,7 @@ class LogProfile(RowPieces):
         inner = self.log.design.parameters.get("design")
         return (self.log.design.name,) if inner is None else (self.log.design.name, str(inner))
 
-    @property
+    @cached_property
     def design_title(self) -> str:
         """The design's name for a text; empty where the log names none."""
         return " over ".join(self.design_names)
@@ -100,7 +105,7 @@ class LogProfile(RowPieces):
         fixed = self.constant_propensities or (self.traits is not None and not self.traits.adapts)
         return not fixed and self.log.adaptive_rounds != 0
 
-    @property
+    @cached_property
     def why_not_adaptive(self) -> str:
         """Why rewards cannot have moved actions, where they cannot."""
         if self.constant_propensities:
@@ -153,7 +158,7 @@ class LogProfile(RowPieces):
         arrays = self.log.arrays
         return runs_pvalue(arrays.action, self.log.n_arms, arrays.batch)
 
-    @property
+    @cached_property
     def states_not_adaptive(self) -> bool:
         """Whether the log says that rewards did not affect assignment."""
         return self.log.adaptive is False
@@ -224,6 +229,17 @@ class LogProfile(RowPieces):
             return Trends(np.full(self.log.n_arms, np.nan))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._trends()
+
+    @cached_property
+    def _drifts(self) -> dict[tuple[int, ...], Finding | None]:
+        return {}
+
+    def drift_of(self, codes: Iterable[int]) -> Finding | None:
+        """What trends say of means of some arms that are to stay, worked out once for these; codes (k,)."""
+        arms = tuple(codes)
+        if arms not in self._drifts:
+            self._drifts[arms] = self.trends.of(arms, self.log.arms)
+        return self._drifts[arms]
 
     def _trends(self) -> Trends:
         """Of a long log, stretches are of blocks at equal distances, a quarter of what propensities are."""
@@ -347,7 +363,7 @@ class LogProfile(RowPieces):
         known = self.log.arrays.propensity
         return known is not None and known.min(initial=1.0) >= 1.0 - _SAME
 
-    @property
+    @cached_property
     def contexts_found(self) -> Finding | None:
         """Whether a context visibly decides arms, for methods in which it must not; None without contexts.
 
@@ -413,34 +429,34 @@ class LogProfile(RowPieces):
             return contexts.NOT_IN_LOG()
         return ", ".join([*names[:5], "..."] if len(names) > 5 else names)
 
-    @property
+    @cached_property
     def has_contexts(self) -> bool:
         """Whether the log has columns of contexts."""
         return bool(self.log.context)
 
     # Propensities
 
-    @property
+    @cached_property
     def knows_propensities(self) -> bool:
         """Whether the propensities of the chosen arms are known."""
         return self.log.arrays.propensity is not None
 
-    @property
+    @cached_property
     def batched(self) -> bool:
         """Whether rounds fall into batches."""
         return self.log.arrays.batch is not None
 
-    @property
+    @cached_property
     def may_weigh_rounds(self) -> bool:
         """Whether there are rounds whose weights could be made from every arm's propensities."""
         return not self.rows_refusal and self.knows_every_propensity
 
-    @property
+    @cached_property
     def shares_stand_in(self) -> bool:
         """Whether the arms' shares of the batches are used in place of propensities: not those of rows."""
         return False
 
-    @property
+    @cached_property
     def share_cautions(self) -> tuple[str, ...]:
         """That shares that stand in for propensities move, where plain means are compared."""
         found = self.shares_found if self.shares_stand_in else None

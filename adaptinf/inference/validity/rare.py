@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from adaptinf.claims import rare_outcomes
-from adaptinf.inference.distributions.base import Reference, StudentReference
-from adaptinf.inference.distributions.shape import PartShapes
+from adaptinf.inference.distributions.references import Reference, StudentReference
+from adaptinf.inference.distributions.sample_shape import PartShapes
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.texts import several
 from adaptinf.typing import BoolArray, FloatArray

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from adaptinf.inference.distributions.shape import (
+from adaptinf.inference.distributions.sample_shape import (
     central_moments,
     squared_skewness,
     two_values,

@@ -326,10 +326,10 @@ class ConstantMeans:
     codes: Iterable[int]
     stationary = False
 
-    @cached_property
+    @property
     def drift_found(self) -> Finding | None:
         """A trend in the rewards of the arms; None where none of them can be tested."""
-        return self.profile.trends.of(self.codes, self.profile.log.arms)
+        return self.profile.drift_of(self.codes)
 
     @property
     def drift_untested(self) -> bool:

@@ -263,7 +263,7 @@ class SumsProfile(LogProfile):
 
     # Propensities
 
-    @property
+    @cached_property
     def knows_propensities(self) -> bool:
         """Whether inverse propensities were summed: always, if only by the shares of batches."""
         return True
@@ -278,7 +278,7 @@ class SumsProfile(LogProfile):
         """Whether the chosen arms' propensities alone show that an arm was impossible in some batch."""
         return not (self.knows_every_propensity or bool(self.cells.possible.all()))
 
-    @property
+    @cached_property
     def batched(self) -> bool:
         """Whether rounds fall into batches: always."""
         return True
@@ -352,12 +352,12 @@ class SumsProfile(LogProfile):
             return True
         return bool(np.any(np.ptp(self.cells.smallest, axis=0) > _SAME))
 
-    @property
+    @cached_property
     def logs_propensities(self) -> bool:
         """Whether propensities were summed that are no estimates, nor shares of batches."""
         return not (self.estimated or self.shares_stand_in)
 
-    @property
+    @cached_property
     def shares_stand_in(self) -> bool:
         """Whether the arms' shares of the batches are used in place of propensities."""
         return self.sums.shares

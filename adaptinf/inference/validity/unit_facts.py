@@ -9,7 +9,7 @@ import pandas as pd
 
 from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
 from adaptinf.claims.units import DEPENDENT
-from adaptinf.inference.distributions.shape import squared_skewness
+from adaptinf.inference.distributions.sample_shape import squared_skewness
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import BoolArray, IntArray
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adaptinf.inference.arms import Contrast
-from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.references import Reference
 from adaptinf.inference.results import Results
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import without_interval

@@ -15,21 +15,22 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.designs.base_design import Design
-from adaptinf.inference.diagnostics.arms import (
+from adaptinf.inference.diagnostics.accumulators import score_sums
+from adaptinf.inference.diagnostics.arm_checks import (
     batch_groups,
     common_drift,
     drifts,
     homogeneity,
     mean_differences,
 )
-from adaptinf.inference.diagnostics.passes import rounds_of, score_sums
-from adaptinf.inference.diagnostics.propensities import (
+from adaptinf.inference.diagnostics.choice_checks import (
     calibration_bins,
     calibration_joint,
     chi_square,
     count_test,
     log_wealth,
 )
+from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -58,8 +59,8 @@ def rewards(log: AdaptiveLog) -> dict[str, float]:
     batch = arrays.batch
     group = np.zeros(log.n_rounds, dtype=np.int64) if batch is None else batch_groups(batch, most=4)
     every = arrays.propensities
-    rounds = rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, group, "sqrt", None)
-    sums = score_sums(rounds)
+    rounds = stream_of(arrays.action, arrays.reward, arrays.propensity, every, codes, weights="sqrt")
+    sums = score_sums(rounds, group)
     slopes = drifts(sums)
     slope, error = common_drift(slopes)
     found = {
@@ -98,7 +99,7 @@ def test_sample_mean_against_aipw_where_propensities_do_not_look_at_rewards() ->
         action = (rng.random(rounds) < share).astype(np.int64)
         reward = (rng.random(rounds) < 0.3 + 0.2 * action).astype(float)
         own, one = e[np.arange(rounds), action], np.zeros(rounds, dtype=np.int64)
-        sums = score_sums(rounds_of(action, reward, own, e, np.arange(2), one, "sqrt", None))
+        sums = score_sums(stream_of(action, reward, own, e, np.arange(2), weights="sqrt"), one)
         rejected += mean_differences(sums).joint.log_pvalue <= LEVEL
     assert LOW < rejected / RUNS < HIGH
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
+from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
-from adaptinf.inference.scores.projection import weighted_projection
 
 SHARES = np.array([0.5, 0.3, 0.2])
 ROUNDS, REPLICATIONS = 600, 1_200

@@ -9,8 +9,8 @@ from scipy import stats
 
 from adaptinf import designs
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.results import FTest
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
+from adaptinf.inference.regression.regression_results import FTest
 from adaptinf.log import AdaptiveLog, LogArrays
 
 FALSE_ALARM = 1e-4

@@ -16,10 +16,10 @@ import pytest
 
 from adaptinf.designs import UCB, EpsilonGreedy, Thompson
 from adaptinf.designs.base_design import Design
-from adaptinf.inference.sequences.laws import SingleTrack
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.mixtures import GammaExponentialSide, gamma_wealth
-from adaptinf.inference.sequences.models import ConfidenceSequence
 from adaptinf.inference.sequences.sides import BettingSide, LinearSide, MixtureSide, Side
+from adaptinf.inference.sequences.tracks import SingleTrack
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     Reference,
     StudentReference,
 )
-from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts

@@ -15,7 +15,8 @@ from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.arms.question import Choice
-from adaptinf.inference.diagnostics.arms import (
+from adaptinf.inference.diagnostics.accumulators import ScoreSums, score_sums
+from adaptinf.inference.diagnostics.arm_checks import (
     batch_groups,
     common_drift,
     drifts,
@@ -23,9 +24,9 @@ from adaptinf.inference.diagnostics.arms import (
     fitted_decay,
     mean_differences,
 )
-from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.passes import ScoreSums, rounds_of, score_sums
-from adaptinf.inference.diagnostics.propensities import EDGES, calibration_bins, inverse_sums, log_wealth
+from adaptinf.inference.diagnostics.choice_checks import EDGES, calibration_bins, inverse_sums, log_wealth
+from adaptinf.inference.diagnostics.log_checks import diagnose
+from adaptinf.inference.scores.score_stream import stream_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -79,7 +80,7 @@ def sums_of(log: AdaptiveLog, weight: str, group: np.ndarray | None = None) -> S
     every = arrays.propensities
     codes = np.arange(log.n_arms)
     return score_sums(
-        rounds_of(arrays.action, arrays.reward, arrays.propensity, every, codes, one, weight, None)
+        stream_of(arrays.action, arrays.reward, arrays.propensity, every, codes, weights=weight), one
     )
 
 

@@ -15,7 +15,7 @@ from scipy.stats import beta
 from adaptinf.claims import sequences as claims
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.order import ORDER
-from adaptinf.inference.sequences.methods import METHODS
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.mixtures import (
     BetaBinomialSide,
     beta_size,
@@ -23,9 +23,9 @@ from adaptinf.inference.sequences.mixtures import (
     gamma_side,
     gamma_wealth,
 )
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.sequence_methods import METHODS
+from adaptinf.inference.sequences.sequence_verdicts import sequence_verdicts
 from adaptinf.inference.sequences.sides import MixtureSide
-from adaptinf.inference.sequences.verdicts import sequence_verdicts
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 

@@ -11,8 +11,8 @@ from statsmodels.regression.linear_model import OLS
 
 from adaptinf import designs
 from adaptinf.inference.distributions.tails import log_f_tail
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.scores.least_squares import COVARIANCES, least_squares
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
+from adaptinf.inference.regression.least_squares import COVARIANCES, least_squares
 from adaptinf.log import AdaptiveLog
 from adaptinf.typing import FloatArray, IntArray
 

@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.regression.linear_model import WLS
 
 from adaptinf.inference.effects.cate import CATE
-from adaptinf.inference.scores.projection import weighted_projection
+from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.log import AdaptiveLog, LogArrays
 
 ROUNDS = 300

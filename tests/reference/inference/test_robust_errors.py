@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import adaptinf as ai
-from adaptinf.inference.regression.results import RegressionResults
+from adaptinf.inference.regression.regression_results import RegressionResults
 
 CASES: list[dict[str, Any]] = json.loads(
     Path(__file__).with_name("robust_errors.json").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from adaptinf.designs import EpsilonGreedy, PrivateUCB, Uniform
 from adaptinf.errors import ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, FunctionEnvironment, NormalArms
 
 ENV = BernoulliArms([0.3, 0.6])

@@ -12,9 +12,11 @@ from typing import Any
 import pandas as pd
 
 import adaptinf as ai
-from adaptinf.claims import said
+from adaptinf.claims import first, said, under_table
 
 ROOT = Path(ai.__file__).parent
+READERS = (said.__code__, first.__code__, under_table.__code__)
+"""What reads a list of claims."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def walk(call: Callable[[], Any]) -> Walk:
         path = Path(frame.f_code.co_filename)
         if event == "call" and path.is_relative_to(ROOT) and not frame.f_code.co_name.startswith("<"):
             module = path.relative_to(ROOT).with_suffix("").as_posix()
-            if frame.f_code is said.__code__:
+            if frame.f_code in READERS:
                 readers.append(frame)
             of_facts = path.parent.name == "facts" or path.stem.endswith("_facts")
             if module.startswith("claims/") or of_facts:

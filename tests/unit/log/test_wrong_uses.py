@@ -27,7 +27,7 @@ from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValu
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import compare
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms

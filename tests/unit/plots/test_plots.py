@@ -32,7 +32,7 @@ from adaptinf.designs.run_results import Replications
 from adaptinf.errors import InvalidForLog, MissingDependencyError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.references import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts

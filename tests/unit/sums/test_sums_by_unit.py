@@ -24,7 +24,7 @@ from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
 from adaptinf.claims.units import SELDOM_DRAWN
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
-from adaptinf.inference.scores.by_unit.unit_sums import unit_correlation
+from adaptinf.inference.scores.unit_sums import unit_correlation
 from adaptinf.sums.sums_of_log import totals_of_rows
 from adaptinf.sums.unit_totals import products
 

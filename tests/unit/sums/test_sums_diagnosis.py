@@ -12,7 +12,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import diagnosis as claims
-from adaptinf.inference.diagnostics.from_sums import batch_score_sums, largest_batch_wealth
+from adaptinf.inference.diagnostics.sums_checks import batch_score_sums, largest_batch_wealth
 from adaptinf.inference.scores.batch_sums import batch_means
 
 SIZES = (40, 160, 90, 200, 120, 190)

@@ -10,8 +10,8 @@ import numpy as np
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import BinomialReference, Reference, recoded
 from adaptinf.inference.distributions.skewed import SkewedReference, skewed_difference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS, DifferenceReference, agresti_caffo
 from adaptinf.inference.scores.means import effective_events

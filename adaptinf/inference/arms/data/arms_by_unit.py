@@ -9,9 +9,9 @@ import numpy as np
 
 from adaptinf.claims import units
 from adaptinf.inference.arms.question import Refused
-from adaptinf.inference.scores.by_unit.units import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores, indicators
 from adaptinf.inference.scores.means import ScoreMeans, score_means, standardised, weighted_means
+from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS, others_means, unit_errors, unit_rows
 from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 
 if TYPE_CHECKING:

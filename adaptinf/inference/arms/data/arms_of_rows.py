@@ -12,7 +12,7 @@ from adaptinf.inference.arms.data.arms_of_sums import refuse_rows
 from adaptinf.inference.arms.data.incomplete_rewards import seen_rounds
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
-from adaptinf.inference.scores.joint import LogRounds, round_pieces, rounds_of, whole_pieces
+from adaptinf.inference.scores.joint_levels import LogRounds, round_pieces, rounds_of, whole_pieces
 from adaptinf.inference.scores.means import weighted_means
 from adaptinf.typing import FloatArray
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.arms.data.arms_by_unit import Columns
     from adaptinf.inference.arms.fit import ArmFit
     from adaptinf.inference.arms.question import Question
-    from adaptinf.inference.scores.outcome_models import Outcome
+    from adaptinf.inference.scores.outcome_predictions import Outcome
 
 
 def rows(

@@ -14,12 +14,12 @@ from adaptinf.inference.arms.data.weight_propensities import fixed_by
 from adaptinf.inference.arms.facts.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
-from adaptinf.inference.scores.by_unit.unit_sums import unit_score_means
-from adaptinf.inference.scores.joint import JOINT, earlier_inverse
+from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse
 from adaptinf.inference.scores.joint_sums import Batches, batch_levels
 from adaptinf.inference.scores.means import SampleMeans, ScoreMeans
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, Outcome, checked_penalty
+from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, Outcome, checked_penalty
 from adaptinf.inference.scores.score_forms import Forms, Scores, forms_of, scores_of, share_of
+from adaptinf.inference.scores.unit_sums import unit_score_means
 from adaptinf.sums import NEEDS_ROWS
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.sums.covariate_products import Products, products_of

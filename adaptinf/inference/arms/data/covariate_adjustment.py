@@ -27,7 +27,7 @@ from adaptinf.claims.data.covariates import MOVED
 from adaptinf.claims.units import OWN_PAST_TELLS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.inputs.arguments import labels
-from adaptinf.inference.scores.outcome_models import BATCH_MEAN, Covariates, context_matrix
+from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, context_matrix
 from adaptinf.inference.validity.calibration import some_rounds
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.order import just_before

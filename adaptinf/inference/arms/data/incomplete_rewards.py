@@ -29,7 +29,7 @@ from adaptinf.inference.scores.missing import (
     seen_scores,
     strata,
 )
-from adaptinf.inference.scores.outcome_models import (
+from adaptinf.inference.scores.outcome_predictions import (
     BATCH_MEAN,
     RUNNING_MEAN,
     Covariates,

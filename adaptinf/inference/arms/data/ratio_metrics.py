@@ -27,7 +27,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.data.arms_of_sums import arm_forms
 from adaptinf.inference.inputs.arguments import by_round
 from adaptinf.inference.scores.means import SampleMeans, standardised
-from adaptinf.inference.scores.outcome_models import Covariates
+from adaptinf.inference.scores.outcome_predictions import Covariates
 from adaptinf.inference.scores.score_forms import covariance_of, cubes_of
 from adaptinf.inference.validity.methods import Verdict
 from adaptinf.inference.validity.profile import LogProfile, profile_of

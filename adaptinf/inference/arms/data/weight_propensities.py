@@ -16,7 +16,7 @@ from adaptinf.inference.scores.inverse import (
     lagged_combined_weights,
     sqrt_weights,
 )
-from adaptinf.inference.scores.joint import earlier_propensities
+from adaptinf.inference.scores.joint_levels import earlier_propensities
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from adaptinf.claims import first, propensities, said, sentence, under_table, un
 from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.effects.effect_methods import PROJECTIONS, EffectMethod, effect, warn_of_tiny
 from adaptinf.inference.effects.group_question import (
     Past,
@@ -44,14 +44,14 @@ from adaptinf.inference.effects.projections.weighted_projection import (
 from adaptinf.inference.inputs.arguments import require_log
 from adaptinf.inference.inputs.formulas import CovariateModel, covariate_model
 from adaptinf.inference.inputs.rounds import round_mask
+from adaptinf.inference.regression.score_projection import Projection, check_columns, weighted_projection
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts
-from adaptinf.inference.scores.by_unit.units import others_means
 from adaptinf.inference.scores.inverse import Fixed, aipw_scores, indicators, predictions
 from adaptinf.inference.scores.means import effective_size
-from adaptinf.inference.scores.outcome_models import Outcome, outcome_model
-from adaptinf.inference.scores.projection import Projection, check_columns, weighted_projection
+from adaptinf.inference.scores.outcome_predictions import Outcome, outcome_model
+from adaptinf.inference.scores.unit_errors import others_means
 from adaptinf.inference.validity.methods import Verdict, refusal
 from adaptinf.inference.validity.profile import LogProfile, profile_of
 from adaptinf.log import AdaptiveLog

@@ -16,16 +16,16 @@ import numpy as np
 from adaptinf.claims import Said
 from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.shape import part_shapes
+from adaptinf.inference.distributions.sample_shape import part_shapes
 from adaptinf.inference.inputs.rounds import turns
-from adaptinf.inference.scores.by_unit.units import unit_rows
+from adaptinf.inference.regression.score_projection import Projection
 from adaptinf.inference.scores.inverse import (
     Fixed,
     combined_stays,
     lagged_combined_weights,
     two_point_weights,
 )
-from adaptinf.inference.scores.projection import Projection
+from adaptinf.inference.scores.unit_errors import unit_rows
 from adaptinf.inference.validity.lengths import student_length
 from adaptinf.inference.validity.rare import PartsLaw, law_of_parts
 from adaptinf.typing import FloatArray, IntArray

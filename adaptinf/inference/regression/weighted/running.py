@@ -16,8 +16,10 @@ from scipy import linalg
 
 from adaptinf.typing import FloatArray, IntArray
 
+# Blocks that grow by a tenth: a fit for each of O(log n) blocks, made of nine tenths of the rounds before.
 _GROWTH = 1.1
 _PENALTY = 1.0
+# A variance below this share of the squares is the rounding of a constant column.
 _VARIES = 1e-12
 
 

@@ -21,12 +21,12 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import default_estimator
 from adaptinf.inference.arms.question import Choice
 from adaptinf.inference.corrections.information_of_log import correction_for
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     StudentReference,
 )
-from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.results.estimand import Estimand

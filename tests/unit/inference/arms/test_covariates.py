@@ -14,7 +14,7 @@ from adaptinf.claims import propensities
 from adaptinf.claims.data import covariates
 from adaptinf.claims.data.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
-from adaptinf.inference.scores.outcome_models import running_standardised
+from adaptinf.inference.scores.outcome_predictions import running_standardised
 
 ROUNDS = 1_000
 

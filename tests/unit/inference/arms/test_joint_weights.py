@@ -16,7 +16,7 @@ import adaptinf as ai
 from adaptinf.claims import stationarity
 from adaptinf.claims.arms import weighted_arms
 from adaptinf.claims.data import availability
-from adaptinf.inference.scores import joint
+from adaptinf.inference.scores import joint_levels
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.typing import FloatArray, IntArray
 
@@ -109,9 +109,9 @@ def test_levels_and_their_coefficients_are_the_literal_ones(late: int) -> None:
 def test_pieces_and_compiled_sums_are_the_same(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(batches(late=5))
     whole = ai.ArmMeans(log).fit("aipw", "joint")
-    monkeypatch.setattr(joint, "_CELLS", 6 * size)
+    monkeypatch.setattr(joint_levels, "_CELLS", 6 * size)
     pieces = ai.ArmMeans(log).fit("aipw", "joint")
-    monkeypatch.setattr(joint, "_SMALL", 0)
+    monkeypatch.setattr(joint_levels, "_SMALL", 0)
     fast = ai.ArmMeans(log).fit("aipw", "joint")
     for other in (pieces, fast):
         np.testing.assert_allclose(other.estimate, whole.estimate, rtol=1e-12)

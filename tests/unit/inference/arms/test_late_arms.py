@@ -15,7 +15,7 @@ from adaptinf.claims.arms.weighted_arms import CHOSEN_ALONE_IN_BATCHES
 from adaptinf.claims.data.availability import LEFT_OUT
 from adaptinf.claims.propensities import CHOSEN_NOT_FOLLOWED, NOT_FOLLOWED
 from adaptinf.errors import LogValidationError
-from adaptinf.inference.diagnostics.propensities import inverse_sums
+from adaptinf.inference.diagnostics.choice_checks import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log.validation.arm_columns import propensities_as_far_as_known

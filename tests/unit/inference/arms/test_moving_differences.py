@@ -10,8 +10,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims.arms import batched
-from adaptinf.inference.arms.batched import batch_contrasts
-from adaptinf.inference.arms.facts.batched import moving_pvalue
+from adaptinf.inference.arms.batched import batch_contrasts, moving_pvalue
 
 
 def frame(turn: float, batches: int = 8, size: int = 60, seed: int = 1) -> pd.DataFrame:

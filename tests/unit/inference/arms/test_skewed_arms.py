@@ -13,11 +13,11 @@ from adaptinf.claims import rare_outcomes
 from adaptinf.claims.arms import batched
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import ArmMeans, Contrast
-from adaptinf.inference.distributions.base import RecodedReference, StudentReference
+from adaptinf.inference.distributions.references import RecodedReference, StudentReference
 from adaptinf.inference.distributions.skewed import SkewedReference, SkewedSumReference
 from adaptinf.inference.scores.inverse import arm_scores
 from adaptinf.inference.scores.means import arm_score_means
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.typing import FloatArray
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import adaptinf as ai
 from adaptinf.claims.arms import contrasts as claims
-from adaptinf.inference.distributions.joined import JoinedReference
+from adaptinf.inference.distributions.references import JoinedReference
 from adaptinf.typing import FloatArray
 
 RATES = (0.3, 0.3, 0.4, 0.5)

@@ -14,7 +14,7 @@ from adaptinf.claims import propensities
 from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.data.covariate_adjustment import control_test
-from adaptinf.inference.diagnostics.results import AGAINST, NO_EVIDENCE, NOT_APPLICABLE
+from adaptinf.inference.diagnostics.diagnosis_results import AGAINST, NO_EVIDENCE, NOT_APPLICABLE
 from adaptinf.inference.validity.profile import profile_of
 
 NAME = "negative control"

@@ -13,7 +13,7 @@ from adaptinf import designs
 from adaptinf.claims import diagnosis as claims
 from adaptinf.claims import propensities
 from adaptinf.errors import ParameterError
-from adaptinf.inference.diagnostics.arms import (
+from adaptinf.inference.diagnostics.arm_checks import (
     Differences,
     batch_groups,
     common_drift,
@@ -21,9 +21,8 @@ from adaptinf.inference.diagnostics.arms import (
     homogeneity,
     low_rounds,
 )
-from adaptinf.inference.diagnostics.diagnosis import diagnose
-from adaptinf.inference.diagnostics.propensities import ChiSquare, calibration_bins, chi_square, count_test
-from adaptinf.inference.diagnostics.results import (
+from adaptinf.inference.diagnostics.choice_checks import ChiSquare, calibration_bins, chi_square, count_test
+from adaptinf.inference.diagnostics.diagnosis_results import (
     AGAINST,
     CAUTION,
     FINE,
@@ -32,6 +31,7 @@ from adaptinf.inference.diagnostics.results import (
     Check,
     judged,
 )
+from adaptinf.inference.diagnostics.log_checks import diagnose
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, Tableau
 

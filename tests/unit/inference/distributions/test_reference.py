@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     Reference,
     StudentReference,
 )
-from adaptinf.inference.distributions.bounded import BoundedDifferenceReference
 
 LOG_ALPHAS = (np.log(0.3), np.log(0.05), np.log(1e-6), -200.0, -700.0, -3000.0)
 

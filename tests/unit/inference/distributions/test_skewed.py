@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from adaptinf.inference.distributions.base import Reference, StudentReference
+from adaptinf.inference.distributions.references import Reference, StudentReference
 from adaptinf.inference.distributions.skewed import (
     SkewedReference,
     SkewedSumReference,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import integrate, stats
 
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.distributions.student_sums import max_student_tail
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand

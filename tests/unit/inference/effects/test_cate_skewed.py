@@ -8,7 +8,7 @@ from claims_said import says
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.distributions.two_samples import DifferenceReference
 from adaptinf.inference.effects.cate import CATE

@@ -17,7 +17,7 @@ from adaptinf.inference.distributions.tails import log_f_tail
 from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.comparisons import equal_dependent_effects, equal_effects
 from adaptinf.inference.results.base import Results
-from adaptinf.inference.scores.by_unit.units import unit_group_effects
+from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.log import AdaptiveLog
 
 

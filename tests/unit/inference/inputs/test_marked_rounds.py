@@ -12,8 +12,8 @@ from claims_said import says
 from adaptinf.claims.logs.rows import MARKED
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog
 

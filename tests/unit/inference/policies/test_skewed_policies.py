@@ -8,7 +8,7 @@ from claims_said import says
 
 from adaptinf.claims import rare_outcomes
 from adaptinf.inference.arms.models import ArmMeans
-from adaptinf.inference.distributions.base import StudentReference
+from adaptinf.inference.distributions.references import StudentReference
 from adaptinf.inference.distributions.skewed import SkewedSumReference
 from adaptinf.inference.policies.policy_models import PolicyContrast, PolicyValue
 from adaptinf.log import AdaptiveLog, LogArrays

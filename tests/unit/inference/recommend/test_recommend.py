@@ -24,7 +24,7 @@ from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
-from adaptinf.inference.arms.facts.sample_means import length_ratio
+from adaptinf.inference.arms.facts.sample_facts import length_ratio
 from adaptinf.inference.arms.question import Question
 from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.corrections.information_of_log import correction_for
@@ -32,7 +32,7 @@ from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.policies.policy_models import PolicyValue
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.recommend.table import Recommendation
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.winners import Winner
 from adaptinf.log import AdaptiveLog, LogArrays

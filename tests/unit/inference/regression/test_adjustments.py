@@ -16,11 +16,12 @@ from adaptinf import designs
 from adaptinf.claims import Claim, propensities, said
 from adaptinf.claims.regression import adjusted_regression, regressions, weighted_regression
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
-from adaptinf.inference.distributions.base import Reference
+from adaptinf.inference.distributions.references import Reference
 from adaptinf.inference.distributions.student_sums import MeanStudent
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS
 from adaptinf.inference.regression.anytime import AnytimeReference, anytime_coefficients, anytime_wald
-from adaptinf.inference.regression.batched import (
+from adaptinf.inference.regression.batched_regression import (
     batch_regressions,
     batched_coefficients,
     batched_wald,
@@ -29,8 +30,7 @@ from adaptinf.inference.regression.batched import (
 from adaptinf.inference.regression.decorrelation import decorrelated
 from adaptinf.inference.regression.design import CoefficientFit, FitOptions, RegressionData
 from adaptinf.inference.regression.ellipsoid import EllipsoidReference, confidence_ellipsoid
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.weighted.own import stabilising_weights, weighted_least_squares
+from adaptinf.inference.regression.weighted.own_weights import stabilising_weights, weighted_least_squares
 from adaptinf.inference.results.hypotheses import linear_hypothesis
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays

@@ -18,12 +18,12 @@ from adaptinf.designs import LinUCB, Uniform
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import correct_pvalues, corrected_level
+from adaptinf.inference.regression import least_squares as fits
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.regression.adjustments import ADJUSTMENTS, default_adjustment
-from adaptinf.inference.regression.facts.batched import DecorrelationFacts
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.results import FTest
-from adaptinf.inference.scores.by_unit import clusters
-from adaptinf.inference.scores.least_squares import least_squares
+from adaptinf.inference.regression.facts.batched_facts import DecorrelationFacts
+from adaptinf.inference.regression.least_squares import least_squares
+from adaptinf.inference.regression.regression_results import FTest
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, LinearArms
@@ -749,10 +749,10 @@ def test_many_units_are_worked_on_piece_by_piece(monkeypatch: pytest.MonkeyPatch
     unit = np.unique(unit, return_inverse=True)[1]
     x = np.column_stack([np.ones(400), rng.normal(size=(400, 2))])
     fit = least_squares(x, rng.normal(size=400), ("a", "b", "c"))
-    whole = clusters.bias_reduced(fit.q, fit.residual, unit, fit.root)
-    monkeypatch.setattr(clusters, "_AT_ONCE", 9 * 11)
-    monkeypatch.setattr(clusters, "_KEPT", 0)
-    pieces = clusters.bias_reduced(fit.q, fit.residual, unit, fit.root)
+    whole = fits.bias_reduced(fit.q, fit.residual, unit, fit.root)
+    monkeypatch.setattr(fits, "_AT_ONCE", 9 * 11)
+    monkeypatch.setattr(fits, "_KEPT", 0)
+    pieces = fits.bias_reduced(fit.q, fit.residual, unit, fit.root)
     np.testing.assert_allclose(pieces[0], whole[0], rtol=1e-10)
     np.testing.assert_allclose(pieces[1].own, whole[1].own, rtol=1e-10)
     row = np.array([0.0, 1.0, -2.0])

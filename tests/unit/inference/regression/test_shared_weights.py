@@ -14,11 +14,11 @@ import adaptinf as ai
 from adaptinf.claims import first, propensities, stationarity
 from adaptinf.claims.regression import regressions, weighted_regression
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.regression.facts.weighted import WeightedFacts
-from adaptinf.inference.regression.models import AdaptiveOLS
-from adaptinf.inference.regression.weighted.own import WEIGHTED
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
+from adaptinf.inference.regression.facts.weighted_facts import WeightedFacts
+from adaptinf.inference.regression.weighted.own_weights import WEIGHTED
 from adaptinf.inference.regression.weighted.running import running_regression
-from adaptinf.inference.regression.weighted.shared import arm_columns, shared_regression
+from adaptinf.inference.regression.weighted.shared_weights import arm_columns, shared_regression
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray
@@ -440,7 +440,7 @@ def test_small_propensities_leave_weighted_regression_the_default_and_name_the_r
     assert says(result.notes, regressions.CHOSEN, name="weighted", reason=reason)
     assert result.cautions == ()  # every arm is worth enough rewards
     assert result.bse["C(action)[T.visit]"] < 0.12
-    monkeypatch.setattr("adaptinf.inference.regression.facts.weighted.FEW_EFFECTIVE", 1e6)
+    monkeypatch.setattr("adaptinf.inference.regression.facts.weighted_facts.FEW_EFFECTIVE", 1e6)
     assert says(model.fit("weighted").cautions, weighted_regression.BELOW_FLOOR, floor=0.05)
 
 
@@ -454,7 +454,9 @@ def test_batches_come_before_w_decorrelation(monkeypatch: pytest.MonkeyPatch) ->
     settled = model.fit("w-decorrelation")
     assert settled.cautions == ()
     assert says(settled.notes, regressions.NO_TREND)
-    monkeypatch.setattr("adaptinf.inference.regression.facts.common.LEAST_ROUNDS", 1_000)  # more than it has
+    monkeypatch.setattr(
+        "adaptinf.inference.regression.facts.regression_facts.LEAST_ROUNDS", 1_000
+    )  # more than it has
     (caution,) = model.fit("w-decorrelation").cautions
     assert says(caution, regressions.MOVES)
     assert model.fit("w-decorrelation", stationary=True).cautions == ()

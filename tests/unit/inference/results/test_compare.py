@@ -13,7 +13,7 @@ from adaptinf.claims.regression import adjusted_regression
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
-from adaptinf.inference.regression.models import AdaptiveOLS
+from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.results.comparison import compare
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms

@@ -17,13 +17,13 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.references import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.hypotheses import linear_hypothesis, wald_statistic
 from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.results.multiplicity import familywise_level, max_normal_tail
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 

@@ -10,7 +10,7 @@ from claims_said import says
 
 import adaptinf as ai
 from adaptinf.claims import tables
-from adaptinf.inference.distributions.base import NormalReference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, StudentReference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import meaningful
 from adaptinf.log import AdaptiveLog

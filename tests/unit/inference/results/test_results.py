@@ -14,7 +14,7 @@ import adaptinf as ai
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import NormalReference, StudentReference
+from adaptinf.inference.distributions.references import NormalReference, StudentReference
 from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import LogFacts

@@ -15,7 +15,7 @@ from adaptinf.claims import tables
 from adaptinf.claims.privacy import guarantees
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.base import (
+from adaptinf.inference.distributions.references import (
     BinomialReference,
     NormalReference,
     Reference,

@@ -23,7 +23,7 @@ from adaptinf.inference.results.base import Results
 from adaptinf.inference.results.comparison import compare
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.results.tables import format_pvalue
-from adaptinf.inference.sequences.models import ConfidenceSequence
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 

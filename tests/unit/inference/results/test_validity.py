@@ -24,7 +24,7 @@ from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.claims.regression import regressions
 from adaptinf.claims.views import Assumed
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.distributions.base import NormalReference
+from adaptinf.inference.distributions.references import NormalReference
 from adaptinf.inference.results.base import Results
 from adaptinf.log import AdaptiveLog
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext, NormalArms

@@ -16,7 +16,7 @@ from adaptinf.claims.arms import weighted_arms
 from adaptinf.inference.arms import weighted
 from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
-from adaptinf.inference.scores.joint import joint_means
+from adaptinf.inference.scores.joint_levels import joint_means
 from adaptinf.inference.scores.moving_effects import SEEN
 
 PAIR = {"treatment": "B", "control": "A"}

@@ -29,8 +29,8 @@ from adaptinf.inference.scores.inverse import (
     uniform_weights,
 )
 from adaptinf.inference.scores.means import arm_score_means, effective_size, weighted_means
-from adaptinf.inference.scores.outcome_models import context_matrix, running_ridge
-from adaptinf.inference.scores.streams import streamed_means
+from adaptinf.inference.scores.outcome_predictions import context_matrix, running_ridge
+from adaptinf.inference.scores.score_stream import streamed_means
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 

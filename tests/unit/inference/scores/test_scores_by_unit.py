@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adaptinf.inference.scores.by_unit.units import (
+from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
+from adaptinf.inference.scores.means import weighted_means
+from adaptinf.inference.scores.unit_errors import (
     effective_units,
     others_means,
     totals_by_unit,
@@ -16,8 +18,6 @@ from adaptinf.inference.scores.by_unit.units import (
     units_with,
     units_with_events,
 )
-from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
-from adaptinf.inference.scores.means import weighted_means
 from adaptinf.typing import FloatArray, IntArray
 
 

@@ -22,8 +22,8 @@ from adaptinf.designs import UCB, EpsilonGreedy
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
-from adaptinf.inference.sequences.models import ConfidenceSequence
-from adaptinf.inference.sequences.results import SequenceResults, spread_rounds
+from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+from adaptinf.inference.sequences.sequence_results import SequenceResults, spread_rounds
 from adaptinf.inference.sequences.sides import BettingSide, betting_peak
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from adaptinf.claims import rare_outcomes
-from adaptinf.inference.distributions.shape import squared_skewness, two_values, uncommon_outcomes
+from adaptinf.inference.distributions.sample_shape import squared_skewness, two_values, uncommon_outcomes
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_interval
 from adaptinf.log import AdaptiveLog, LogArrays

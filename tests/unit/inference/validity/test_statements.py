@@ -16,7 +16,7 @@ from adaptinf.claims.arms import sample_means
 from adaptinf.claims.logs import statements
 from adaptinf.inference.validity.assignment import pooling_pvalue, reaction_pvalue
 from adaptinf.inference.validity.profile import profile_of
-from adaptinf.reports.report_texts import log_cautions
+from adaptinf.reports.collection_facts import log_cautions
 
 ROLES: dict[str, Any] = {"action": "arm", "reward": "y"}
 

@@ -1,0 +1,263 @@
+"""Sums over the rounds of a log, without an array of the size of the propensities."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.inference.scores.score_stream import (
+    OUTCOME,
+    STATE,
+    Stream,
+    learn,
+    own_weight,
+    prepare,
+)
+from adaptinf.typing import FloatArray, IntArray
+
+WEIGHTS = ("uniform", "sqrt", "two-point")
+"""Those that are an arm's own, and not of a pair or of a whole table."""
+_ROUNDS, _EXPECTED, _OBSERVED, _SQUARES = range(4)
+_TOTAL, _SCORE, _TIME, _TIME_SQUARES, _TIME_SCORE, _PULLS, _REWARD = range(7)
+_GAP, _SLOPE = range(2)
+
+
+class ScoreSums(NamedTuple):
+    """What is known of k arms after two passes over the rounds.
+
+    Shapes: estimate, mean, pulls, change, drift (k,), change_covariance, drift_covariance (k, k), group_mean,
+    group_variance (G, k). `change` is the sample mean less the weighted mean of scores, `drift` the slope of
+    the scores over the log from its first round to its last.
+    """
+
+    estimate: FloatArray
+    mean: FloatArray
+    pulls: FloatArray
+    change: FloatArray
+    change_covariance: FloatArray
+    drift: FloatArray
+    drift_covariance: FloatArray
+    group_mean: FloatArray
+    group_variance: FloatArray
+
+
+def score_sums(stream: Stream, group: IntArray) -> ScoreSums:
+    """Estimates of the arms' means and of their drift, with covariances from what each round contributes.
+
+    Shapes: group (T,), the stretch of batches that a round is in.
+
+    An arm's score is Gamma_t = m_t + 1{A_t = k} (Y_t - m_t) / e_t, m_t its mean reward so far (of all arms
+    before its first one). Round 0, before which nothing is known, has weight 0. The slope is that of least
+    squares with the weights h_t of the scores on x_t = (t + 1/2) / T,
+
+        sum h (x - c) Gamma / sum h (x - c)^2,    c = sum h x / sum h,
+
+    and a round contributes h (x - c) (Gamma - Q) / sum h (x - c)^2 to its error where the mean Q is the same
+    in all rounds.
+    """
+    size, groups = len(stream.codes), int(group.max(initial=0)) + 1
+    state, sums, errors = np.zeros((STATE, size)), np.zeros((7, size)), np.zeros((2, size))
+    by_group = np.zeros((2, groups, size))
+    _add_up(stream, group, state, sums, by_group)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = sums[_SCORE] / sums[_TOTAL]
+        centre = sums[_TIME] / sums[_TOTAL]
+        spread = sums[_TIME_SQUARES] - centre * sums[_TIME]
+        drift = (sums[_TIME_SCORE] - centre * sums[_SCORE]) / spread
+        mean = sums[_REWARD] / sums[_PULLS]
+        group_mean = by_group[1] / by_group[0]
+        scales = np.stack([1.0 / sums[_TOTAL], 1.0 / spread, 1.0 / sums[_PULLS]])
+    centres = np.stack([estimate, centre, mean])
+    scales[~np.isfinite(scales)] = 0.0
+    centres[~np.isfinite(centres)] = 0.0
+    group_variance = np.zeros((groups, size))
+    change_covariance, drift_covariance = np.zeros((size, size)), np.zeros((size, size))
+    _spread(
+        stream,
+        group,
+        centres,
+        scales,
+        np.nan_to_num(group_mean),
+        state,
+        errors,
+        group_variance,
+        change_covariance,
+        drift_covariance,
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        group_variance = group_variance / by_group[0] ** 2
+    return ScoreSums(
+        estimate + stream.origin,
+        mean + stream.origin,
+        sums[_PULLS],
+        mean - estimate,
+        change_covariance,
+        drift,
+        drift_covariance,
+        group_mean + stream.origin,
+        group_variance,
+    )
+
+
+@kernel
+def _score(stream: Stream, t: int, j: int, chosen: int, state: FloatArray) -> float:
+    """Score of an arm, about the origin."""
+    score: float = state[OUTCOME, j]
+    if j == chosen:
+        score += (stream.reward[t] - stream.origin - score) / stream.propensity[t]
+    return score
+
+
+@compiled
+def _add_up(
+    stream: Stream, group: IntArray, state: FloatArray, sums: FloatArray, by_group: FloatArray
+) -> None:
+    """First pass: weighted sums of scores and of time."""
+    horizon, size = stream.action.shape[0], stream.codes.shape[0]
+    prepare(stream, state)
+    for t in range(horizon):
+        chosen = stream.place[stream.action[t]]
+        x = (t + 0.5) / horizon
+        g = group[t]
+        for j in range(size):
+            weight = own_weight(stream, t, j, state)
+            score = _score(stream, t, j, chosen, state)
+            sums[_TOTAL, j] += weight
+            sums[_SCORE, j] += weight * score
+            sums[_TIME, j] += weight * x
+            sums[_TIME_SQUARES, j] += weight * x * x
+            sums[_TIME_SCORE, j] += weight * x * score
+            by_group[0, g, j] += weight
+            by_group[1, g, j] += weight * score
+        if chosen >= 0:
+            sums[_PULLS, chosen] += 1.0
+            sums[_REWARD, chosen] += stream.reward[t] - stream.origin
+        learn(stream, t, chosen, state)
+
+
+@compiled
+def _spread(
+    stream: Stream,
+    group: IntArray,
+    centres: FloatArray,
+    scales: FloatArray,
+    group_mean: FloatArray,
+    state: FloatArray,
+    errors: FloatArray,
+    group_variance: FloatArray,
+    change: FloatArray,
+    drift: FloatArray,
+) -> None:
+    """Second pass: products of what each round contributes to the errors of two arms."""
+    horizon, size = stream.action.shape[0], stream.codes.shape[0]
+    prepare(stream, state)
+    for t in range(horizon):
+        chosen = stream.place[stream.action[t]]
+        x = (t + 0.5) / horizon
+        g = group[t]
+        for j in range(size):
+            score = _score(stream, t, j, chosen, state)
+            weight = own_weight(stream, t, j, state)
+            gap = weight * (score - centres[0, j])
+            own = weight * (score - group_mean[g, j])
+            group_variance[g, j] += own * own
+            errors[_SLOPE, j] = gap * (x - centres[1, j]) * scales[1, j]
+            errors[_GAP, j] = -gap * scales[0, j]
+            if j == chosen:
+                errors[_GAP, j] += (stream.reward[t] - stream.origin - centres[2, j]) * scales[2, j]
+        for j in range(size):
+            first, second = errors[_GAP, j], errors[_SLOPE, j]
+            for k in range(j + 1):
+                change[j, k] += first * errors[_GAP, k]
+                drift[j, k] += second * errors[_SLOPE, k]
+        learn(stream, t, chosen, state)
+    for j in range(size):
+        for k in range(j):
+            change[k, j] = change[j, k]
+            drift[k, j] = drift[j, k]
+
+
+@compiled
+def bin_sums(
+    action: IntArray, propensities: FloatArray, edges: FloatArray, place: IntArray, sums: FloatArray
+) -> None:
+    """Rounds, expected and observed choices and squared propensities by arm and fine bin of the propensity.
+
+    Shapes: action (T,), propensities (T, K), edges (E,), place (n,), sums (K, E + 1, 4). `place` gives, for
+    each of n - 1 equal cells of (0, 1) and for 1, the bin of its lower end.
+    """
+    cells = place.shape[0] - 1
+    for t in range(action.shape[0]):
+        for k in range(propensities.shape[1]):
+            e = propensities[t, k]
+            if e > 0.0 and e < 1.0:
+                code = place[int(e * cells)]
+                while code < edges.shape[0] and e > edges[code]:
+                    code += 1
+                sums[k, code, _ROUNDS] += 1.0
+                sums[k, code, _EXPECTED] += e
+                sums[k, code, _SQUARES] += e * e
+                if action[t] == k:
+                    sums[k, code, _OBSERVED] += 1.0
+
+
+@compiled
+def bin_products(
+    propensities: FloatArray,
+    codes: IntArray,
+    edges: FloatArray,
+    place: IntArray,
+    merged: IntArray,
+    cell: IntArray,
+    products: FloatArray,
+) -> None:
+    """Sums of products of two arms' propensities by their bins, below the diagonal.
+
+    Shapes: propensities (T, K), codes (k,), merged (k, E + 1): position of each arm's fine bin among all
+    J bins; cell (k,); products (J, J).
+    """
+    cells = place.shape[0] - 1
+    for t in range(propensities.shape[0]):
+        for i in range(codes.shape[0]):
+            e = propensities[t, codes[i]]
+            cell[i] = -1
+            if e > 0.0 and e < 1.0:
+                code = place[int(e * cells)]
+                while code < edges.shape[0] and e > edges[code]:
+                    code += 1
+                cell[i] = merged[i, code]
+                for j in range(i):
+                    if cell[j] >= 0:
+                        products[cell[i], cell[j]] += e * propensities[t, codes[j]]
+
+
+@compiled
+def wealth_path(
+    action: IntArray, propensities: FloatArray, seen: FloatArray, due: FloatArray, path: FloatArray
+) -> float:
+    """Largest log wealth of bets on each arm's past choices over its past propensities; at least 0.
+
+    Shapes: action (T,), propensities (T, K) or (1, K), seen, due (K,), path (T,) or (0,).
+    """
+    wealth, largest = 0.0, 0.0
+    fixed = propensities.shape[0] == 1
+    for t in range(action.shape[0]):
+        row = 0 if fixed else t
+        total, whole = 0.0, 0.0
+        for k in range(propensities.shape[1]):
+            e = propensities[row, k]
+            total += e * seen[k] / due[k]
+            whole += e
+        chosen = action[t]
+        # The rows are divided by their sums, which may differ from 1 by rounding.
+        wealth += math.log(seen[chosen] / due[chosen] * whole / total)
+        largest = max(largest, wealth)
+        if path.shape[0] > 0:
+            path[t] = wealth
+        for k in range(propensities.shape[1]):
+            due[k] += propensities[row, k]
+        seen[chosen] += 1.0
+    return largest

@@ -1,0 +1,518 @@
+"""Checks of a log arm by arm: estimates that should agree, effective sample sizes, overlap.
+
+References
+----------
+Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments". Cochran (1954), "The combination of
+estimates from different experiments".
+Kish (1965), "Survey Sampling" (effective sample size). Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments" (decay of propensities).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from adaptinf.claims import Claim, propensities
+from adaptinf.claims import diagnosis as claims
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.choice import choose
+from adaptinf.inference.arms.question import Choice
+from adaptinf.inference.diagnostics.accumulators import WEIGHTS, ScoreSums, score_sums
+from adaptinf.inference.diagnostics.choice_checks import ChiSquare, chi_square
+from adaptinf.inference.diagnostics.diagnosis_results import CAUTION, FINE, Check, tests_among
+from adaptinf.inference.scores.score_stream import stream_of
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+# A line through fewer points fits whatever they are.
+_FEW_BLOCKS = 4
+# Rows of propensities at a time, so that no second array of all of them is made.
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decay:
+    """Smallest propensities over time; first, last (B,), smallest (B, k)."""
+
+    first: FloatArray
+    last: FloatArray
+    smallest: FloatArray
+    exponent: float
+
+
+def fitted_decay(propensities: FloatArray) -> Decay:
+    """How the smallest propensity falls.
+
+    Shapes: propensities (T, k).
+
+    Two-point weights need an exponent that is fixed before the data: one that was fitted on the log makes
+    them depend on the future, and their normal limit is lost.
+    """
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(propensities.shape[1], np.inf)
+        for low in range(start, stop, _BLOCK):
+            part = propensities[low : min(low + _BLOCK, stop)]
+            found = np.minimum(found, np.min(part, axis=0, where=part > 0.0, initial=np.inf))
+        return found
+
+    return decay_of(len(propensities), least)
+
+
+def fitted_chosen_decay(action: IntArray, propensity: FloatArray, n_arms: int) -> Decay:
+    """The same where only the chosen arms' propensities are known; action, propensity (T,)."""
+
+    def least(start: int, stop: int) -> FloatArray:
+        found = np.full(n_arms, np.inf)
+        np.minimum.at(found, action[start:stop], propensity[start:stop])
+        return found
+
+    return decay_of(len(action), least)
+
+
+def decay_of(rounds: int, least: Callable[[int, int], FloatArray]) -> Decay:
+    """A line through the smallest propensities of stretches that double in length."""
+    edges = np.unique([0, *(2**power for power in range(3, 64) if 2**power < rounds), rounds])
+    smallest = np.array([least(int(start), int(stop)) for start, stop in itertools.pairwise(edges)])
+    smallest[np.isinf(smallest)] = np.nan
+    lowest = np.fmin.reduce(smallest, axis=1)
+    known = ~np.isnan(lowest)
+    exponent = math.nan
+    if known.sum() >= _FEW_BLOCKS:
+        time = np.log(edges[1:][known])
+        centred = time - time.mean()
+        # Propensities that stay the same have the exponent 0, and not the rounding of a sum.
+        exponent = round(-float(centred @ np.log(lowest[known]) / (centred @ centred)), 12) + 0.0
+    return Decay(edges[:-1] + 1.0, edges[1:].astype(np.float64), smallest, exponent)
+
+
+def low_rounds(propensities: FloatArray, limit: float) -> FloatArray:
+    """Number of rounds in which each arm's propensity is below a limit, zeros included.
+
+    Shapes: propensities (T, k); returns (k,).
+    """
+    found = np.zeros(propensities.shape[1])
+    for low in range(0, len(propensities), _BLOCK):
+        found += np.count_nonzero(propensities[low : low + _BLOCK] < limit, axis=0)
+    return found
+
+
+# Standard errors below this share of a mean are rounding.
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Differences of two estimates of the same arms, which have mean 0 under the null.
+
+    Shapes: difference (k,), covariance (k, k).
+    """
+
+    difference: FloatArray
+    covariance: FloatArray
+
+    @property
+    def std_error(self) -> FloatArray:
+        """Standard errors, shape (k,)."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)), dtype=np.float64)
+
+    @property
+    def z(self) -> FloatArray:
+        """Standardised differences, shape (k,); NaN where the standard error is 0."""
+        size = self.std_error
+        return np.asarray(self.difference / np.where(size > 0.0, size, np.nan), dtype=np.float64)
+
+    @property
+    def joint(self) -> ChiSquare:
+        """Test of all differences together."""
+        return chi_square(self.difference, self.covariance)
+
+
+def mean_differences(sums: ScoreSums) -> Differences:
+    """Sample means minus weighted means of scores.
+
+    Hausman's variance, that of one estimate minus that of the other, rests on a covariance of the two that is
+    the variance of the sample mean. That is so where propensities were fixed in advance and rewards have one
+    variance, and not under adaptive collection, where the number may even be negative.
+    """
+    return _settled(sums.change, sums.change_covariance, sums.mean)
+
+
+def drifts(sums: ScoreSums) -> Differences:
+    """Slopes of the arms' scores over the log, from its first round to its last."""
+    return _settled(sums.drift, sums.drift_covariance, sums.estimate)
+
+
+def common_drift(slopes: Differences) -> tuple[float, float]:
+    """One slope for all arms, by the inverse variances of their own, and its standard error.
+
+    NaN where none varies.
+    """
+    size = slopes.std_error
+    kept = size > 0.0
+    if not kept.any():
+        return math.nan, math.nan
+    share = 1.0 / size[kept] ** 2
+    share /= share.sum()
+    spread = float(share @ slopes.covariance[np.ix_(kept, kept)] @ share)
+    return float(share @ slopes.difference[kept]), math.sqrt(max(spread, 0.0))
+
+
+def _settled(difference: FloatArray, covariance: FloatArray, scale: FloatArray) -> Differences:
+    """Differences whose variance is rounding have none."""
+    size = np.sqrt(np.diag(covariance))
+    constant = size <= _CONSTANT * np.maximum(np.abs(scale), np.finfo(np.float64).tiny)
+    covariance = covariance.copy()
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    return Differences(difference, covariance)
+
+
+def batch_groups(batch: IntArray, most: int = 6) -> IntArray:
+    """Consecutive batches joined into a few groups of about the same number of rounds.
+
+    Shapes: batch (T,); returns (T,).
+    """
+    return stretches(np.bincount(batch).astype(np.float64), most)[batch]
+
+
+def stretches(rounds: FloatArray, most: int = 6) -> IntArray:
+    """The group of each of consecutive batches, joined into a few of about the same number of rounds.
+
+    Shapes: rounds (B,), of each batch; returns (B,).
+    """
+    middle = np.cumsum(rounds) - 0.5 * rounds
+    group = np.minimum((middle * most / rounds.sum()).astype(np.int64), most - 1)
+    return np.asarray(np.unique(group, return_inverse=True)[1].reshape(-1), dtype=np.int64)
+
+
+def homogeneity(means: FloatArray, variances: FloatArray) -> ChiSquare:
+    """Test that an arm's mean is the same in all groups of rounds; means, variances (G,)."""
+    if means.size < 2 or not (variances > (_CONSTANT * np.abs(means)) ** 2).all():
+        return ChiSquare(np.nan, 0)
+    centre = float(np.sum(means / variances) / np.sum(1.0 / variances))
+    return ChiSquare(float(np.sum((means - centre) ** 2 / variances)), means.size - 1)
+
+
+MIN_ROUNDS = 33
+"""Rounds from which there are four blocks to fit an exponent to."""
+MEAN, TREND, BATCHES = "sample mean against AIPW", "drift over time", "drift by batch"
+COMMON = "common drift"
+MISSED = claims.COULD_BE_MISSED
+_POWER = 0.8
+# Means of fewer rewards are too far from normal for tests by z.
+_LEAST_PULLS = 20
+# Effective sizes to look at: fewer rewards than a normal limit needs, or a tenth of those collected.
+_LEAST_SIZE = 30.0
+_LEAST_SHARE = 0.1
+LIMITS = {0.01: 0.01, 0.001: 0.0}
+"""Share of the rounds that may have a propensity below each limit."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The scores of the arms that can be compared, added up, and why the others cannot.
+
+    Shapes: codes, squares (k,), counts (G, k). `squares` are those of the arms' rewards less their means,
+    `counts` their rewards in each stretch of batches. `settled` says that propensities never move.
+    """
+
+    codes: IntArray
+    refused: dict[str, str]
+    weights: str | None
+    sums: ScoreSums
+    squares: FloatArray
+    counts: FloatArray
+    settled: bool
+
+
+def score_checks(
+    log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame], alpha: float, others: int = 0
+) -> list[Check]:
+    """Sample means against AIPW, and drift; `others` are the table's p-values beside these."""
+    checks: dict[str, list[Check]] = {MEAN: [], COMMON: [], TREND: [], BATCHES: [], MISSED: []}
+    for name in checks:
+        checks[name] += [Check(name, term, claims=(reason,)) for term, reason in scored.refused.items()]
+    if scored.codes.size:
+        checks[MEAN] += _mean_checks(log, scored, tables)
+        for check in _trend_checks(log, scored, tables):
+            checks[check.name].append(check)
+        checks[BATCHES] += _batch_checks(log, scored)
+        tried = max(1, others + sum(tests_among(rows) for rows in checks.values()))
+        checks[MISSED] += _missed_checks(scored, tables["drift"], alpha / tried)
+    place = {str(arm): code for code, arm in enumerate(log.arms)}
+    return [
+        check
+        for rows in checks.values()
+        for check in sorted(rows, key=lambda row: place.get(row.term, log.n_arms))
+    ]
+
+
+def scored_rows(log: AdaptiveLog) -> Scored:
+    """Scores of a log's rounds."""
+    if log.arrays.propensity is None:
+        return nothing_scored({"all arms": propensities.NONE()})
+    action, reward = log.arrays.action, log.arrays.reward
+    low, high = np.full(log.n_arms, np.inf), np.full(log.n_arms, -np.inf)
+    np.minimum.at(low, action, reward)
+    np.maximum.at(high, action, reward)
+    pulls = np.bincount(action, minlength=log.n_arms).astype(np.float64)
+    codes, refused = usable(log, profile_of(log).impossible, pulls, low == high)
+    if not codes.size:
+        return nothing_scored(refused)
+    choice, group = score_weights(log, codes), _groups(log)
+    counts = np.bincount(group * log.n_arms + action, minlength=(int(group[-1]) + 1) * log.n_arms)
+    squares = np.zeros(log.n_arms)
+    np.add.at(squares, action, (reward - _means(log)[action]) ** 2)
+    return Scored(
+        codes,
+        refused,
+        choice.weights,
+        _sums(log, codes, choice, group),
+        squares[codes],
+        counts.reshape(-1, log.n_arms)[:, codes].astype(np.float64),
+        _hardly_varying(log),
+    )
+
+
+def nothing_scored(refused: dict[str, str]) -> Scored:
+    """No arm that can be compared."""
+    none, one, two = np.zeros(0), np.zeros((0, 0)), np.zeros((1, 0))
+    sums = ScoreSums(none, none, none, none, one, none, one, two, two)
+    return Scored(np.zeros(0, dtype=np.int64), refused, None, sums, none, two, True)
+
+
+def _groups(log: AdaptiveLog) -> IntArray:
+    """Stretches of batches; all rounds in one where there are none; shape (T,)."""
+    batch = log.arrays.batch
+    if batch is None or int(batch[-1]) == int(batch[0]):
+        return np.zeros(log.n_rounds, dtype=np.int64)
+    return batch_groups(batch - int(batch[0]))
+
+
+def _sums(log: AdaptiveLog, codes: IntArray, choice: Choice, group: IntArray) -> ScoreSums:
+    arrays, kind = log.arrays, choice.weights or "uniform"
+    assert arrays.propensity is not None
+    # Uniform weights ask no propensity of an arm that was not chosen: the matrix need not be read.
+    every = None if kind == "uniform" else arrays.propensities
+    rounds = arrays.action, arrays.reward, arrays.propensity, every, codes
+    return score_sums(stream_of(*rounds, weights=kind, decay=choice.decay), group)
+
+
+def score_weights(log: AdaptiveLog | Sums, codes: IntArray) -> Choice:
+    """AIPW with the weights that it has by default, where these are of one arm at a time."""
+    try:
+        given = ("diagnose", cast(AdaptiveLog, log), codes, "aipw", None, None)
+        found = choose(*given, stationary=True)  # an arm is followed by itself, with weights of its own
+    except InvalidForLog:
+        return Choice("aipw", "uniform")
+    return found if found.weights in WEIGHTS else Choice("aipw", "uniform")
+
+
+def usable(
+    log: AdaptiveLog | Sums, impossible: IntArray, pulls: FloatArray, same: BoolArray
+) -> tuple[IntArray, dict[str, str]]:
+    """Arms whose scores can be compared, and why the others cannot.
+
+    Shapes: impossible, pulls, same (K,): rounds with propensity 0, rewards, whether these are all the same.
+    """
+    refused: dict[str, str] = {}
+    kept = []
+    for code, arm in enumerate(map(str, log.arms)):
+        if impossible[code]:
+            refused[arm] = claims.NEVER_POSSIBLE()
+        elif pulls[code] < _LEAST_PULLS:
+            refused[arm] = claims.FEW_REWARDS(fewest=_LEAST_PULLS)
+        elif same[code]:
+            refused[arm] = claims.ONE_REWARD()
+        else:
+            kept.append(code)
+    return np.array(kept, dtype=np.int64), refused
+
+
+def _mean_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    sums, codes = scored.sums, scored.codes
+    found = mean_differences(sums)
+    tables["arms"] = pd.DataFrame(
+        {
+            "arm": [log.arms[code] for code in codes],
+            "pulls": sums.pulls,
+            "sample_mean": sums.mean,
+            "aipw": sums.estimate,
+            "weights": scored.weights,
+            "difference": found.difference,
+            "std_error": found.std_error,
+        }
+    )
+    if scored.settled:
+        return [Check(MEAN, "all arms", claims=(claims.SETTLED(),))]
+    differ = [claims.ESTIMATES_CHANGE(), claims.USE_VALID_ONES(), claims.DRIFT_TOO()]
+    if profile_of(log).decides_by_context:
+        differ.append(claims.DIFFERENT_MEANS())
+    return _difference_checks(MEAN, log, codes, found, tuple(differ))
+
+
+def _hardly_varying(log: AdaptiveLog) -> bool:
+    """Whether the propensities that are known never move."""
+    if profile_of(log).constant_propensities:
+        return True
+    arrays = log.arrays
+    if arrays.propensity is None:
+        return True
+    return all(
+        bool(np.ptp(arrays.propensity[arrays.action == code]) <= 1e-9)
+        for code in range(log.n_arms)
+        if (arrays.action == code).any()
+    ) and (arrays.propensities is None or bool((np.ptp(arrays.propensities, axis=0) <= 1e-9).all()))
+
+
+def _difference_checks(
+    name: str, log: AdaptiveLog | Sums, codes: IntArray, found: Differences, differ: tuple[str, ...]
+) -> list[Check]:
+    """One row per arm, and one for all together."""
+    checks = []
+    for place, code in enumerate(codes):
+        z = float(found.z[place])
+        if math.isnan(z):
+            checks.append(Check(name, str(log.arms[code]), claims=(claims.UNVARYING(),)))
+            continue
+        log_p = math.log(2.0) + float(stats.norm.logsf(abs(z)))
+        checks.append(Check(name, str(log.arms[code]), "z", z, min(0.0, log_p), "", differ))
+    joint = found.joint
+    if joint.df > 1:
+        measure = f"chi2({joint.df})"
+        checks.append(Check(name, "all arms", measure, joint.statistic, joint.log_pvalue, "", differ))
+    return checks
+
+
+def _changed(log: AdaptiveLog | Sums) -> tuple[str, ...]:
+    """What a mean that changes does to estimates, and how arms may be compared all the same."""
+    found = claims.MEAN_CHANGED(), claims.AVERAGES(), claims.COMPARE_WITHIN()
+    return (*found, claims.CONTEXTS_CHANGE()) if log.context else found
+
+
+def _trend_checks(log: AdaptiveLog | Sums, scored: Scored, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """One row per arm, and one for a slope that all share."""
+    sums, codes = scored.sums, scored.codes
+    found, changed = drifts(sums), _changed(log)
+    slopes, errors = found.difference, found.std_error
+    terms, freedom = [str(log.arms[code]) for code in codes], sums.pulls - 2.0
+    if len(codes) > 1:
+        slope, error = common_drift(found)
+        slopes, errors = np.append(slopes, slope), np.append(errors, error)
+        terms.append("all arms")
+        freedom = np.append(freedom, sums.pulls.sum() - len(codes) - 1.0)
+    checks = [] if len(codes) > 1 else [Check(COMMON, "all arms", claims=(claims.ONE_ARM(),))]
+    for place, (term, slope, error, df) in enumerate(zip(terms, slopes, errors, freedom, strict=True)):
+        name = TREND if place < len(codes) else COMMON
+        if not error > 0.0:
+            checks.append(Check(name, term, claims=(claims.UNVARYING(),)))
+            continue
+        t = float(slope / error)
+        log_p = math.log(2.0) + float(stats.t.logsf(abs(t), df))
+        checks.append(Check(name, term, "t, slope", t, min(0.0, log_p), "", changed))
+    tables["drift"] = pd.DataFrame({"of": terms, "change": slopes, "std_error": errors, "df": freedom})
+    return checks
+
+
+def _missed_checks(scored: Scored, frame: pd.DataFrame, level: float) -> list[Check]:
+    """Drift that is found with probability 80% at the level of Holm's first step, in sd of rewards."""
+    squares, df = scored.squares, scored.sums.pulls - 1.0
+    size = np.sqrt(squares / df)
+    if len(frame) > len(squares):
+        size = np.append(size, math.sqrt(squares.sum() / df.sum()))
+    critical = stats.t.isf(0.5 * level, frame["df"])
+    frame["sd"] = size
+    frame["could_be_missed"] = (critical + stats.norm.ppf(_POWER)) * frame["std_error"] / size
+    checks = []
+    for term, least in zip(frame["of"], frame["could_be_missed"], strict=True):
+        if math.isfinite(least):
+            checks.append(Check(MISSED, term, "sd, power 80%", float(least), math.nan, FINE))
+        else:
+            checks.append(Check(MISSED, term, claims=(claims.UNVARYING(),)))
+    return checks
+
+
+def _means(log: AdaptiveLog) -> FloatArray:
+    """Mean reward of each arm, shape (K,); 0 for one that was never chosen."""
+    arrays = log.arrays
+    count = np.bincount(arrays.action, minlength=log.n_arms)
+    total = np.bincount(arrays.action, weights=arrays.reward, minlength=log.n_arms)
+    return np.asarray(total / np.maximum(count, 1), dtype=np.float64)
+
+
+def _batch_checks(log: AdaptiveLog | Sums, scored: Scored) -> list[Check]:
+    if len(scored.counts) == 1:
+        return [Check(BATCHES, "all arms", claims=(claims.NO_BATCHES(),))]
+    sums, checks, changed = scored.sums, [], _changed(log)
+    for place, code in enumerate(scored.codes):
+        term = str(log.arms[code])
+        if scored.counts[:, place].min() < _LEAST_PULLS:
+            checks.append(Check(BATCHES, term, claims=(claims.FEW_IN_STRETCH(fewest=_LEAST_PULLS),)))
+            continue
+        test = homogeneity(sums.group_mean[:, place], sums.group_variance[:, place])
+        if test.df == 0:
+            checks.append(Check(BATCHES, term, claims=(claims.UNVARYING(),)))
+            continue
+        measure = f"chi2({test.df})"
+        checks.append(Check(BATCHES, term, measure, test.statistic, test.log_pvalue, "", changed))
+    return checks
+
+
+def arm_checks(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    """Effective sample sizes and overlap; every (T, K)."""
+    own = log.arrays.propensity
+    if own is None:
+        reason = propensities.NONE()
+        return [Check(name, "all arms", claims=(reason,)) for name in ("effective sample size", "overlap")]
+    action = log.arrays.action
+    gain, squares, pulls = (
+        np.bincount(action, weights=own**-power, minlength=log.n_arms).astype(np.float64)
+        for power in (1.0, 2.0, 0.0)
+    )
+    size = gain**2 / np.where(squares > 0.0, squares, 1.0)
+    if "arms" in tables:
+        order = [log.arms.index(arm) for arm in tables["arms"]["arm"]]
+        tables["arms"]["ess"] = size[order]
+    counts = {
+        limit: np.bincount(action[own < limit], minlength=log.n_arms).astype(np.float64)
+        if every is None
+        else low_rounds(every, limit)
+        for limit in LIMITS
+    }
+    scope = claims.BELOW if every is not None else claims.BELOW_WHERE_CHOSEN
+    return [*size_checks(log, size, pulls), *overlap_checks(log, counts, scope)]
+
+
+def size_checks(log: AdaptiveLog | Sums, size: FloatArray, pulls: FloatArray) -> list[Check]:
+    """Effective sample sizes; size, pulls (K,)."""
+    checks = []
+    for code, arm in enumerate(log.arms):
+        small = size[code] < min(_LEAST_SIZE, log.n_rounds) or size[code] < _LEAST_SHARE * pulls[code]
+        figures = "1/propensity weights", float(size[code]), math.nan
+        why = (claims.FEW_CARRY(), claims.STABILISE()) if small else ()
+        checks.append(Check("effective sample size", str(arm), *figures, CAUTION if small else FINE, why))
+    return checks
+
+
+def overlap_checks(log: AdaptiveLog | Sums, counts: dict[float, FloatArray], scope: Claim) -> list[Check]:
+    """Rounds with a propensity below each limit; counts (K,) each."""
+    checks = []
+    for limit, share in LIMITS.items():
+        rounds = counts[limit]
+        for code, arm in enumerate(log.arms):
+            low = rounds[code] > share * log.n_rounds
+            figures = scope(limit=limit), float(rounds[code]), math.nan
+            why = (claims.HARDLY_CHOSEN(),) if low else ()
+            checks.append(Check("overlap", str(arm), *figures, CAUTION if low else FINE, why))
+    return checks

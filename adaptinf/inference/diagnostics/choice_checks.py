@@ -1,0 +1,380 @@
+"""Are the logged propensities those with which arms were chosen? Martingale tests of the choices.
+
+References
+----------
+Brown (1971), "Martingale central limit theorems". Pearson (1900), "On the criterion that a given system of
+deviations is such that it can be reasonably supposed to have arisen from random sampling". Lindon, Malek
+(2022), "Anytime-valid inference for multinomial count data". Ville (1939), "Étude critique de la notion de
+collectif".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities
+from adaptinf.inference.diagnostics.accumulators import bin_products, bin_sums, wealth_path
+from adaptinf.inference.diagnostics.diagnosis_results import Check
+from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.sums import Sums
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""Bounds of the bins of propensities, inside (0, 1)."""
+LEAST_VARIANCE = 10.0
+"""Neighbouring bins are joined until the variance of their count is as large: below it is far from normal."""
+# Rounds that the first bets are worth: fewer would bet on noise, and more would learn late.
+PRIOR = 10.0
+# Eigenvalues below this share of the largest are those of counts that add up to a constant.
+_SPAN = 1e-3
+# Where the search for a propensity's bin starts, by its first two decimals.
+_CELLS = np.searchsorted(EDGES, np.arange(101) / 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """A statistic and its chi-squared p-value."""
+
+    statistic: float
+    df: int
+
+    @property
+    def log_pvalue(self) -> float:
+        """Natural log of the p-value; NaN without degrees of freedom."""
+        if self.df == 0 or math.isnan(self.statistic):
+            return math.nan
+        return float(stats.chi2.logsf(self.statistic, self.df))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Choices of one arm against its propensities, by bins of the propensity.
+
+    Shapes: merged (E + 1,), the bin of each piece of (0, 1) that `EDGES` cut; low, high, rounds, expected,
+    observed, variance (J,).
+    """
+
+    merged: IntArray
+    low: FloatArray
+    high: FloatArray
+    rounds: FloatArray
+    expected: FloatArray
+    observed: FloatArray
+    variance: FloatArray
+
+    @property
+    def z(self) -> FloatArray:
+        """Standardised differences, shape (J,)."""
+        return np.asarray((self.observed - self.expected) / np.sqrt(self.variance), dtype=np.float64)
+
+
+def chi_square(vector: FloatArray, covariance: FloatArray) -> ChiSquare:
+    """Quadratic form of a vector in the inverse of its covariance; vector (k,), covariance (k, k)."""
+    size = np.sqrt(np.diag(covariance))
+    kept = size > 0.0
+    if not kept.any():
+        return ChiSquare(math.nan, 0)
+    scaled = vector[kept] / size[kept]
+    values, directions = np.linalg.eigh(covariance[np.ix_(kept, kept)] / np.outer(size[kept], size[kept]))
+    usable = values > _SPAN * values.max()
+    parts = (directions.T @ scaled)[usable] ** 2 / values[usable]
+    return ChiSquare(float(parts.sum()), int(usable.sum()))
+
+
+def count_test(counts: FloatArray, expected: FloatArray, products: FloatArray) -> ChiSquare:
+    """Test of arm counts against the propensities (sample-ratio mismatch).
+
+    Shapes: counts (K,), expected (K,), products (K, K).
+
+    With the same propensities in all rounds this is Pearson's statistic, sum (count - expected)^2 / expected,
+    with K - 1 degrees of freedom.
+    """
+    return chi_square(counts - expected, np.diag(expected) - products)
+
+
+def calibration_bins(
+    action: IntArray, propensities: FloatArray, least: float = LEAST_VARIANCE
+) -> list[Bins | None]:
+    """Choices of every arm against its propensities, by bins of the propensity; None where there are too few.
+
+    Shapes: action (T,), propensities (T, K).
+    """
+    n_arms = propensities.shape[1]
+    sums = np.zeros((n_arms, len(EDGES) + 1, 4))
+    bin_sums(np.ascontiguousarray(action), np.ascontiguousarray(propensities), np.array(EDGES), _CELLS, sums)
+    return [merged_bins(own, least) for own in sums]
+
+
+def merged_bins(sums: FloatArray, least: float = LEAST_VARIANCE) -> Bins | None:
+    """Neighbouring bins joined until each has some variance, None where all have too little.
+
+    Shapes: sums (E + 1, 4), of each piece of (0, 1) the rounds, propensities, choices, squared propensities.
+    """
+    rounds, expected, observed, squares = sums.T
+    spread = expected - squares
+    if spread.sum() < least:
+        return None
+    merged = np.zeros(len(spread), dtype=np.int64)
+    groups, total = 0, 0.0
+    for place, size in enumerate(spread):
+        merged[place] = groups
+        total += size
+        if total >= least:
+            groups, total = groups + 1, 0.0
+    merged = np.minimum(merged, groups - 1)
+    bounds = np.array([0.0, *EDGES, 1.0])
+    first = np.searchsorted(merged, np.arange(groups))
+    parts: list[FloatArray] = [
+        np.bincount(merged, weights=own, minlength=groups).astype(np.float64)
+        for own in (rounds, expected, observed, spread)
+    ]
+    return Bins(merged, bounds[first], np.append(bounds[first[1:]], 1.0), *parts)
+
+
+def calibration_joint(propensities: FloatArray, bins: list[Bins], codes: IntArray) -> ChiSquare:
+    """Test of all bins of several arms together; propensities (T, K), codes (k,)."""
+    starts = np.concatenate([[0], np.cumsum([part.rounds.size for part in bins])])
+    merged = np.array([part.merged + start for part, start in zip(bins, starts[:-1], strict=True)])
+    products = np.zeros((starts[-1], starts[-1]))
+    bin_products(
+        np.ascontiguousarray(propensities),
+        np.ascontiguousarray(codes),
+        np.array(EDGES),
+        _CELLS,
+        merged,
+        np.zeros(len(codes), dtype=np.int64),
+        products,
+    )
+    covariance = np.diag(np.concatenate([part.variance for part in bins])) - products - products.T
+    return chi_square(np.concatenate([part.observed - part.expected for part in bins]), covariance)
+
+
+def inverse_sums(
+    action: IntArray, propensity: FloatArray, n_arms: int, possible: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rounds of 1{A = a} / e - 1, where only the chosen arms' propensities are known.
+
+    Shapes: action (T,), propensity (T,), possible (T, K), all by default; returns the sums (K,) and their
+    sums of products (K, K).
+
+    In a round the chosen arm has 1 / e - 1 and every other possible arm -1.
+    """
+    if possible is not None:
+        terms = -possible.astype(np.float64)
+        terms[np.arange(len(action)), action] += 1.0 / propensity
+        return terms.sum(axis=0), terms.T @ terms
+    gain = 1.0 / propensity - 1.0
+    count = np.bincount(action, minlength=n_arms).astype(np.float64)
+    total, squares = (
+        np.bincount(action, weights=gain**power, minlength=n_arms).astype(np.float64) for power in (1, 2)
+    )
+    return inverse_products(float(len(action)), count, total, squares)
+
+
+def inverse_products(
+    rounds: float, count: FloatArray, total: FloatArray, squares: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same from each arm's rounds, and its sums of 1 / e - 1 and of their squares; (K,) each."""
+    products = rounds - count[:, None] - count[None, :] - total[:, None] - total[None, :]
+    np.fill_diagonal(products, squares + rounds - count)
+    return total - (rounds - count), products
+
+
+def log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> FloatArray:
+    """Evidence against the propensities after each round: a test martingale.
+
+    Shapes: action (T,), propensities (T, K); returns (T,).
+
+    Where e are the probabilities of the choices given the past, each factor has mean 1 given the past,
+    whatever the design. By Ville's inequality the product ever reaches 1 / alpha with probability at most
+    alpha: 1 over its maximum is a p-value at any round, and exact.
+    """
+    path = np.zeros(len(action))
+    _bet(action, propensities, prior, path)
+    return path
+
+
+def largest_log_wealth(action: IntArray, propensities: FloatArray, prior: float = PRIOR) -> float:
+    """The maximum of `log_wealth`, at least 0; propensities (T, K), or (1, K) where they are fixed."""
+    return _bet(action, propensities, prior, np.zeros(0))
+
+
+def _bet(action: IntArray, propensities: FloatArray, prior: float, path: FloatArray) -> float:
+    seen, due = np.full((2, propensities.shape[1]), prior)
+    every = np.ascontiguousarray(propensities)
+    return float(wealth_path(np.ascontiguousarray(action), every, seen, due, path))
+
+
+_LEAST_SPREAD = 5.0
+"""Variance of an arm's count below which chi-squared is no good law of it."""
+CALIBRATION, RATIO, ANYTIME = "propensity calibration", "sample ratio", "sample ratio, anytime"
+
+
+def choice_checks(
+    log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    """Checks of a log's rounds; every (T, K), shares (K,) of a declared allocation."""
+    return [*_calibration(log, every, tables), *_sample_ratio(log, every, shares)]
+
+
+def every_propensity(log: AdaptiveLog) -> FloatArray | None:
+    """Propensities of all arms; those of two follow from that of the chosen one."""
+    arrays = log.arrays
+    if arrays.propensities is not None or arrays.propensity is None:
+        return arrays.propensities
+    if log.n_arms > 2:
+        return None
+    if log.n_arms == 1:
+        return arrays.propensity[:, None]
+    first = np.where(arrays.action == 0, arrays.propensity, 1.0 - arrays.propensity)
+    return np.stack([first, 1.0 - first], axis=1)
+
+
+def no_calibration(log: AdaptiveLog, every: FloatArray | None) -> str:
+    """Why choices cannot be checked against propensities; empty where they can."""
+    known = log.arrays.propensity if every is None else every
+    if known is None:
+        return propensities.NONE()
+    if log.propensity_status == "estimated":
+        return claims.CIRCULAR()
+    return "" if ((known > 0.0) & (known < 1.0)).any() else claims.CERTAIN()
+
+
+def _calibration(log: AdaptiveLog, every: FloatArray | None, tables: dict[str, pd.DataFrame]) -> list[Check]:
+    reason = no_calibration(log, every)
+    if reason:
+        return [Check(CALIBRATION, "all arms", claims=(reason,))]
+    if every is None:
+        own, known = log.arrays.propensity, profile_of(log).partial_propensities
+        if own is None:
+            return []
+        possible = None if known is None else known > 0.0
+        return inverse_checks(log, *inverse_sums(log.arrays.action, own, log.n_arms, possible))
+    bins = calibration_bins(log.arrays.action, every)
+    return bin_checks(log, bins, lambda found, codes: calibration_joint(every, found, codes), tables)
+
+
+def bin_checks(
+    log: AdaptiveLog | Sums,
+    bins: list[Bins | None],
+    joint: Callable[[list[Bins], IntArray], ChiSquare | str],
+    tables: dict[str, pd.DataFrame],
+) -> list[Check]:
+    """One row per arm, by its bins, and one for all together, by `joint`, or why there is none."""
+    checks, found, codes = [], [], []
+    for code, own in enumerate(bins):
+        arm = str(log.arms[code])
+        if own is None:
+            checks.append(Check(CALIBRATION, arm, claims=(few_choices(),)))
+            continue
+        found.append(own)
+        codes.append(code)
+        test = chi_square(own.observed - own.expected, np.diag(own.variance))
+        measure = f"chi2({test.df}), bins"
+        row = Check(CALIBRATION, arm, measure, test.statistic, test.log_pvalue, "", _not_trusted())
+        checks.append(row)
+    if found:
+        tables["calibration"] = _bin_table(log, found, codes)
+    if len(found) > 1:
+        together = joint(found, np.array(codes))
+        if isinstance(together, str):
+            return [*checks, Check(CALIBRATION, "all arms", claims=(together,))]
+        figures = f"chi2({together.df}), bins", together.statistic, together.log_pvalue
+        checks.append(Check(CALIBRATION, "all arms", *figures, "", _not_trusted()))
+    return checks
+
+
+def few_choices() -> str:
+    """That there are too few random choices for a test of counts."""
+    return claims.FEW_CHOICES(least=LEAST_VARIANCE)
+
+
+def _not_trusted() -> tuple[str, ...]:
+    """What propensities mean that choices contradict, and where to look."""
+    return claims.NOT_TRUSTED(), claims.HOW_LOGGED()
+
+
+def _bin_table(log: AdaptiveLog | Sums, found: list[Bins], codes: list[int]) -> pd.DataFrame:
+    parts = [
+        pd.DataFrame(
+            {
+                "arm": [log.arms[code]] * bins.rounds.size,
+                "low": bins.low,
+                "high": bins.high,
+                "rounds": bins.rounds,
+                "expected": bins.expected,
+                "observed": bins.observed,
+                "z": bins.z,
+            }
+        )
+        for bins, code in zip(found, codes, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def inverse_checks(log: AdaptiveLog | Sums, total: FloatArray, covariance: FloatArray) -> list[Check]:
+    """Sums of inverse propensities, where those of the arms that were not chosen are unknown.
+
+    Shapes: total (K,), covariance (K, K).
+    """
+    found = (*_not_trusted(), claims.EVERY_ARM_POSSIBLE())
+    checks = []
+    for code, arm in enumerate(log.arms):
+        test = chi_square(total[[code]], covariance[[code]][:, [code]])
+        z = float(total[code]) / math.sqrt(float(covariance[code, code])) if test.df else math.nan
+        checks.append(Check(CALIBRATION, str(arm), "z, inverse", z, test.log_pvalue, "", found))
+    test = chi_square(total, covariance)
+    measure = f"chi2({test.df}), inverse"
+    return [*checks, Check(CALIBRATION, "all arms", measure, test.statistic, test.log_pvalue, "", found)]
+
+
+def _sample_ratio(log: AdaptiveLog, every: FloatArray | None, shares: FloatArray | None) -> list[Check]:
+    whole = every if shares is None else shares[None, :]
+    reason = "" if shares is not None else no_calibration(log, every)
+    if not reason and whole is None:
+        reason = claims.NEEDS_EVERY()
+    if not reason and log.n_arms == 1:
+        reason = claims.ONE_ARM()
+    if reason or whole is None:
+        return no_ratio(reason)
+    counts = np.bincount(log.arrays.action, minlength=log.n_arms).astype(np.float64)
+    wealth = largest_log_wealth(log.arrays.action, whole)
+    return ratio_checks(counts, *_products(whole, log.n_rounds), wealth, declared=shares is not None)
+
+
+def no_ratio(reason: str) -> list[Check]:
+    """Why counts cannot be checked."""
+    return [Check(name, "all arms", claims=(reason,)) for name in (RATIO, ANYTIME)]
+
+
+def ratio_checks(
+    counts: FloatArray, total: FloatArray, products: FloatArray, wealth: float, *, declared: bool
+) -> list[Check]:
+    """The arms' counts against sums of propensities and of their products.
+
+    Shapes: counts, total (K,), products (K, K).
+    """
+    expected = "the declared allocation" if declared else "the propensities"
+    found: list[str] = [claims.COUNTS_OFF(expected=expected), claims.LOST_ROUNDS()]
+    anytime = Check(ANYTIME, "all arms", "log wealth", wealth, -wealth, "", tuple(found))
+    test = count_test(counts, total, products)
+    if not test.df:
+        return [Check(RATIO, "all arms", claims=(few_choices(),)), anytime]
+    if np.min((total - np.diag(products))[counts < counts.sum()], initial=np.inf) < _LEAST_SPREAD:
+        found.append(claims.SEE_ANYTIME())
+    figures = f"chi2({test.df})", test.statistic, test.log_pvalue
+    return [Check(RATIO, "all arms", *figures, "", tuple(found)), anytime]
+
+
+def _products(whole: FloatArray, rounds: int) -> tuple[FloatArray, FloatArray]:
+    """Sums over the rounds of propensities and of their products; whole (T, K), or (1, K) for all rounds."""
+    times = float(rounds) if len(whole) == 1 else 1.0
+    return np.einsum("tk->k", whole) * times, (whole.T @ whole) * times

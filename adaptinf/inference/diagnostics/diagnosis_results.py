@@ -1,0 +1,225 @@
+"""The table of checks that `diagnose` makes of a log, and what the notes under it ask of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims import sentence
+from adaptinf.inference.results.multiplicity import adjusted_logs
+from adaptinf.inference.results.tables import format_number, format_pvalue
+from adaptinf.parameters import OneOf, refuse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from adaptinf.inference.results.summary import ResultSummary
+    from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.typing import FloatArray
+
+
+NO_EVIDENCE, AGAINST = "no evidence against", "evidence against"
+FINE, CAUTION, NOT_APPLICABLE = "fine", "caution", "not applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One row of a diagnosis.
+
+    Its claims say what was found and what to do about it, or why the check does not apply.
+    """
+
+    name: str
+    term: str
+    measure: str = ""
+    statistic: float = math.nan
+    log_pvalue: float = math.nan
+    verdict: str = NOT_APPLICABLE
+    claims: tuple[str, ...] = ()
+    log_adjusted: float = math.nan
+
+    @property
+    def advice(self) -> str:
+        """Its claims in one line."""
+        return sentence(self.claims)
+
+
+def tests_among(checks: Sequence[Check]) -> int:
+    """Number of checks with a p-value."""
+    return sum(not math.isnan(check.log_pvalue) for check in checks)
+
+
+def judged(checks: Sequence[Check], alpha: float) -> tuple[Check, ...]:
+    """Checks with Holm's p-values over all of them, and the verdicts of the tests."""
+    adjusted = adjusted_logs(np.array([check.log_pvalue for check in checks], dtype=np.float64), "holm")
+    found = []
+    for check, log_p in zip(checks, adjusted.tolist(), strict=True):
+        if math.isnan(log_p):
+            found.append(check)
+        elif log_p <= math.log(alpha):
+            found.append(replace(check, log_adjusted=log_p, verdict=AGAINST))
+        else:
+            found.append(replace(check, log_adjusted=log_p, verdict=NO_EVIDENCE, claims=()))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a log's propensities and rewards say about the assumptions of its analysis.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        One row per check and arm.
+    questions : mapping of str to str
+        What each check asks, by its name.
+    alpha : float
+        Level of all tests of the table together, by Holm.
+    tables : mapping of str to DataFrame
+        Behind the checks: "calibration" (choices by bins of propensity), "decay" (smallest propensities over
+        time), "drift" (slopes, and what could be missed) and "arms" (pulls, effective sample sizes,
+        estimates), where they could be made.
+    notes : tuple of str
+        What to know of the tests.
+    """
+
+    checks: tuple[Check, ...]
+    questions: Mapping[str, str]
+    alpha: float
+    tables: Mapping[str, pd.DataFrame]
+    notes: tuple[str, ...]
+
+    @property
+    def concerns(self) -> tuple[Check, ...]:
+        """Checks with a verdict of "evidence against" or "caution"."""
+        return tuple(check for check in self.checks if check.verdict in (AGAINST, CAUTION))
+
+    def check(self, name: str, term: Any = None) -> tuple[Check, ...]:
+        """Rows of a check.
+
+        Parameters
+        ----------
+        name : str
+            Name of the check.
+        term : label, optional
+            An arm, or what else stands in the table.
+
+        Returns
+        -------
+        tuple of Check
+            Empty where this log has no row of that check, or that check none of that term.
+
+        Raises
+        ------
+        ParameterError
+            If there is no check of that name, or no row of any check of that term.
+        """
+        problems = OneOf(*self.questions)("name", name)
+        terms = tuple(dict.fromkeys(row.term for row in self.checks))
+        wanted = None if term is None else str(term)
+        if wanted is not None:
+            problems += OneOf(*terms)("term", wanted)
+        refuse("Diagnosis.check", problems)
+        return tuple(row for row in self.checks if row.name == name and wanted in (None, row.term))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per check and arm.
+
+        Returns
+        -------
+        DataFrame
+            Columns check, term, asks, measure, statistic, p_value, p_holm, verdict and advice.
+        """
+        return pd.DataFrame(
+            {
+                "check": [check.name for check in self.checks],
+                "term": [check.term for check in self.checks],
+                "asks": [self.questions[check.name] for check in self.checks],
+                "measure": [check.measure for check in self.checks],
+                "statistic": [check.statistic for check in self.checks],
+                "p_value": np.exp([check.log_pvalue for check in self.checks]),
+                "p_holm": np.exp([check.log_adjusted for check in self.checks]),
+                "verdict": [check.verdict for check in self.checks],
+                "advice": [check.advice for check in self.checks],
+            }
+        )
+
+    def summary(self) -> ResultSummary:
+        """The table, as text, Markdown, LaTeX, HTML or CSV; advice stands among the notes."""
+        from adaptinf.inference.results.summary import ResultSummary
+        from adaptinf.inference.results.tables import plain_table
+
+        rows = []
+        for check in self.checks:
+            whole = not math.isnan(check.statistic) and check.statistic == round(check.statistic)
+            figure = f"{check.statistic:,.0f}" if whole else format_number(check.statistic)
+            rows.append(
+                [
+                    check.name,
+                    check.term,
+                    check.measure,
+                    "" if math.isnan(check.statistic) else figure,
+                    "" if math.isnan(check.log_pvalue) else format_pvalue(check.log_pvalue),
+                    "" if math.isnan(check.log_adjusted) else format_pvalue(check.log_adjusted),
+                    check.verdict,
+                ]
+            )
+        table = plain_table(rows, ["", "of", "measure", "value", "P", "Holm", "verdict"], "lllrrrl")
+        return ResultSummary("Diagnosis of the Log", [table], [*self._advice(), *self.notes])
+
+    def _advice(self) -> list[str]:
+        """Advice and reasons, each said once."""
+        sentences = dict.fromkeys(
+            f"{check.name[0].upper()}{check.name[1:]}: {check.advice}."
+            for check in self.checks
+            if check.advice
+        )
+        return list(sentences)
+
+    def __str__(self) -> str:
+        return self.summary().as_text()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+class NotesFacts:
+    """Checks that were made, and the tables behind them."""
+
+    def __init__(
+        self,
+        profile: LogProfile,
+        checks: Sequence[Check],
+        tables: Mapping[str, pd.DataFrame],
+        alpha: float,
+    ) -> None:
+        self.profile, self.tables, self.alpha = profile, tables, alpha
+        self._tests = tests_among(checks)
+
+    @property
+    def tests(self) -> dict[str, Any]:
+        """Number of tests, and their level together."""
+        return {"tests": self._tests, "alpha": self.alpha} if self._tests else {}
+
+    @property
+    def _missed(self) -> FloatArray:
+        """Drift that the tests would have found, of each arm and of all; empty without such tests."""
+        frame = self.tables.get("drift")
+        least = np.zeros(0) if frame is None else frame["could_be_missed"].to_numpy()
+        return least if np.isfinite(least).any() else np.zeros(0)
+
+    @property
+    def missed(self) -> dict[str, Any]:
+        """The smallest drift that would have been found, of all arms together or of the only one."""
+        drift = "common drift" if len(self._missed) > 1 else "drift"
+        return {"drift": drift, "least": self._missed[-1]} if len(self._missed) else {}
+
+    @property
+    def missed_alone(self) -> dict[str, float]:
+        """The smallest of one arm, where there are several."""
+        return {"least": np.nanmin(self._missed[:-1])} if len(self._missed) > 1 else {}

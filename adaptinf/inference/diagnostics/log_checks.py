@@ -1,0 +1,289 @@
+"""Checks of a log: propensities that are right, arms that stay the same, and rewards enough to weight.
+
+References
+----------
+Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+"Confidence intervals for policy evaluation in adaptive experiments". Lindon, Malek (2022), "Anytime-valid
+inference for multinomial count data". Fabijan et al. (2019), "Diagnosing sample ratio mismatch in online
+controlled experiments".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims import diagnosis as claims
+from adaptinf.claims import propensities, said
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.data.covariate_adjustment import control_test
+from adaptinf.inference.diagnostics import sums_checks
+from adaptinf.inference.diagnostics.arm_checks import (
+    MIN_ROUNDS,
+    Decay,
+    arm_checks,
+    fitted_chosen_decay,
+    fitted_decay,
+    score_checks,
+    scored_rows,
+)
+from adaptinf.inference.diagnostics.choice_checks import choice_checks, every_propensity
+from adaptinf.inference.diagnostics.diagnosis_results import (
+    CAUTION,
+    FINE,
+    Check,
+    Diagnosis,
+    NotesFacts,
+    judged,
+    tests_among,
+)
+from adaptinf.inference.inputs.arguments import labels, require_log
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import check_alpha, number_array, refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.texts import absent, listed
+from adaptinf.typing import FloatArray
+
+# A reward that counts a thousand times makes up the estimate by itself.
+_TINY = 1e-3
+
+
+def diagnose(
+    log: AdaptiveLog | Sums, *, expected: Any = None, negative_control: Any = None, alpha: float = 0.05
+) -> Diagnosis:
+    """Check what the analysis of a log takes for granted, as far as the log can tell.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data.
+    expected : array_like of shape (K,) or mapping of label to float, optional
+        Share of the rounds that each arm was to have, in the order of ``log.arms`` or by their labels, for a
+        design with a fixed allocation; scaled to sum to 1. The counts are then compared with it and not with
+        the propensities.
+    negative_control : str or sequence of str, optional
+        Context columns that arms cannot have affected, such as what was measured before the choice. Arms
+        should not differ in them by more than their propensities explain.
+    alpha : float
+        Level of all tests of the table together, between 0 and 0.5.
+
+    Returns
+    -------
+    Diagnosis
+        A table with one row per check and arm. A check that does not apply says why.
+
+    Raises
+    ------
+    ParameterError
+        If `log` is no log, `expected` is not one positive share per arm, `negative_control` names what is no
+        context of the log, or alpha is out of range.
+    InvalidForLog
+        If `negative_control` is given for sums.
+
+    Notes
+    -----
+    Calibration and sample ratio: where e(a) is the probability of arm a given the past, the sums of
+    1{A = a} - e(a) over any rounds that are picked by the past are martingales, whatever the design and the
+    rewards, with predictable variance the sum of e (1 - e). The anytime form is a test martingale and exact.
+
+    Negative controls: where x is older than the choice, so is the sum of (x - mean x) (1{A = a} - e(a)), with
+    ranks in the place of x. The row is of the arm with the largest standardised sum, and its p-value is
+    multiplied by the number of arms; two arms are one comparison.
+
+    Drift: AIPW scores have the arm's mean as their expectation given the past, so that their regression on
+    time has the slope 0 while the arm's mean stays the same. Each arm has its own slope, by least squares
+    with the weights of its scores, and all arms together have one, by the inverse variances of their own:
+    common drift, such as a season, shows there first. Weights that keep the variance of the scores even make
+    the sums behind a slope jointly normal whatever moves the propensities; the slope itself is normal where
+    these settle. The smallest drift that such a test finds with probability 80%, at the level of Holm's first
+    step, is given in standard deviations of an arm's rewards. With contexts the test also assumes that
+    contexts keep arriving alike.
+
+    Sample mean against AIPW: the standard error is that of what each round contributes to the difference;
+    the textbook difference of two variances is not valid under adaptive collection. It holds its
+    level for designs whose arm counts settle (``audit.stability``). A rejection says that adaptivity, drift
+    or contexts moved the sample mean; none does not say that the sample mean is unbiased
+    (``audit.simulate_bias``).
+
+    Sums by batch allow the same checks. Scores rest on the arm's mean over earlier batches and on one weight
+    per batch, the time of a batch is that of its middle, and the anytime form bets when a batch starts. Where
+    propensities vary within batches, their mean by batch stands in for them, and a check that needs the
+    product of two arms' propensities says so.
+
+    References
+    ----------
+    Hausman (1978), "Specification tests in econometrics". Hadad, Hirshberg, Zhan, Wager, Athey (2021),
+    "Confidence intervals for policy evaluation in adaptive experiments". Lindon, Malek (2022), "Anytime-valid
+    inference for multinomial count data".
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.3)
+    >>> log = design.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=2000, rng=1)
+    >>> ai.diagnose(log).concerns
+    ()
+    >>> arms = ai.environments.BernoulliArms([0.4, 0.6])
+    >>> found = ai.diagnose(ai.designs.UCB().run(arms, horizon=200, rng=1))
+    >>> found.check("propensity calibration")[0].advice
+    'all known propensities are 0 or 1, so there is no randomisation to check'
+    """
+    if not isinstance(log, Sums):
+        require_log("diagnose", log)
+    check_alpha("diagnose", alpha)
+    shares = _shares(log, expected)
+    controls = controls_of(log, negative_control)
+    tables: dict[str, pd.DataFrame] = {}
+    with np.errstate(under="ignore"):
+        if isinstance(log, Sums):
+            checks = _checks_of_sums(log, shares, alpha, tables)
+        else:
+            checks = _checks_of_rows(log, shares, controls, alpha, tables)
+    notes = said(claims.NOTES, NotesFacts(profile_of(log), checks, tables, float(alpha)))
+    of_shares = any(check.name in claims.QUESTIONS_OF_SHARES for check in checks)
+    questions = claims.QUESTIONS | (claims.QUESTIONS_OF_SHARES if of_shares else {})
+    questions |= claims.QUESTIONS_OF_CONTROLS if controls else {}
+    return Diagnosis(judged(checks, alpha), questions, float(alpha), tables, tuple(notes))
+
+
+def _checks_of_rows(
+    log: AdaptiveLog,
+    shares: FloatArray | None,
+    controls: tuple[str, ...],
+    alpha: float,
+    tables: dict[str, pd.DataFrame],
+) -> list[Check]:
+    every = every_propensity(log)
+    choices = [*choice_checks(log, every, shares, tables), *control_checks(log, controls)]
+    return [
+        *choices,
+        *score_checks(log, scored_rows(log), tables, alpha, tests_among(choices)),
+        *decay_checks(log, _decay_of_rows(log, every), tables),
+        *arm_checks(log, every, tables),
+    ]
+
+
+def _checks_of_sums(
+    sums: Sums, shares: FloatArray | None, alpha: float, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    choices = sums_checks.choice_checks(sums, shares, tables)
+    return [
+        *choices,
+        *score_checks(sums, sums_checks.scored_sums(sums), tables, alpha, tests_among(choices)),
+        *decay_checks(sums, sums_checks.fitted_batch_decay(sums.cells), tables),
+        *sums_checks.arm_checks(sums, tables),
+    ]
+
+
+def _shares(log: AdaptiveLog | Sums, expected: Any) -> FloatArray | None:
+    if expected is None:
+        return None
+    if isinstance(expected, Mapping):
+        problems = [f"expected has no share for arm {arm!r}" for arm in log.arms if arm not in expected]
+        problems += [
+            f"expected: {absent('arm', arm, log.arms, 'the log has')}"
+            for arm in expected
+            if arm not in log.arms
+        ]
+        refuse("diagnose", problems)
+        array = number_array([expected[arm] for arm in log.arms])
+    else:
+        array = number_array(expected)
+    if array is None or array.shape != (log.n_arms,) or not (np.isfinite(array) & (array > 0.0)).all():
+        problem = (
+            f"expected must be one positive share for each of the {log.n_arms} arms, got {expected!r:.60}"
+        )
+        raise ParameterError("diagnose", [problem])
+    return np.asarray(array / array.sum(), dtype=np.float64)
+
+
+def _decay_of_rows(log: AdaptiveLog, every: FloatArray | None) -> Decay | None:
+    """How the smallest propensity falls; None without any."""
+    arrays = log.arrays
+    if arrays.propensity is None:
+        return None
+    if every is None:
+        return fitted_chosen_decay(arrays.action, arrays.propensity, log.n_arms)
+    return fitted_decay(every)
+
+
+def decay_checks(
+    log: AdaptiveLog | Sums, decay: Decay | None, tables: dict[str, pd.DataFrame]
+) -> list[Check]:
+    """How small propensities get, and how they fall."""
+    name = "decay of propensities"
+    if decay is None:
+        return [Check(name, "all arms", claims=(propensities.NONE(),))]
+    frame = pd.DataFrame({"first_round": decay.first, "last_round": decay.last})
+    for code, arm in enumerate(log.arms):
+        frame[f"smallest_{arm}"] = decay.smallest[:, code]
+    tables["decay"] = frame
+    smallest = float(np.nanmin(decay.smallest))
+    low = Check(name, "all arms", "smallest above 0", smallest, verdict=FINE)
+    if smallest < _TINY:
+        low = replace(low, verdict=CAUTION, claims=(claims.SMALL_PROPENSITY(), claims.SEE_SIZES()))
+    if math.isnan(decay.exponent):
+        few = claims.FEW_ROUNDS(fewest=MIN_ROUNDS)
+        return [low, Check(name, "all arms", "fitted exponent", claims=(few,))]
+    verdict = CAUTION if decay.exponent >= 1.0 else FINE
+    figures = "fitted exponent", decay.exponent, math.nan
+    return [low, Check(name, "all arms", *figures, verdict, (claims.EXPONENT_TO_LOOK_AT(),))]
+
+
+CONTROL = "negative control"
+_OPTION = "negative_control"
+
+
+def controls_of(log: AdaptiveLog | Sums, named: Any) -> tuple[str, ...]:
+    """Context columns of a log that a user named, one or a list of them; none by default."""
+    if named is None:
+        return ()
+    if isinstance(log, Sums):
+        raise InvalidForLog(f"diagnose({_OPTION}=)", NEEDS_ROWS, ["diagnose of an AdaptiveLog of the rows"])
+    names, problems = ((named,), []) if isinstance(named, str) else labels(_OPTION, named)
+    refuse("diagnose", problems)
+    columns = log.columns
+    problems = [
+        f"{_OPTION} {name!r} is no context of the log, whose contexts are {listed(log.context)}: name it in "
+        "context="
+        for name in names
+        if columns.get(name, name) not in log.context
+    ]
+    if not names:
+        problems.append(f"{_OPTION} names no column")
+    if len(set(names)) < len(names):
+        problems.append(f"{_OPTION} names a column more than once")
+    refuse("diagnose", problems)
+    return tuple(str(columns.get(name, name)) for name in names)
+
+
+def control_checks(log: AdaptiveLog, names: tuple[str, ...]) -> list[Check]:
+    """One row per control: of the arm in which it is farthest off, adjusted for the number of arms."""
+    profile = profile_of(log)
+    if reason := _untestable(profile):
+        return [Check(CONTROL, name, claims=(reason,)) for name in names]
+    checks = []
+    for name in names:
+        found = control_test(profile, name)
+        if found is None:
+            checks.append(Check(CONTROL, name, claims=(claims.CONTROL_UNTESTED(),)))
+            continue
+        arm = log.arms[found.code]
+        reasons = claims.CONTROL_DIFFERS(name=name, arm=arm), claims.CONTROL_CAUSES(name=name)
+        checks.append(Check(CONTROL, name, f"z of ranks, {arm}", found.z, found.log_pvalue, "", reasons))
+    return checks
+
+
+def _untestable(profile: LogProfile) -> str:
+    """Why no control can be compared; empty where they can."""
+    if not profile.knows_propensities:
+        return propensities.NONE()
+    if profile.estimated:
+        return claims.CONTROL_CIRCULAR()
+    return claims.CONTROL_ONE_DRAW() if profile.one_draw_a_unit else ""

@@ -1,0 +1,383 @@
+"""Reference distributions: one object gives p-values and intervals, so they never disagree.
+
+Everything is computed in logs. A p-value that will be corrected for adaptivity has to be right far
+out in the tail, where the probability itself underflows.
+
+References
+----------
+Clopper, Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
+binomial". Welch (1947), "The generalization of 'Student's' problem when several different
+population variances are involved".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.distributions.tails import (
+    LOG_2,
+    binomial_limits,
+    log_binomial_tails,
+    log_normal_tail,
+    log_student_pvalue,
+    normal_quantile,
+    student_quantile,
+)
+from adaptinf.typing import BoolArray, FloatArray
+
+_LARGE = 1e300
+
+
+@runtime_checkable
+class Reference(Protocol):
+    """The distribution behind the p-values and intervals of k terms.
+
+    ``log_pvalues(null) <= log_alpha`` holds exactly when ``interval(log_alpha)`` excludes the null.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables, "z" or "t"."""
+
+    @property
+    def normal(self) -> bool:
+        """Whether the law is normal, with the standard errors shown."""
+
+    @property
+    def uses_std_error(self) -> bool:
+        """Whether p-values and intervals are made of the standard errors shown."""
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2); NaN rows where there is none."""
+
+
+@runtime_checkable
+class AdjustedReference(Protocol):
+    """A reference whose tests rest on other numbers than the estimates and standard errors shown."""
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, shape (k,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormalReference:
+    """Two-sided normal tests and intervals.
+
+    Asymptotic: not to be trusted far out in the tail.
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    name: str = field(default="normal", init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "z", True, True
+
+    def __post_init__(self) -> None:
+        _store(self, estimate=self.estimate, std_error=_usable(self.std_error))
+
+    @np.errstate(under="ignore")
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        z = (self.estimate - null) / self.std_error
+        return np.asarray(np.minimum(0.0, LOG_2 + log_normal_tail(z)), dtype=float)
+
+    @np.errstate(under="ignore")
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return _symmetric(self.estimate, self.std_error, normal_quantile(log_alpha - LOG_2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudentReference:
+    """Two-sided t-tests and intervals.
+
+    Exact for normal rewards of equal variance within an arm; asymptotic otherwise.
+    """
+
+    estimate: FloatArray
+    std_error: FloatArray
+    df: FloatArray
+    name: str = field(default="t", init=False)
+    exact: bool = field(default=False, init=False)
+    statistic, normal, uses_std_error = "t", False, True
+
+    def __post_init__(self) -> None:
+        _store(self, estimate=self.estimate, std_error=_usable(self.std_error), df=self.df)
+
+    @np.errstate(under="ignore")
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        t = (self.estimate - null) / self.std_error
+        return log_student_pvalue(t, self.df)
+
+    @np.errstate(under="ignore")
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return _symmetric(self.estimate, self.std_error, student_quantile(log_alpha - LOG_2, self.df))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinomialReference:
+    """Central exact tests of success rates, with Clopper-Pearson intervals.
+
+    The p-value is twice the smaller tail, capped at 1, so that it is at most alpha exactly when the
+    Clopper-Pearson interval excludes the null. Exact for independent binary rewards, given the
+    action history.
+    """
+
+    successes: FloatArray
+    trials: FloatArray
+    name: str = field(default="binomial (exact)", init=False)
+    exact: bool = field(default=True, init=False)
+    statistic, normal, uses_std_error = "z", False, False
+
+    def __post_init__(self) -> None:
+        _store(self, successes=self.successes, trials=self.trials)
+        _check_counts("BinomialReference", self.successes, self.trials)
+
+    @np.errstate(under="ignore")
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        at_most, at_least = log_binomial_tails(self.successes, self.trials, null)
+        return np.asarray(np.minimum(0.0, LOG_2 + np.minimum(at_most, at_least)), dtype=float)
+
+    @np.errstate(under="ignore")
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.column_stack(binomial_limits(self.successes, self.trials, log_alpha - LOG_2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _OfAnother:
+    """A law that is made of another one."""
+
+    inner: Reference
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+        return self.inner.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+        return self.inner.exact
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return self.inner.statistic
+
+    @property
+    def normal(self) -> bool:
+        """Whether the law is normal, with the standard errors shown."""
+        return self.inner.normal
+
+    @property
+    def uses_std_error(self) -> bool:
+        """Whether p-values and intervals are made of the standard errors shown."""
+        return self.inner.uses_std_error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecodedReference(_OfAnother):
+    """A law of rewards that are 0 or 1, for rewards that are the first or the second of two other values.
+
+    Means of values a and b are a + (b - a) times those of 0 and 1; differences of means have origin 0.
+    """
+
+    origin: float
+    step: float
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return self.inner.log_pvalues((null - self.origin) / self.step)
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.asarray(self.origin + self.step * self.inner.interval(log_alpha), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialReference(_OfAnother):
+    """A law of which some terms are not to be used; hidden (k,)."""
+
+    hidden: BoolArray
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return np.where(self.hidden, np.nan, self.inner.log_pvalues(null))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.where(self.hidden[:, None], np.nan, self.inner.interval(log_alpha))
+
+
+def recoded(reference: Reference, origin: float, step: float) -> Reference:
+    """The law itself where rewards are 0 or 1, else for their coding."""
+    return reference if (origin, step) == (0.0, 1.0) else RecodedReference(reference, origin, step)
+
+
+def _symmetric(estimate: FloatArray, std_error: FloatArray, quantile: float | FloatArray) -> FloatArray:
+    half = quantile * std_error
+    return np.column_stack((estimate - half, estimate + half))
+
+
+def _usable(std_error: FloatArray) -> FloatArray:
+    size = np.asarray(std_error, dtype=float)
+    return np.where((size > 0) & np.isfinite(size), size, np.nan)
+
+
+def _store(reference: object, **arrays: FloatArray) -> None:
+    """Set read-only float arrays of one common shape (k,) on a frozen reference."""
+    shaped = [np.array(x, dtype=float, ndmin=1) for x in arrays.values()]
+    if any(one.shape != shaped[0].shape for one in shaped):
+        shaped = [one.copy() for one in np.broadcast_arrays(*shaped)]
+    for name, own in zip(arrays, shaped, strict=True):
+        own.setflags(write=False)
+        object.__setattr__(reference, name, own)
+
+
+def _check_counts(subject: str, successes: FloatArray, trials: FloatArray) -> None:
+    whole = (successes == np.floor(successes)) & (trials == np.floor(trials))
+    if not np.all(whole & (successes >= 0) & (successes <= trials)):
+        raise ParameterError(subject, ["successes and trials must be counts with 0 <= successes <= trials"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndsReference:
+    """Two-sided tests and intervals that hold wherever between its ends the truth is.
+
+    The interval goes from the lower limit of the lowest estimate to the upper limit of the highest one: it
+    covers everything between the ends with at least its level, as each limit fails with half of what is left.
+    A null between the two estimates has the p-value 1, another one that of the nearer estimate.
+
+    Shapes: lowest, highest, and their standard errors (k,).
+    """
+
+    lowest: FloatArray
+    highest: FloatArray
+    lowest_error: FloatArray
+    highest_error: FloatArray
+    low: Reference
+    high: Reference
+    normal = uses_std_error = False
+
+    @property
+    def name(self) -> str:
+        """Name of the distribution."""
+        return f"{self.low.name} at both ends"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the p-values hold in finite samples."""
+        return self.low.exact and self.high.exact
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return self.low.statistic
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances of the nearer end from the null in standard errors, 0 between the ends; shape (k,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = (self.lowest - null) / self.lowest_error
+            above = (self.highest - null) / self.highest_error
+        return np.where(null < self.lowest, below, np.where(null > self.highest, above, 0.0))
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        low, high = self.low.log_pvalues(null), self.high.log_pvalues(null)
+        within = np.where(np.isnan(low) | np.isnan(high), np.nan, 0.0)
+        return np.where(null < self.lowest, low, np.where(null > self.highest, high, within))
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.column_stack((self.low.interval(log_alpha)[:, 0], self.high.interval(log_alpha)[:, 1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedReference:
+    """Laws of single terms, one beneath the other; shapes estimate, std_error, df (k,).
+
+    `df` are their degrees of freedom, infinite where a law has none.
+    """
+
+    parts: tuple[Reference, ...]
+    estimate: FloatArray
+    std_error: FloatArray
+    df: FloatArray
+
+    @property
+    def name(self) -> str:
+        """Names of the laws, each once."""
+        return ", ".join(dict.fromkeys(part.name for part in self.parts))
+
+    @property
+    def exact(self) -> bool:
+        """Whether all p-values hold in finite samples."""
+        return all(part.exact for part in self.parts)
+
+    @property
+    def statistic(self) -> str:
+        """Letter of the statistic in tables."""
+        return "z" if all(part.statistic == "z" for part in self.parts) else "t"
+
+    @property
+    def normal(self) -> bool:
+        """Whether all are normal, with the standard errors shown."""
+        return all(part.normal for part in self.parts)
+
+    @property
+    def uses_std_error(self) -> bool:
+        """Whether p-values and intervals are made of the standard errors shown."""
+        return all(part.uses_std_error for part in self.parts)
+
+    def statistics(self, null: float) -> FloatArray:
+        """Distances from the null in standard errors, shape (k,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(self.std_error > 0.0, (self.estimate - null) / self.std_error, np.nan)
+        for place, part in enumerate(self.parts):
+            if isinstance(part, AdjustedReference):
+                found[place] = part.statistics(null)[0]
+        return found
+
+    def log_pvalues(self, null: float) -> FloatArray:
+        """Natural logs of the two-sided p-values, shape (k,)."""
+        return np.concatenate([part.log_pvalues(null) for part in self.parts])
+
+    def interval(self, log_alpha: float) -> FloatArray:
+        """Intervals at level 1 - exp(log_alpha), shape (k, 2)."""
+        return np.concatenate([part.interval(log_alpha) for part in self.parts])
+
+
+def joined(parts: Sequence[Reference], estimate: FloatArray, std_error: FloatArray) -> Reference:
+    """The law of k terms from those of each; estimate, std_error (k,)."""
+    if all(isinstance(part, NormalReference) for part in parts):
+        return NormalReference(estimate, std_error)
+    df = np.array([_freedom(part) for part in parts])
+    if all(isinstance(part, StudentReference) for part in parts):
+        return StudentReference(estimate, std_error, df)
+    return JoinedReference(tuple(parts), np.asarray(estimate), np.asarray(std_error), df)
+
+
+def _freedom(part: Reference) -> float:
+    """Degrees of freedom of the law of a term, or of the one that it is made of; infinite without any."""
+    inner = part.inner if isinstance(part, RecodedReference) else part
+    return float(np.ravel(getattr(inner, "df", np.inf))[0])

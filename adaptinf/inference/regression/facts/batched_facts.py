@@ -1,0 +1,212 @@
+"""What claims ask of batched least squares, W-decorrelation, the ellipsoid and anytime-valid tests."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adaptinf.claims import Said, first
+from adaptinf.claims.regression import adjusted_regression as claims
+from adaptinf.claims.regression.regressions import BY_PROPENSITIES
+from adaptinf.inference.regression.batched_regression import BatchRegressions, batch_regressions
+from adaptinf.inference.regression.decorrelation import Decorrelated, decorrelated
+from adaptinf.inference.regression.facts.regression_facts import RegressionFacts, some
+from adaptinf.inference.regression.least_squares import least_squares
+
+_BATCHES = 10
+"""Numbers of batches that a sentence lists."""
+
+
+class BatchedFacts(RegressionFacts):
+    """Which batches serve.
+
+    Which ones lack rank is settled before their own rewards, but not before earlier batches' ones: a sum over
+    a number of terms that depends on the terms has another law. So adaptive logs with such are refused.
+    """
+
+    @property
+    def assumes_constant(self) -> bool:
+        """A drift between batches cancels."""
+        return False
+
+    @cached_property
+    def regressions(self) -> BatchRegressions:
+        """Of the batches in the rounds used; there are batches."""
+        assert self.data.batch is not None
+        return batch_regressions(self.data.batch, self.data.x, self.data.y)
+
+    @property
+    def usable(self) -> BatchRegressions:
+        """Of the batches that tell all coefficients."""
+        return self.regressions.only(self.regressions.usable)
+
+    @cached_property
+    def unusable(self) -> Said | None:
+        """Which batches tell nothing; None where there are none."""
+        if self.data.batch is None:
+            return None
+        every = self.profile.log.arrays.batch
+        usable = np.zeros(int(self.data.batch.max() if every is None else every.max()) + 1, dtype=np.bool_)
+        usable[np.unique(self.data.batch)[self.regressions.usable]] = True
+        missing = np.flatnonzero(~usable)
+        if len(missing) == 0:
+            return None
+        which = some([str(batch) for batch in missing], _BATCHES)
+        return claims.UNUSABLE(missing=len(missing), batches=len(usable), which=which)
+
+    @property
+    def lacks_batches(self) -> bool:
+        return self.data.batch is None
+
+    @property
+    def unusable_by_rewards(self) -> dict[str, str]:
+        spoilt = self.unusable is not None and self.data.adaptive and self.regressions.usable.any()
+        return {"what": str(self.unusable)} if spoilt else {}
+
+    @property
+    def all_unusable(self) -> str:
+        if self.unusable is None or self.regressions.usable.any():
+            return ""
+        return self.unusable
+
+    @property
+    def told_apart_in_each(self) -> bool:
+        """By default where the columns can be told apart in every batch."""
+        return self.data.selector is None and not first(claims.BATCHED_NEEDS, self)
+
+    @property
+    def over_batches(self) -> dict[str, int]:
+        return {"batches": len(self.usable.df)}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        return {} if self.unusable is None else {"what": self.unusable}
+
+    @property
+    def test(self) -> Any:
+        """Which law batches are taken to have."""
+        return self.options.settings.get("test", "t")
+
+    @property
+    def by_student(self) -> bool:
+        return bool(self.test == "t")
+
+    @property
+    def by_normal(self) -> bool:
+        return bool(self.test == "normal")
+
+    @property
+    def drifts(self) -> bool:
+        return bool(self.options.settings.get("drift", False))
+
+    @property
+    def constant_in_a_batch(self) -> bool:
+        return bool(np.any(self.usable.scale == 0.0))
+
+
+_LARGEST_LEFT = 0.2
+"""Share of the error of least squares that it may leave out of its standard errors."""
+# Causes worth naming: columns of sizes that differ tenfold, and one that is 0 in four rounds of five.
+_UNEVEN, _RARE = 10.0, 0.2
+
+
+class DecorrelationFacts(RegressionFacts):
+    """How much of the error of least squares it leaves, and which columns make it do so."""
+
+    @property
+    def ridge(self) -> float | None:
+        """The one that was given."""
+        given: float | None = self.options.settings.get("ridge")
+        return given
+
+    @cached_property
+    def solved(self) -> Decorrelated:
+        """The estimate; the rounds are more than the columns."""
+        return decorrelated(self.data.x, self.data.y, self.ridge)
+
+    @property
+    def too_much_left(self) -> dict[str, Any]:
+        """By the columns alone."""
+        left = self.solved.left if self.data.nobs > self.data.size else 0.0
+        return {} if left <= _LARGEST_LEFT else {"left": left, "cause": first(claims.CAUSES, self)}
+
+    @property
+    def uneven(self) -> bool:
+        """Columns, where they are not 0, are of very different size."""
+        count = np.count_nonzero(self.data.x, axis=0)
+        size = np.sqrt((self.data.x**2).sum(axis=0) / np.maximum(count, 1))
+        return bool(size.max() > _UNEVEN * size.min())
+
+    @property
+    def rarely_seen(self) -> dict[str, Any]:
+        """The column that is 0 in most rounds is so in nearly all."""
+        count, n = np.count_nonzero(self.data.x, axis=0), self.data.nobs
+        place = int(np.argmin(count))
+        if self.uneven or count[place] >= _RARE * n:
+            return {}
+        return {"name": self.data.names[place], "rounds": int(count[place]), "n": n}
+
+    @property
+    def by_propensities(self) -> str:
+        return BY_PROPENSITIES() if self.rarely_seen else ""
+
+    @property
+    def ridge_given(self) -> bool:
+        return self.ridge is not None
+
+    @property
+    def needs_little(self) -> bool:
+        return self.data.selector is None and not self.too_much_left
+
+    @property
+    def default_ridge(self) -> dict[str, float]:
+        return {"ridge": self.solved.ridge} if self.ridge is None else {}
+
+    @property
+    def given_ridge(self) -> dict[str, float]:
+        return {} if self.ridge is None else {"ridge": self.solved.ridge}
+
+    @property
+    def left_in(self) -> dict[str, float]:
+        return {"left": self.solved.left}
+
+
+class EllipsoidFacts(RegressionFacts):
+    """What is known of noise and coefficients."""
+
+    @property
+    def sub_gaussian(self) -> dict[str, Any]:
+        given = self.options.settings.get("noise_scale") is not None
+        return {
+            "scale": self.fit.found.noise_scale,
+            "source": "specified by the user" if given else claims.HALF_RANGE(),
+        }
+
+    @property
+    def norm_bound(self) -> dict[str, float]:
+        return {"bound": self.fit.found.bound}
+
+    @property
+    def ridge(self) -> dict[str, float]:
+        return {"ridge": self.fit.found.ridge}
+
+    @property
+    def beyond_bound(self) -> dict[str, float]:
+        """A doubt about the bound, which is in the units of the coefficients."""
+        data = self.data
+        if data.nobs <= data.size:
+            return {}
+        norm = float(np.linalg.norm(least_squares(data.x, data.y, data.names).coefficient))
+        return {"norm": norm} if norm > self.fit.found.bound else {}
+
+
+class AnytimeFacts(RegressionFacts):
+    """Which coefficients its mixture is made for."""
+
+    @property
+    def mixture(self) -> dict[str, float]:
+        precision = self.options.settings.get("precision", 1.0)
+        return {"precision": precision, "size": 1.0 / math.sqrt(precision)}

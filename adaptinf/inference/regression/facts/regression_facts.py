@@ -1,0 +1,201 @@
+"""What claims ask of every regression: rounds, contexts, units, rare outcomes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from adaptinf.claims import Finding
+from adaptinf.claims.contexts import NEVER_RANDOM
+from adaptinf.claims.regression import regressions as claims
+from adaptinf.claims.units import NOT_BY_UNIT
+from adaptinf.inference.regression.design import CoefficientFit, FitOptions, RegressionData
+from adaptinf.inference.regression.least_squares import BY_CLUSTER
+from adaptinf.inference.regression.rare_coefficients import RareCoefficients, rare_coefficients
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, Trends, standardised, times
+from adaptinf.inference.validity.units import unit_count_cautions
+from adaptinf.typing import FloatArray, IntArray
+
+# What the columns leave of a time or of rewards below this share is rounding.
+_ROUNDING = 1e-12
+
+
+def residual_trends(data: RegressionData, profile: LogProfile) -> Trends:
+    """Of each arm's rewards less what the columns tell of them, in the rounds used; of K arms.
+
+    Rewards and times are both taken less their least squares on the columns within the arm's own rounds.
+    """
+    time = times(data.n_rounds, profile.log.arrays.batch)[data.rounds]
+    unit = profile.units[data.rounds] if profile.repeated_units and profile.units is not None else None
+    found = np.full(data.n_arms, np.nan)
+    for code in np.unique(data.action):
+        own = data.action == code
+        terms = _terms(data.x[own], np.stack([time[own], data.y[own]], axis=1))
+        if terms is None:
+            continue
+        if unit is not None:
+            terms = np.bincount(np.unique(unit[own], return_inverse=True)[1], terms).astype(np.float64)
+        if len(terms) >= LEAST_ROUNDS:
+            found[code] = standardised(terms)
+    return Trends(found)
+
+
+def _terms(x: FloatArray, both: FloatArray) -> FloatArray | None:
+    """Products of residual times and rewards, None where the columns leave none; x (n, p), both (n, 2)."""
+    used = x[:, x.any(axis=0)]
+    if len(both) - used.shape[1] < LEAST_ROUNDS:
+        return None
+    scale = np.ptp(both, axis=0)
+    if not (np.isfinite(scale) & (scale > 0.0)).all():
+        return None
+    both = (both - both[0]) / scale
+    with_constant = np.column_stack([np.ones(len(both)), used])
+    left = both - with_constant @ np.linalg.lstsq(with_constant, both, rcond=None)[0]
+    if np.einsum("nk,nk->k", left, left).min() <= _ROUNDING * len(both):
+        return None
+    return np.asarray(left[:, 0] * left[:, 1], dtype=np.float64)
+
+
+_CONTEXTS, _ARMS = 5, 8
+"""Names that a sentence lists."""
+
+
+class RegressionFacts:
+    """What claims ask of a log, and of a fit once there is one: whoever fits sets `fit`."""
+
+    fit: CoefficientFit
+    """The fit that notes and cautions are of, before coefficients that rest on rare outcomes are left out."""
+
+    def __init__(self, data: RegressionData, profile: LogProfile, options: FitOptions | None = None) -> None:
+        self.data, self.profile = data, profile
+        self.options = FitOptions("") if options is None else options
+
+    @property
+    def always(self) -> bool:
+        return True
+
+    # Which rounds
+
+    @property
+    def all_rounds(self) -> dict[str, Any]:
+        return {"formula": self.data.formula, "n": self.data.nobs} if self.data.arm is None else {}
+
+    @property
+    def rounds_of_arm(self) -> dict[str, Any]:
+        data = self.data
+        if data.arm is None:
+            return {}
+        how = f", selected as {data.selector!r}" if data.selector is not None else ""
+        return {
+            "formula": data.formula,
+            "n": data.nobs,
+            "rounds": data.n_rounds,
+            "arm": data.arm,
+            "how": how,
+        }
+
+    @property
+    def never_chosen(self) -> dict[str, str]:
+        log = self.profile.log
+        never = np.flatnonzero(np.bincount(log.arrays.action, minlength=log.n_arms) == 0)
+        if self.data.arm is not None or len(never) == 0:
+            return {}
+        return {"arms": some([repr(log.arms[code]) for code in never], _ARMS)}
+
+    @property
+    def omitted(self) -> dict[str, str]:
+        """Contexts that may have moved the choice of arms and are not among the columns.
+
+        The arms' rounds are then different mixes of these contexts, and no adjustment for adaptive collection
+        makes up for that: a context that also moves rewards shows as an effect of the arm.
+        """
+        data, profile, log = self.data, self.profile, self.profile.log
+        if profile.context_free or (profile.constant_propensities and not profile.decides_by_context):
+            return {}
+        known = {log.columns.get(name, name) for name in data.covariates}
+        relevant = log.context
+        if data.arm is not None and profile.by_own_vectors:
+            relevant = tuple(name for name in relevant if name.endswith(f"_{data.arm}"))
+        left = [name for name in relevant if name not in known]
+        if log.context_free is False:
+            left.append(claims.UNNAMED_CONTEXTS())
+        return {"contexts": some(left, _CONTEXTS)} if left else {}
+
+    @property
+    def arms_used(self) -> IntArray:
+        """Codes of the arms in the rounds used."""
+        return np.unique(self.data.action)
+
+    @property
+    def never_random(self) -> str:
+        """That nothing was drawn, of a regression on several arms."""
+        several = len(self.arms_used) > 1
+        return NEVER_RANDOM() if several and self.profile.never_random else ""
+
+    # What speaks against a fit
+
+    @property
+    def assumes_constant(self) -> bool:
+        """Whether coefficients that change spoil it."""
+        return True
+
+    @cached_property
+    def drift_found(self) -> Finding | None:
+        """A trend in what the columns leave of an arm's rewards; None where none is tested, or does harm."""
+        harmless = not (self.data.adaptive or self.profile.shares_move)
+        if harmless or not self.assumes_constant or self.profile.incomplete:
+            return None
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            trends = residual_trends(self.data, self.profile)
+        return trends.of(self.arms_used, self.profile.log.arms, claims.COEFFICIENTS_DRIFT)
+
+    @property
+    def no_trend(self) -> bool:
+        return self.drift_found is not None and not self.drift_found.contradicted
+
+    @property
+    def coefficients_may_move(self) -> bool:
+        several = self.data.adaptive and self.data.arm is None
+        return several and not self.options.stationary and self.drift_found is None
+
+    @property
+    def perfect(self) -> bool:
+        """The rewards do not vary about the fit."""
+        return not np.all(self.fit.std_error > 0.0)
+
+    @cached_property
+    def rare(self) -> RareCoefficients:
+        """Which coefficients rest on rare outcomes, and what is said of them."""
+        return rare_coefficients(self.data, self.fit)
+
+    @cached_property
+    def repeated_units(self) -> bool:
+        """Whether the log names units, and some have several of the rounds used."""
+        units = self.profile.log.units
+        rounds = self.data.rounds
+        return units is not None and len(set(units[rounds].tolist())) < len(rounds)
+
+    @property
+    def units_ignored(self) -> str:
+        ignored = self.repeated_units and self.options.covariance not in BY_CLUSTER
+        return NOT_BY_UNIT() if ignored else ""
+
+    @property
+    def no_sandwich(self) -> bool:
+        """No covariance allows for units and for adaptive collection at once."""
+        return bool(self.units_ignored) and self.data.adaptive
+
+    @property
+    def few_units(self) -> list[str]:
+        units = self.profile.log.units
+        if units is None or not self.repeated_units or self.options.covariance not in BY_CLUSTER:
+            return []
+        return unit_count_cautions(self.profile, len(set(units[self.data.rounds].tolist())))
+
+
+def some(names: list[str], most: int) -> str:
+    """The first of some names, and that there are more."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,572 @@
+"""Levels of arms that share their weights: contrasts of pairs, projected on the arms, at the period's mean.
+
+With h_t = (1 / e_i + 1 / e_j)^(-1/2), 0 where one of the two arms could not be chosen, the contrast of arms i
+and j is
+
+    delta_ij = sum h_t (score_ti - score_tj) / sum h_t,
+
+in which whatever moves both arms cancels. Levels d solve the normal equations of the least squares fit of
+d_i - d_j to delta_ij with weights (sum h_t)^2, which are near the contrasts' precisions, so that differences
+of levels are averages of contrasts. They are shifted by c = mean over t of sum_k v_tk (score_tk - d_k), in
+which all rounds count alike: v_t shares one unit among the arms that could be chosen in round t, in
+proportion to w_k = 1 / sum_t(1 / e_tk). If arms move in parallel d + c are the arms' means over
+the period, those of arms that came or went too. Arms that no chain of common rounds connects are shifted by
+themselves. All is linear in the scores, given the weights, so that what a round adds to the errors of all
+levels is known, and with it their covariance.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments" (weights that even out variances). Satterthwaite (1946), "An approximate distribution of
+estimates of variance components".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.inference.inputs.rounds import middles, times_of
+from adaptinf.inference.scores.inverse import (
+    aipw_scores,
+    first_weighted,
+    indicators,
+    ipw_scores,
+    origin_of,
+    predictions_after,
+)
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+JOINT = "joint"
+"""Weights that the arms of one table share."""
+_MOST = 1_000_000_000
+"""Rounds (or batches) times squared arms up to which all pairs are compared."""
+_SMALL = 500_000
+"""Pairs times rounds up to which NumPy is quick enough that loading Numba does not pay."""
+# A product with a matrix of up to so many columns is quicker column by column than by BLAS.
+_NARROW = 6
+# Numbers in the arrays of a piece of rounds: half a megabyte, which stays in the processor's cache.
+_CELLS = 1 << 16
+
+
+class Rounds(NamedTuple):
+    """Consecutive rounds, shapes (n, k), time (n,).
+
+    `gain` is what a score gives to its own reward, 1 / e in an arm's own rounds; `inverse` is 1 / e of the
+    propensities that fix the weights, infinite where an arm could not be chosen, and `possible` where it
+    could; `time` runs from -1/2 to 1/2.
+    """
+
+    scores: FloatArray
+    gain: FloatArray
+    inverse: FloatArray
+    possible: BoolArray
+    time: FloatArray
+
+
+Pieces = Callable[[bool], Iterator[Rounds]]
+"""Makes the rounds of a log anew, piece by piece, with scores or without."""
+Tabled = tuple[FloatArray, FloatArray, FloatArray]
+"""Rewards of the arms, their sums, and the smallest propensities, (k,) each."""
+
+
+class LogRounds(NamedTuple):
+    """The rounds of a log, how many there are, what tables show of the arms, and the origin of scores."""
+
+    pieces: Pieces
+    number: int
+    tabled: Tabled
+    origin: float = 0.0
+
+    def of_arms(self, places: IntArray) -> LogRounds:
+        """The rounds with some of the arms alone; places (m,)."""
+
+        def some(scored: bool) -> Iterator[Rounds]:
+            for piece in self.pieces(scored):
+                parts = [part[:, places] for part in (piece.scores, piece.gain, piece.inverse)]
+                yield Rounds(parts[0], parts[1], parts[2], piece.possible[:, places], piece.time)
+
+        pulls, successes, smallest = (part[places] for part in self.tabled)
+        return self._replace(pieces=some, tabled=(pulls, successes, smallest))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of arms that are compared; first, second (P,), of `size` arms.
+
+    `order` has the pairs by arm, first arms and second ones, their signs, and where each arm's begin;
+    `compiled` says whether sums over them are worth loading Numba.
+    """
+
+    first: IntArray
+    second: IntArray
+    size: int
+    order: tuple[IntArray, FloatArray, IntArray]
+    compiled: bool = False
+
+    def add_sums(self, piece: Rounds, sums: FloatArray) -> None:
+        """Add the sums of h, of h (score_i - score_j) and of h times time; sums (3, P)."""
+        if self.compiled:
+            from adaptinf.inference.scores.score_kernels import add_pair_sums
+
+            add_pair_sums(piece.scores, piece.inverse, piece.time, self.first, self.second, sums)
+            return
+        h = self.weights(piece.inverse)
+        sums += [h.sum(axis=0), np.einsum("np,np->p", h, self.gaps(piece.scores)), piece.time @ h]
+
+    def gather(self, piece: Rounds, projection: Projection) -> FloatArray:
+        """Errors of contrasts by arm, what they give to rewards, and their slopes in time; (3, n, k)."""
+        if self.compiled:
+            from adaptinf.inference.scores.score_kernels import gather_pairs
+
+            found = np.zeros((3, *piece.scores.shape))
+            laws = (projection.factor, projection.contrast, projection.centre)
+            gather_pairs(*piece[:3], piece.time, self.first, self.second, *laws, found)
+            return found
+        pull = self.weights(piece.inverse) * projection.factor
+        errors = pull * (self.gaps(piece.scores) - projection.contrast)
+        slopes = errors * (piece.time[:, None] - projection.centre)
+        return np.array([self.gathered(part) for part in (errors, pull * self.gaps(piece.gain), slopes)])
+
+    def weights(self, inverse: FloatArray) -> FloatArray:
+        """Weights h of the pairs; inverse (n, k), returns (n, P)."""
+        found = inverse[:, self.first]
+        found += inverse[:, self.second]
+        np.sqrt(found, out=found)
+        return np.divide(1.0, found, out=found)
+
+    def gaps(self, values: FloatArray) -> FloatArray:
+        """The first arm's value less the second's; values (n, k), returns (n, P)."""
+        return np.asarray(values[:, self.first] - values[:, self.second])
+
+    def gathered(self, values: FloatArray) -> FloatArray:
+        """Values of pairs added to their first arms and taken from their second; (n, P) to (n, k)."""
+        if self.size == 1:
+            return np.zeros((len(values), 1))
+        place, sign, starts = self.order
+        return np.asarray(np.add.reduceat(values[:, place] * sign, starts, axis=1))
+
+
+def pairs_of(pulls: FloatArray, rounds: int) -> Pairs:
+    """All pairs of arms, or of many those with the most-pulled one; pulls (k,)."""
+    size = len(pulls)
+    if too_many(size, rounds):
+        most = int(np.argmax(pulls))
+        others = np.delete(np.arange(size), most)
+        first, second = others, np.full(size - 1, most)
+    else:
+        first, second = np.triu_indices(size, 1)
+    arm, half = np.concatenate([first, second]), len(first)
+    order = np.argsort(arm, kind="stable")
+    starts = np.flatnonzero(np.diff(arm[order], prepend=-1))  # every arm is in some pair
+    by_arm = order % max(half, 1), np.where(order < half, 1.0, -1.0), starts
+    return Pairs(first, second, size, by_arm, compiled=half * rounds > _SMALL)
+
+
+def too_many(size: int, rounds: int) -> bool:
+    """Whether arms are compared with the most-pulled one alone."""
+    return size * size * rounds > _MOST
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Sums over all rounds.
+
+    Shapes: weight, gap, moment (P,), sums of h, h (score_i - score_j) and h times time; share (C, k), sums of
+    v; level, rounds (C,), sums of v times scores, and rounds in which an arm of the component was possible.
+    """
+
+    weight: FloatArray
+    gap: FloatArray
+    moment: FloatArray
+    share: FloatArray
+    level: FloatArray
+    rounds: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """Levels, and what makes them of scores.
+
+    Shapes: levels (k,), contrast, factor, centre (P,), the pairs' estimates, the weights of their equations
+    and their mean times; member (k, C), which component an arm is in; rounds (C,); carry (k, k + C),
+    what r and u of a round add to the errors of the levels (see `parts_of`).
+    """
+
+    pairs: Pairs
+    levels: FloatArray
+    contrast: FloatArray
+    factor: FloatArray
+    centre: FloatArray
+    member: FloatArray
+    weight: FloatArray
+    rounds: FloatArray
+    carry: FloatArray
+
+
+def components_of(pairs: Pairs, linked: BoolArray) -> FloatArray:
+    """Which arms common rounds connect, directly or not; linked (P,), returns (k, C), 0 or 1."""
+    root = np.arange(pairs.size)
+    for first, second in zip(pairs.first[linked], pairs.second[linked], strict=True):
+        if root[first] != root[second]:
+            root[root == root[second]] = root[first]
+    return np.asarray(root[:, None] == np.unique(root)[None, :], dtype=np.float64)
+
+
+def level_shares(possible: BoolArray, weight: FloatArray, member: FloatArray) -> FloatArray:
+    """Shares v of the arms in the level of a round, 1 in each component, or 0 where no arm was possible.
+
+    Shapes: possible (n, k), weight (k,), member (k, C); returns (n, k).
+    """
+    if len(possible) > 1 and possible.all():
+        return np.broadcast_to(level_shares(possible[:1], weight, member), possible.shape)
+    own = possible * weight
+    total = own @ member
+    return np.asarray(own / (np.where(total > 0.0, total, 1.0) @ member.T))
+
+
+def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray) -> Projection:
+    """Solve for the levels; member (k, C), weight (k,)."""
+    linked = totals.weight > 0.0
+    contrast = np.divide(totals.gap, totals.weight, out=np.zeros_like(totals.gap), where=linked)
+    factor = totals.weight / totals.weight.max(initial=1.0) ** 2
+    laplacian = np.zeros((pairs.size, pairs.size))
+    precision = factor * totals.weight
+    np.add.at(laplacian, (pairs.first, pairs.second), -precision)
+    np.add.at(laplacian, (pairs.second, pairs.first), -precision)
+    degree = -laplacian.sum(axis=1)
+    laplacian[np.diag_indices(pairs.size)] = degree
+    inverse = np.zeros_like(laplacian)
+    for one in member.T:  # each component is solved with its best connected arm at 0, scaled to be even
+        arms = np.flatnonzero(one)
+        rest = np.delete(arms, int(np.argmax(degree[arms])))
+        scale = 1.0 / np.sqrt(degree[rest])
+        even = laplacian[np.ix_(rest, rest)] * scale[:, None] * scale
+        inverse[np.ix_(rest, rest)] = np.linalg.inv(even) * scale[:, None] * scale
+    relative = inverse @ pairs.gathered((factor * totals.gap)[None, :])[0]
+    rounds = np.where(totals.rounds > 0.0, totals.rounds, np.nan)  # without any there is no level
+    share, level = totals.share / rounds[:, None], totals.level / rounds
+    shift = level - share @ relative
+    turned = np.eye(pairs.size) - member @ share
+    return Projection(
+        pairs=pairs,
+        levels=relative + member @ shift,
+        contrast=contrast,
+        factor=factor,
+        centre=np.divide(totals.moment, totals.weight, out=np.zeros_like(totals.gap), where=linked),
+        member=member,
+        weight=weight,
+        rounds=rounds,
+        carry=np.column_stack([turned @ inverse, member]),
+    )
+
+
+class Parts(NamedTuple):
+    """What rounds add to errors of levels, what levels give to their rewards, and slopes; (n, k) each."""
+
+    influence: FloatArray
+    coefficient: FloatArray
+    slope: FloatArray
+
+
+def parts_of(projection: Projection, piece: Rounds) -> Parts:
+    """What rounds add.
+
+    With r = sum over pairs of factor h (score_i - score_j - delta) (at i, less at j) and u what the round
+    adds to the shift, `carry` makes errors of levels of both.
+    """
+    r, given, slope = projection.pairs.gather(piece, projection)
+    v = level_shares(piece.possible, projection.weight, projection.member)
+    found = []
+    for pulled, values in ((r, piece.scores - projection.levels), (given, piece.gain)):
+        u = _times(v * values, projection.member) / projection.rounds
+        found.append(_times(np.column_stack([pulled, u]), projection.carry.T))
+    return Parts(found[0], found[1], slope)
+
+
+def _times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Product of many short rows with a small matrix, for which BLAS is slow; (n, a), (a, b) to (n, b)."""
+    if max(matrix.shape) > _NARROW:
+        return np.asarray(rows @ matrix)
+    found = np.zeros((len(rows), matrix.shape[1]))
+    for place, line in enumerate(matrix):
+        for column in np.flatnonzero(line):
+            found[:, column] += rows[:, place] * line[column]
+    return found
+
+
+def projected(rounds: LogRounds) -> Projection:
+    """The levels of arms that all have rewards."""
+    pairs = pairs_of(rounds.tabled[0], rounds.number)
+    cost, linked = np.zeros(pairs.size), np.zeros(len(pairs.first), dtype=bool)
+    for piece in rounds.pieces(False):
+        cost += np.where(piece.possible, piece.inverse, 0.0).sum(axis=0)
+        if not linked.all():
+            linked |= (piece.possible[:, pairs.first] & piece.possible[:, pairs.second]).any(axis=0)
+    weight = np.divide(1.0, cost, out=np.zeros_like(cost), where=cost > 0.0)
+    member = components_of(pairs, linked)
+    count, sums = member.shape[1], np.zeros((3, len(pairs.first)))
+    share, level, there = np.zeros((count, pairs.size)), np.zeros(count), np.zeros(count)
+    for piece in rounds.pieces(True):
+        pairs.add_sums(piece, sums)
+        v = level_shares(piece.possible, weight, member)
+        share += member.T * v.sum(axis=0)
+        level += np.einsum("nk,nk->k", v, piece.scores) @ member
+        there += np.count_nonzero(piece.possible @ member, axis=0)
+    return project(pairs, Totals(sums[0], sums[1], sums[2], share, level, there), member, weight)
+
+
+def joint_means(rounds: LogRounds) -> ScoreMeans:
+    """Levels of arms, and what tests and tables need of them.
+
+    Arms without a reward get NaN and have no part in the others' levels.
+    """
+    there = np.flatnonzero(rounds.tabled[0] > 0.0)
+    if len(there) < len(rounds.tabled[0]):
+        return scattered(joint_means(rounds.of_arms(there)), there, rounds.tabled)
+    projection, spread = projected(rounds), Spread.empty(len(there))
+    for piece in rounds.pieces(True):
+        spread.add(parts_of(projection, piece), piece)
+    return described_levels(projection, spread, rounds.tabled, rounds.origin)
+
+
+def joint_rows(rounds: LogRounds) -> tuple[FloatArray, FloatArray]:
+    """Scores of rounds, and what they add to the errors of the levels, shape (T, k) each."""
+    there = np.flatnonzero(rounds.tabled[0] > 0.0)
+    some = rounds.of_arms(there)
+    projection = projected(some)
+    influence = np.full((rounds.number, len(rounds.tabled[0])), np.nan)
+    influence[:, there] = np.concatenate([parts_of(projection, one).influence for one in some.pieces(True)])
+    return np.concatenate([one.scores for one in rounds.pieces(True)]) + rounds.origin, influence
+
+
+def expected_spread(
+    chosen: FloatArray, fixed: FloatArray, propensities: FloatArray, times: float
+) -> tuple[FloatArray, FloatArray]:
+    """Variances of levels over that of one reward, and degrees of freedom, from some rounds of a log.
+
+    Shapes: chosen, fixed, propensities (n, k), `times` as many rounds as these; returns (k,), (k,).
+    """
+    pulls, time = chosen.sum(axis=0), middles(np.ones(len(chosen)))
+    gain = np.divide(chosen, propensities, out=np.zeros_like(chosen), where=chosen > 0.0)
+    rounds = rounds_of(np.zeros_like(gain), gain, fixed, propensities > 0.0, time)
+    found = joint_means(LogRounds(whole_pieces(rounds), len(time), (pulls, pulls, pulls)))
+    assert found.squares is not None
+    squares = np.where(pulls > 0.0, found.squares / times, np.inf)
+    return squares, np.asarray((found.freedom + 1.0) * times - 1.0)
+
+
+@dataclass(slots=True, eq=False)
+class Spread:
+    """Sums of what rounds add to the errors of levels, and of what levels give to their rewards.
+
+    Shapes: covariance (k, k), cubes (k,), of contributions; powers (3, k), sums of squared, cubed and fourth
+    powers of the coefficients of all rewards; own (2, k), of an arm's own rewards the absolute ones and their
+    squares; slope (2, k), sums of the slopes in time and of their squares; used (k,), rounds with a weight.
+    """
+
+    covariance: FloatArray
+    cubes: FloatArray
+    powers: FloatArray
+    own: FloatArray
+    slope: FloatArray
+    used: FloatArray
+
+    @classmethod
+    def empty(cls, size: int) -> Spread:
+        """Nothing yet."""
+        powers, own, slope = (np.zeros((rows, size)) for rows in (3, 2, 2))
+        return cls(np.zeros((size, size)), np.zeros(size), powers, own, slope, np.zeros(size))
+
+    def add(self, parts: Parts, piece: Rounds) -> None:
+        """Add up some rounds."""
+        influence, coefficient, slopes = parts
+        self.covariance += influence.T @ influence
+        self.cubes += np.einsum("nk,nk,nk->k", influence, influence, influence)
+        square = coefficient**2
+        self.powers += [square.sum(axis=0), (square * coefficient).sum(axis=0), (square**2).sum(axis=0)]
+        mine = piece.gain != 0.0
+        self.own += [np.abs(coefficient * mine).sum(axis=0), (square * mine).sum(axis=0)]
+        self.slope += [slopes.sum(axis=0), np.einsum("nk,nk->k", slopes, slopes)]
+        self.used += np.count_nonzero(piece.possible, axis=0)
+
+
+def described_levels(projection: Projection, spread: Spread, tabled: Tabled, origin: float) -> ScoreMeans:
+    """Levels with their errors, degrees of freedom and what else tables show."""
+    pulls, successes, smallest = tabled
+    covariance, levels = spread.covariance, projection.levels
+    constant = negligible(np.sqrt(np.diag(covariance)), levels, origin)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    squares, cubes, fourths = spread.powers
+    even = np.where(fourths > 0.0, fourths, np.inf)
+    own = np.where(spread.own[1] > 0.0, spread.own[1], 1.0)
+    return ScoreMeans(
+        above=levels,
+        origin=origin,
+        covariance=covariance,
+        pulls=pulls,
+        successes=successes,
+        ess=spread.own[0] ** 2 / own,
+        # One reward tells nothing of its arm's spread, whatever the other arms' rewards tell of theirs.
+        freedom=np.where(pulls > 1.0, np.maximum(squares**2 / even - 1.0, 0.0), 0.0),
+        min_propensity=smallest,
+        used=spread.used,
+        skewness=standardised(spread.cubes, np.diag(covariance)),
+        unevenness=unevenness(squares, cubes),
+        movement=movement(*spread.slope),
+        squares=squares,
+    )
+
+
+def scattered(found: ScoreMeans, places: IntArray, tabled: Tabled) -> ScoreMeans:
+    """The estimates of some arms among those of all; places (m,)."""
+    pulls, successes, smallest = tabled
+
+    def put(values: FloatArray, fill: float) -> FloatArray:
+        whole = np.full(len(pulls), fill)
+        whole[places] = values
+        return whole
+
+    covariance = np.full((len(pulls), len(pulls)), np.nan)
+    covariance[np.ix_(places, places)] = found.covariance
+    names = ("ess", "freedom", "used", "skewness", "unevenness", "squares")
+    rest: dict[str, Any] = {name: put(getattr(found, name), 0.0) for name in names}
+    return replace(
+        found,
+        above=put(found.above, np.nan),
+        covariance=covariance,
+        pulls=pulls,
+        successes=successes,
+        min_propensity=smallest,
+        **rest,
+    )
+
+
+# The rounds of a log
+
+
+def round_pieces(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray,
+    codes: IntArray,
+    *,
+    tabled: Tabled,
+    batch: IntArray | None = None,
+    fixed: FloatArray | None = None,
+    outcome: FloatArray | str | None = "running-mean",
+    start: int | None = None,
+) -> LogRounds:
+    """The rounds of a log, scored piece by piece.
+
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), batch (T,), fixed (T, k),
+    the propensities that fix the weights, by default the rounds' own; outcome (T, k).
+    """
+    origin, first = origin_of(reward, outcome), first_weighted(outcome, start)
+    n_rounds, size, time = len(action), len(codes), times_of(len(action), batch)
+    step = _piece(size, n_rounds)
+    whole = np.array_equal(codes, np.arange(propensities.shape[1]))
+
+    fast = isinstance(outcome, str) and n_rounds * size > _SMALL
+
+    def pieces(scored: bool) -> Iterator[Rounds]:
+        past = None
+        if scored and fast:
+            from adaptinf.inference.scores.score_stream import STATE, score_rounds, stream_of
+
+            stream, state = stream_of(action, reward, propensity, None, codes), np.zeros((STATE, size))
+        for begin in range(0, n_rounds, step):
+            part = slice(begin, min(begin + step, n_rounds))
+            every, chances, above = propensities[part], propensity[part], reward[part] - origin
+            every = every if whole else every[:, codes]
+            possible = every > 0.0
+            possible[: max(0, first - begin)] = False
+            scores = gain = np.broadcast_to(0.0, every.shape)
+            if scored and fast:
+                scores, gain = np.zeros((2, *every.shape))
+                score_rounds(stream, begin, state, scores, gain)
+            elif scored:
+                chosen = indicators(action[part], codes)
+                gain = chosen / chances[:, None]
+                if outcome is None:
+                    scores = ipw_scores(chosen, above, chances)
+                elif isinstance(outcome, str):
+                    predicted, past = predictions_after(chosen, above, past)
+                    scores = aipw_scores(chosen, above, chances, predicted)
+                else:
+                    scores = aipw_scores(chosen, above, chances, outcome[part] - origin)
+            fixing = every if fixed is None else fixed[part]
+            yield rounds_of(scores, gain * possible, fixing, possible, time[part])
+
+    return LogRounds(pieces, n_rounds, tabled, origin)
+
+
+def rounds_of(
+    scores: FloatArray,
+    gain: FloatArray,
+    fixed: FloatArray,
+    possible: BoolArray,
+    time: FloatArray,
+) -> Rounds:
+    """Rounds with the inverses of the propensities that fix their weights; fixed (n, k), time (n,)."""
+    with np.errstate(divide="ignore"):
+        inverse = np.where(possible, 1.0 / fixed, np.inf)
+    return Rounds(scores, gain, inverse, possible, time)
+
+
+def whole_pieces(rounds: Rounds) -> Pieces:
+    """Rounds that were scored at once, in pieces."""
+    step = _piece(rounds.scores.shape[1], len(rounds.time))
+
+    def pieces(scored: bool) -> Iterator[Rounds]:
+        for begin in range(0, len(rounds.time), step):
+            part = slice(begin, begin + step)
+            scores, gain, inverse = rounds.scores[part], rounds.gain[part], rounds.inverse[part]
+            yield Rounds(scores, gain, inverse, rounds.possible[part], rounds.time[part])
+
+    return pieces
+
+
+def _piece(size: int, n_rounds: int) -> int:
+    """Rounds that are worked on at once, by the number of arms."""
+    pairs = size if too_many(size, n_rounds) else size * (size - 1) // 2
+    return max(1, _CELLS // max(size, pairs))
+
+
+def earlier_inverse(mean: FloatArray, known: BoolArray, n_arms: int) -> FloatArray:
+    """Mean of 1 / e in the last batch before each in which the arm was possible; before, that of a fair draw.
+
+    Shapes: mean, known (B, k), whether an arm was possible; returns (B, k).
+    """
+    number = np.arange(len(mean))[:, None]
+    last = np.maximum.accumulate(np.where(known, number, -1), axis=0)
+    before = np.vstack([np.full((1, mean.shape[1]), -1), last[:-1]])
+    found = np.take_along_axis(mean, np.maximum(before, 0), axis=0)
+    return np.where(before >= 0, found, float(n_arms))
+
+
+def earlier_propensities(propensities: FloatArray, batch: IntArray, n_arms: int) -> FloatArray:
+    """Harmonic means of each arm's propensities in the batch before, shape (T, k).
+
+    Shapes: propensities (T, k), batch (T,). Rounds in which an arm was not possible have no part in its mean.
+    """
+    size = int(batch.max(initial=-1)) + 1
+    possible = propensities > 0.0
+    inverse = np.divide(1.0, propensities, out=np.zeros_like(propensities), where=possible)
+    total, count = (
+        np.array([np.bincount(batch, column, size) for column in part.T], dtype=np.float64).T
+        for part in (inverse, possible)
+    )
+    mean = total / np.maximum(count, 1.0)
+    return np.asarray(1.0 / earlier_inverse(mean, count > 0.0, n_arms)[batch])

@@ -1,0 +1,376 @@
+"""Outcome models of AIPW: predictions of rewards that look only back, and checks of a user's own.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments". Sherman, Morrison (1950), "Adjustment of an inverse matrix corresponding to a change in one
+element of a given matrix".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.claims.data import outcome_models as claims
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.inputs.arguments import by_arm
+from adaptinf.inference.scores.batch_sums import batch_means
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation.frame_columns import frame_kind
+from adaptinf.parameters import number_array, refuse
+from adaptinf.texts import absent, did_you_mean, shown
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from adaptinf.inference.scores.missing import SeenRounds
+
+BATCH_MEAN = "batch-mean"
+OUTCOMES = ("running-mean", "running-ridge")
+# The update of the inverse takes time in the square of it, every round.
+_MAX_COVARIATES = 200
+_SAME = 1e-9
+# Fewer rewards may follow predictions closely by chance.
+_ENOUGH = 10
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Predictions of an outcome model.
+
+    Attributes
+    ----------
+    values : ndarray of shape (T, k), or "running-mean"
+        Row t was made without the rewards of round t and later.
+    note : str
+        What it is, for the footer.
+    start : int
+        First round, from 0, for which it knew a reward; those before have no weight.
+    """
+
+    values: FloatArray | str
+    note: str
+    start: int = 0
+    seen: SeenRounds | None = None
+    """Rounds whose reward is observed and known, where some are not, or late."""
+    notes: tuple[str, ...] = ()
+    """On the rounds that have a weight, where rewards are missing or late."""
+    assumes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
+    """Columns on which a user asked to regress earlier rewards; from sums, with this penalty."""
+    penalty: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """Contexts on which rewards are regressed, whatever others the log has: by round, or by batch."""
+
+    names: tuple[str, ...]
+    by_batch: bool = False
+
+
+RUNNING_MEAN = Outcome(
+    "running-mean",
+    claims.RUNNING_MEAN(),
+    1,
+)
+
+
+def outcome_model(
+    subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any, ridge: object, *, by_batch: bool = False
+) -> Outcome:
+    """Complete and check what a user asked for, means over batches as well where asked; outcome (T, k)."""
+    covariates = outcome if isinstance(outcome, Covariates) else None
+    regression = covariates is not None or (isinstance(outcome, str) and outcome == "running-ridge")
+    if ridge is not None and not regression:
+        raise ParameterError(subject, ["ridge= belongs to outcome='running-ridge'"])
+    if outcome is None or (isinstance(outcome, str) and outcome == "running-mean"):
+        return RUNNING_MEAN
+    if by_batch and isinstance(outcome, str) and outcome == BATCH_MEAN:
+        return _batch_mean(subject, log, codes)
+    if isinstance(outcome, str) and not regression:
+        known = (*OUTCOMES, BATCH_MEAN) if by_batch else OUTCOMES
+        names = ", ".join(map(repr, known))
+        raise ParameterError(subject, [f"{_choice_problem(names)}, got {outcome!r}"])
+    if regression:
+        return _regression(subject, log, codes, ridge, covariates)
+    values = _own_predictions(subject, log, codes, outcome)
+    reasons = foresight_problems(log.arrays.action, log.arrays.reward, values, codes)
+    if reasons:
+        labels = [repr(log.arms[code]) for code in codes]
+        found = "; ".join(f"arm {labels[j]}: {reason}" for j, reason in reasons)
+        raise InvalidForLog(
+            "an outcome model of your own",
+            f"it was made with rewards that it must not know: {found}. Row t may use rounds before t (and "
+            "this round's context) only",
+            ["outcome='running-mean'", "outcome='running-ridge'", "a model fitted on other data"],
+        )
+    return Outcome(values, claims.OWN())
+
+
+def _choice_problem(names: str) -> str:
+    """What an outcome model may be."""
+    return (
+        f"outcome must be {names}, a mapping of every arm to a column of the log, or an array of "
+        "predictions, shape (rounds, arms), its columns in the order of log.arms, or a frame of them with a "
+        "column an arm"
+    )
+
+
+def _regression(
+    subject: str, log: AdaptiveLog, codes: IntArray, ridge: object, covariates: Covariates | None
+) -> Outcome:
+    """Running ridge on all contexts, or on some of them; codes (k,)."""
+    penalty = checked_penalty(subject, ridge)
+    if covariates is not None and covariates.by_batch:
+        return _lines(subject, log, codes, covariates, penalty)
+    return running_regression(subject, log, codes, penalty, covariates)
+
+
+def running_regression(
+    subject: str,
+    log: AdaptiveLog,
+    codes: IntArray,
+    penalty: float,
+    covariates: Covariates | None,
+    stratum: IntArray | None = None,
+) -> Outcome:
+    """Running ridge on all contexts, or on some of them in units of the rounds so far.
+
+    Shapes: codes (k,), stratum (T,), 0 and on, which get intercepts of their own.
+
+    It is fitted before each round on the rewards that are observed and were known by then.
+    """
+    names = log.context if covariates is None else covariates.names
+    x = context_matrix(subject, log, names)
+    if covariates is not None:
+        x[:, 1:] = running_standardised(x[:, 1:])
+    if stratum is not None and stratum.any():
+        own = stratum[:, None] == np.arange(1, int(stratum.max()) + 1)
+        x = np.ascontiguousarray(np.hstack([x, own.astype(np.float64)]))
+    arrays = log.arrays
+    order, known = arrivals(log.n_rounds, arrays.observed, arrays.known)
+    # About the first reward that was known, so that the penalty pulls towards it and not towards 0.
+    origin = float(arrays.recorded[order[0]]) if len(order) else 0.0
+    values = origin + running_ridge(
+        arrays.action, arrays.recorded - origin, x, codes, penalty, (order, known)
+    )
+    scaled = "" if covariates is None else claims.STANDARDISED()
+    by_then = "" if arrays.known is None else " known at the time"
+    start = "; round 1 has weight 0" if stratum is None else ""
+    regressors = {"names": ", ".join(names), "scaled": scaled, "penalty": penalty}
+    note = claims.RIDGE(known=by_then, **regressors, start=start)
+    return Outcome(values, note, 1, covariates=() if covariates is None else covariates.names)
+
+
+def checked_penalty(subject: str, ridge: object) -> float:
+    """The penalty of a regression, 1 by default."""
+    penalty = 1.0 if ridge is None else ridge
+    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0.0 < float(penalty) < math.inf:
+        raise ParameterError(subject, [f"ridge must be positive and finite, got {ridge!r}"])
+    return float(penalty)
+
+
+def running_standardised(x: FloatArray) -> FloatArray:
+    """Columns less their mean, over their standard deviation, of the rounds up to each; x (T, d), returns so.
+
+    A row is known before its arm is drawn. Rounds before a column varies have 0, and so has a constant one.
+    """
+    rounds = np.arange(1.0, len(x) + 1.0)[:, None]
+    above = x - x[:1]  # digits of columns that are far from 0
+    mean = np.cumsum(above, axis=0) / rounds
+    variance = np.maximum(np.cumsum(above**2, axis=0) / rounds - mean**2, 0.0)
+    spread = np.sqrt(variance)
+    varies = variance > _SAME * np.maximum(mean**2, np.finfo(float).tiny)
+    return np.where(varies, (above - mean) / np.where(varies, spread, 1.0), 0.0)
+
+
+def _batch_mean(subject: str, log: AdaptiveLog, codes: IntArray) -> Outcome:
+    """Means over earlier batches; codes (k,)."""
+    arrays = log.arrays
+    if arrays.batch is None:
+        raise ParameterError(
+            subject, [f"outcome={BATCH_MEAN!r} needs batches: the log has none (give batch=)"]
+        )
+    values, start = batch_means(arrays.action, arrays.reward, arrays.batch, codes, log.n_arms)
+    return Outcome(values, claims.BATCH_MEAN(), start)
+
+
+def _lines(
+    subject: str, log: AdaptiveLog, codes: IntArray, covariates: Covariates, penalty: float
+) -> Outcome:
+    """Means over earlier batches and slopes from them; codes (k,)."""
+    from adaptinf.inference.scores.score_forms import batch_lines  # loads when it is needed
+
+    arrays, plain = log.arrays, _batch_mean(subject, log, codes)
+    x = context_matrix(subject, log, covariates.names)[:, 1:]
+    assert arrays.batch is not None
+    values = batch_lines(arrays.action, arrays.reward, arrays.batch, x, codes, log.n_arms, penalty)
+    first = arrays.batch == 0
+    values[first] = np.asarray(plain.values)[first]
+    note = claims.BATCH_RIDGE(names=", ".join(covariates.names), penalty=penalty)
+    return Outcome(values, note, plain.start, covariates=covariates.names)
+
+
+def context_matrix(subject: str, log: AdaptiveLog, names: Sequence[str] | None = None) -> FloatArray:
+    """Contexts, by default all, as regressors after an intercept, labels as indicators; returns (T, d)."""
+    if not log.context:
+        raise ParameterError(subject, ["outcome='running-ridge' needs contexts: the log has none"])
+    columns = [np.ones(log.n_rounds)]
+    for name in log.context if names is None else names:
+        values = np.asarray(log.arrays.context[name])
+        if values.dtype.kind in "fiub":
+            columns.append(values.astype(np.float64))
+            continue
+        labels, position = np.unique(values.astype(str), return_inverse=True)
+        if len(columns) + len(labels) > _MAX_COVARIATES:
+            raise ParameterError(subject, [f"context {name!r} has {len(labels)} labels: group them first"])
+        columns += [(position == label).astype(np.float64) for label in range(1, len(labels))]
+    return np.ascontiguousarray(np.column_stack(columns))
+
+
+def arrivals(n_rounds: int, observed: BoolArray | None, known: IntArray | None) -> tuple[IntArray, IntArray]:
+    """Rounds with a reward in the order in which it became known, shape (n,), and how many before each, (T,).
+
+    Shapes: observed (T,), all by default; known (T,), the row from which on a reward counts, the next by
+    default.
+    """
+    rows = np.arange(n_rounds) if observed is None else np.flatnonzero(observed)
+    arrival = rows + 1 if known is None else known[rows]
+    order = np.argsort(arrival, kind="stable")
+    return rows[order], np.searchsorted(arrival[order], np.arange(n_rounds), side="right").astype(np.int64)
+
+
+def running_ridge(
+    action: IntArray,
+    reward: FloatArray,
+    context: FloatArray,
+    codes: IntArray,
+    penalty: float,
+    arrived: tuple[IntArray, IntArray] | None = None,
+) -> FloatArray:
+    """Predictions of every arm's ridge regression on its rewards that are known before each round.
+
+    Shapes: action (T,), reward (T,), context (T, d), codes (k,), arrived (n,) and (T,), of `arrivals`;
+    returns (T, k).
+
+    The inverse is updated by rank one: O(T (d^2 + k d)) operations and O(k d^2 + T k) memory.
+    """
+    from adaptinf.inference.scores.score_kernels import ridge_pass  # Numba is loaded when it is needed
+
+    order, known = arrivals(len(action), None, None) if arrived is None else arrived
+    dimension = context.shape[1]
+    inverse = np.zeros((len(codes), dimension, dimension))
+    inverse[:] = np.eye(dimension) / penalty
+    predicted = np.zeros((len(action), len(codes)))
+    ridge_pass(
+        action,
+        np.ascontiguousarray(reward, dtype=np.float64),
+        np.ascontiguousarray(context, dtype=np.float64),
+        codes,
+        order,
+        known,
+        inverse,
+        np.zeros((len(codes), dimension)),
+        np.zeros(dimension),
+        predicted,
+    )
+    return predicted
+
+
+def foresight_problems(
+    action: IntArray, reward: FloatArray, predicted: FloatArray, codes: IntArray
+) -> list[tuple[int, str]]:
+    """Signs that predictions were made with the rewards that they predict.
+
+    Shapes: action (T,), reward (T,), predicted (T, k), codes (k,).
+    """
+    found = []
+    for j, code in enumerate(codes):
+        mine = action == code
+        own, guess, column = reward[mine], predicted[mine, j], predicted[:, j]
+        if len(own) < 2 or np.ptp(own) == 0.0:
+            continue
+        spread = float(np.std(own))
+        if np.ptp(column) <= _SAME * spread and abs(column[0] - own.mean()) <= _SAME * spread:
+            found.append((j, "every prediction is the arm's mean over the whole log"))
+        elif len(own) >= _ENOUGH and np.ptp(guess) > 0.0 and _perfectly_correlated(own, guess):
+            found.append((j, "where the arm was chosen, its predictions follow the reward of the same round"))
+        elif len(own) >= _ENOUGH and np.ptp(column) > 0.0 and _leave_one_out(own, guess):
+            found.append((j, "its predictions are means of all the arm's other rewards, later ones too"))
+    return found
+
+
+def _perfectly_correlated(own: FloatArray, guess: FloatArray) -> bool:
+    return abs(float(np.corrcoef(own, guess)[0, 1])) > 1.0 - _SAME
+
+
+def _leave_one_out(own: FloatArray, guess: FloatArray) -> bool:
+    others = (own.sum() - own) / (len(own) - 1.0)
+    return bool(np.max(np.abs(guess - others)) <= _SAME * float(np.std(own)))
+
+
+def _own_predictions(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Any) -> FloatArray:
+    """Predictions of the arms of these codes; codes (k,), returns (T, k).
+
+    Labels decide where there are any; a bare array has a column for each of the log's arms, in their order.
+    """
+    if isinstance(outcome, Mapping):
+        return _named_columns(subject, log, codes, outcome)
+    rows = pd.RangeIndex(log.n_rounds)
+    labels = [log.arms[code] for code in codes]
+    # A frame may leave out the arms that are not asked for.
+    subset = frame_kind(outcome) is not None and len(outcome.columns) == len(labels)
+    arms = labels if subset else log.arms
+    values, problems = by_arm("outcome", outcome, arms, rows)
+    if values is None and not problems:
+        problems.append(_choice_problem(" or ".join(map(repr, OUTCOMES))))
+    if values is None or problems:
+        raise ParameterError(subject, problems)
+    shape = (log.n_rounds, len(arms))
+    if values.shape != shape:
+        shown = f"{list(log.arms[:_SHOWN])!r:.200}" + (" ..." if log.n_arms > _SHOWN else "")
+        problems.append(
+            f"outcome must have shape {shape}, a column for each of the log's arms in their order {shown}, "
+            f"got {values.shape}; a frame with columns named after arms, or a mapping, may have some alone"
+        )
+    refuse(subject, problems)
+    return _finite(subject, values if subset else values[:, codes])
+
+
+def _named_columns(subject: str, log: AdaptiveLog, codes: IntArray, outcome: Mapping[Any, Any]) -> FloatArray:
+    """Columns of the log that a mapping names by arm; codes (k,), returns (T, k)."""
+    labels = [log.arms[code] for code in codes]
+    problems = []
+    if missing := [repr(label) for label in labels if label not in outcome]:
+        problems.append(f"outcome has no column for arm {', '.join(missing)}")
+    if strangers := [label for label in outcome if label not in log.arms]:
+        problems += [f"outcome: {absent('arm', label, log.arms, 'the log has')}" for label in strangers]
+    refuse(subject, problems)
+    known = set(map(str, log.frame.columns)) | set(log.columns)
+    named = [outcome[label] for label in labels]
+    if not all(isinstance(name, Hashable) for name in named):
+        raise ParameterError(subject, ["outcome must map every arm to the name of a column of the log"])
+    problems = [
+        f"the log has no column {shown(name)}: name it in context= of the log{did_you_mean(name, known)}"
+        for name in named
+        if name not in known
+    ]
+    refuse(subject, problems)
+    values = number_array(np.column_stack([log.column(name) for name in named]))
+    if values is None:
+        raise ParameterError(subject, ["outcome must map every arm to a column of numbers"])
+    return _finite(subject, values)
+
+
+def _finite(subject: str, values: FloatArray) -> FloatArray:
+    refuse(subject, [] if np.all(np.isfinite(values)) else ["outcome must be finite in every round"])
+    return np.ascontiguousarray(values)

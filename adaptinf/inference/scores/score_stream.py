@@ -1,0 +1,404 @@
+"""The scoring engine: weighted scores of arms round by round, without an array of propensities' size.
+
+A `Stream` says how rounds are scored and weighted. Accumulators ask `enter` for each round's weights and
+predictions and give its reward to `learn`: the means of arms here, drift in `diagnostics.accumulators`, and
+pieces of scores for levels that arms share in `joint`. Short logs have the same scores from `inverse`, in
+NumPy.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adaptinf.compilation import compiled, kernel
+from adaptinf.inference.inputs.rounds import middles
+from adaptinf.inference.scores.inverse import LAGGED, first_weighted, origin_of, two_point_shares
+from adaptinf.inference.scores.means import (
+    ScoreMeans,
+    movement,
+    negligible,
+    standardised,
+    unevenness,
+)
+from adaptinf.parameters import refuse
+from adaptinf.texts import unlisted
+from adaptinf.typing import FloatArray, IntArray
+
+_UNIFORM, _SQRT, _TWO_POINT, _SHARED, _LAGGED = range(5)
+_WEIGHTS = {"uniform": _UNIFORM, "sqrt": _SQRT, "two-point": _TWO_POINT, LAGGED: _LAGGED}
+_NOTHING, _RUNNING, _GIVEN = range(3)
+_SUMS = 12
+_TOTAL, _SCORE, _PULLS, _REWARDS, _USED, _SMALLEST, _SMALLEST_CHOSEN = range(7)
+_GAIN, _GAIN_SQUARES, _GAIN_CUBES, _GAIN_FOURTHS, _MOMENT = range(7, _SUMS)
+STATE = 8
+"""Rows of the state that `enter` and `learn` share, of which these two are for accumulators."""
+_PROPENSITY, WEIGHT, OUTCOME, _LEFT, _COUNT, _SUM, _EVERY, _UNSEEN = range(STATE)
+
+
+class Stream(NamedTuple):
+    """Rounds, and how they are scored and weighted; empty arrays stand for what is not there.
+
+    Given predictions are less the origin; rewards become so round by round, without another array of them.
+    """
+
+    action: IntArray
+    reward: FloatArray
+    origin: float
+    propensity: FloatArray
+    propensities: FloatArray
+    codes: IntArray
+    place: IntArray
+    """Position of each action among the codes, -1 where it is none of them."""
+    weights: int
+    outcome: int
+    given: FloatArray
+    shared: FloatArray
+    floored: FloatArray
+    always: FloatArray
+    start: int
+    jointly: bool
+    batch: IntArray
+    middle: FloatArray
+    pair: bool
+    """Two arms with one weight a round, whose contrast may move."""
+
+
+def streamed_means(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    **options: Any,
+) -> ScoreMeans:
+    """Estimate arm means from the scores of `stream_of` the same arguments."""
+    stream = stream_of(action, reward, propensity, propensities, codes, **options)
+    size = len(codes)
+    state, sums = np.zeros((STATE, size)), np.zeros((_SUMS, size))
+    estimate, covariance, cubes = np.zeros(size), np.zeros((size, size)), np.zeros(size)
+    _add_up(stream, state, sums)
+    positive = sums[_TOTAL] > 0.0
+    total = np.where(positive, sums[_TOTAL], 1.0)
+    estimate[:] = sums[_SCORE] / total
+    state[:] = 0.0
+    slope = np.zeros(2)
+    _spread(stream, estimate, 1.0 / total, sums[_MOMENT, 0] / total[0], state, covariance, cubes, slope)
+    # Scores that are all the same leave nothing but the rounding of their mean.
+    constant = negligible(np.sqrt(np.diag(covariance)), estimate, stream.origin)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    missing = np.where(positive, 0.0, np.nan)
+    smallest = sums[_SMALLEST if stream.propensities.shape[0] else _SMALLEST_CHOSEN]
+    squares, fourths = (np.where(row > 0.0, row, 1.0) for row in (sums[_GAIN_SQUARES], sums[_GAIN_FOURTHS]))
+    return ScoreMeans(
+        above=estimate + missing,
+        origin=stream.origin,
+        covariance=covariance + missing[:, None] + missing[None, :],
+        pulls=sums[_PULLS],
+        successes=sums[_REWARDS] + stream.origin * sums[_PULLS],
+        ess=sums[_GAIN] ** 2 / squares,
+        freedom=np.maximum(sums[_GAIN_SQUARES] ** 2 / fourths - 1.0, 0.0),
+        min_propensity=np.where(np.isfinite(smallest), smallest, np.nan),
+        used=sums[_USED],
+        skewness=standardised(cubes, np.diag(covariance)),
+        unevenness=unevenness(sums[_GAIN_SQUARES], sums[_GAIN_CUBES]),
+        movement=movement(slope[:1], slope[1:]),
+    )
+
+
+def stream_of(
+    action: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    codes: IntArray,
+    *,
+    weights: str | FloatArray = "uniform",
+    decay: float | None = None,
+    outcome: FloatArray | str | None = "running-mean",
+    start: int | None = None,
+    jointly: bool = False,
+    batch: IntArray | None = None,
+) -> Stream:
+    """Check and complete how rounds are scored and weighted.
+
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), weights (T,) where they are
+    one for all arms, outcome (T, k), batch (T,), whose middle is the time of its rounds.
+
+    Rounds before `start` (see `first_weighted`), for which an outcome model knew no reward, have weight 0; so
+    have those in which an arm (one of the arms, where asked jointly) could not be chosen.
+    """
+    rounds, origin = len(action), origin_of(reward, outcome)
+    given = outcome - origin if isinstance(outcome, np.ndarray) else np.zeros((0, 0))
+    shared = weights if isinstance(weights, np.ndarray) else np.zeros(0)
+    weights = "shared" if isinstance(weights, np.ndarray) else weights
+    _check_options(rounds, len(codes), weights, shared, decay, outcome, knows_every=propensities is not None)
+    shares = (np.zeros(0), np.zeros(0))
+    if weights == "two-point" and decay is not None:
+        shares = two_point_shares(rounds, decay)
+    kind = _NOTHING if outcome is None else _RUNNING if isinstance(outcome, str) else _GIVEN
+    every = np.zeros((0, 0)) if propensities is None else propensities
+    place = np.full(max(int(action.max(initial=0)), int(codes.max(initial=0))) + 1, -1)
+    place[codes] = np.arange(len(codes))
+    pair = weights == "shared" and len(codes) == 2
+    batch = np.zeros(0, dtype=np.int64) if batch is None or not pair else batch
+    return Stream(
+        np.ascontiguousarray(action, dtype=np.int64),
+        np.ascontiguousarray(reward, dtype=np.float64),
+        origin,
+        np.ascontiguousarray(propensity, dtype=np.float64),
+        np.ascontiguousarray(every, dtype=np.float64),
+        np.ascontiguousarray(codes, dtype=np.int64),
+        place,
+        _WEIGHTS.get(weights, _SHARED),
+        kind,
+        np.ascontiguousarray(given, dtype=np.float64),
+        np.ascontiguousarray(shared, dtype=np.float64),
+        shares[0],
+        shares[1],
+        first_weighted(outcome, start),
+        jointly,
+        np.ascontiguousarray(batch, dtype=np.int64),
+        middles(np.bincount(batch).astype(np.float64)) if len(batch) else np.zeros(0),
+        pair,
+    )
+
+
+def _check_options(
+    rounds: int,
+    n_arms: int,
+    weights: str,
+    shared: FloatArray,
+    decay: float | None,
+    outcome: FloatArray | str | None,
+    *,
+    knows_every: bool,
+) -> None:
+    """Refuse weights and predictions that do not fit the rounds."""
+    problems = []
+    if weights == "shared" and shared.shape != (rounds,):
+        problems.append(f"weights must have shape {(rounds,)}, got {shared.shape}")
+    if weights != "shared" and weights not in _WEIGHTS:
+        problems.append(unlisted("weights", _WEIGHTS, weights))
+    if weights in ("sqrt", LAGGED, "two-point") and not knows_every:
+        problems.append(f"{weights} weights need the propensities of all arms")
+    if weights == "two-point" and decay is None:
+        problems.append("two-point weights need decay=")
+    if isinstance(outcome, str) and outcome != "running-mean":
+        problems.append(f"outcome must be 'running-mean', an array or None, got {outcome!r}")
+    if isinstance(outcome, np.ndarray) and outcome.shape != (rounds, n_arms):
+        problems.append(f"outcome must have shape {(rounds, n_arms)}, got {outcome.shape}")
+    refuse("scores of arms", problems)
+
+
+@kernel
+def prepare(stream: Stream, state: FloatArray) -> None:
+    """Nothing known of any arm; state (STATE, k)."""
+    for j in range(stream.codes.shape[0]):
+        state[_PROPENSITY, j] = 1.0
+        state[WEIGHT, j] = 1.0
+        state[OUTCOME, j] = 0.0
+        state[_LEFT, j] = 1.0
+        state[_COUNT, j] = 0.0
+        state[_SUM, j] = 0.0
+        state[_EVERY, j] = 0.0
+    state[_UNSEEN, 0] = stream.codes.shape[0]
+
+
+@kernel
+def enter(stream: Stream, t: int, state: FloatArray) -> int:
+    """Propensities, weights and predictions of a round; returns the position of its arm, or -1."""
+    size = stream.codes.shape[0]
+    chosen: int = stream.place[stream.action[t]]
+    if stream.propensities.shape[0] > 0:
+        for j in range(size):
+            state[_PROPENSITY, j] = stream.propensities[t, stream.codes[j]]
+    elif stream.propensity.shape[0] > 0:  # the arms but one cannot be chosen where one is sure
+        sure = stream.propensity[t] >= 1.0
+        for j in range(size):
+            state[_PROPENSITY, j] = 0.0 if sure and j != chosen else 1.0
+    if stream.weights == _SHARED:
+        for j in range(size):
+            state[WEIGHT, j] = stream.shared[t] if state[_PROPENSITY, j] > 0.0 else 0.0
+    elif stream.weights == _UNIFORM:
+        for j in range(size):
+            state[WEIGHT, j] = 1.0 if state[_PROPENSITY, j] > 0.0 else 0.0
+    elif stream.weights == _SQRT:
+        for j in range(size):
+            state[WEIGHT, j] = math.sqrt(state[_PROPENSITY, j])
+    elif stream.weights == _LAGGED:
+        for j in range(size):
+            e = 1.0 / stream.propensities.shape[1]
+            if t > 0:
+                e = stream.propensities[t - 1, stream.codes[j]]
+            state[WEIGHT, j] = math.sqrt(e) if state[_PROPENSITY, j] > 0.0 else 0.0
+    elif stream.weights == _TWO_POINT:
+        floored, always = stream.floored[t], stream.always[t]
+        for j in range(size):
+            e = state[_PROPENSITY, j]
+            share = min(max((1.0 - e) * floored + e * always, 0.0), 1.0)
+            state[WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
+            state[_LEFT, j] *= 1.0 - share
+    _leave_out(stream, t, state)
+    if stream.outcome == _GIVEN:
+        for j in range(size):
+            state[OUTCOME, j] = stream.given[t, j]
+    return chosen
+
+
+@kernel
+def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
+    """Weight of one arm where it could be chosen in all rounds, by uniform, sqrt or two-point weights.
+
+    `enter` keeps the same weights for all arms: a pass that needs each of them once is a sixth faster so.
+    """
+    if stream.weights == _UNIFORM:
+        return 1.0 if t >= stream.start else 0.0
+    e: float = stream.propensities[t, stream.codes[j]]
+    if stream.weights == _SQRT:
+        return math.sqrt(e) if t >= stream.start else 0.0
+    share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
+    weight = math.sqrt(share * state[_LEFT, j] * e)
+    state[_LEFT, j] *= 1.0 - share
+    return weight if t >= stream.start else 0.0
+
+
+@kernel
+def _leave_out(stream: Stream, t: int, state: FloatArray) -> None:
+    """No weight before the start, nor where arms are asked for jointly and one could not be chosen."""
+    size = stream.codes.shape[0]
+    possible = t >= stream.start
+    if stream.jointly:
+        for j in range(size):
+            possible = possible and state[_PROPENSITY, j] > 0.0
+    if not possible:
+        for j in range(size):
+            state[WEIGHT, j] = 0.0
+
+
+@kernel
+def _time(stream: Stream, t: int) -> float:
+    """Time of a round, that of the middle of its batch, from -1/2 to 1/2."""
+    if stream.batch.shape[0] > 0:
+        middle: float = stream.middle[stream.batch[t]]
+        return middle
+    rounds: int = stream.action.shape[0]
+    return (t + 0.5) / rounds - 0.5
+
+
+@kernel
+def learn(stream: Stream, t: int, chosen: int, state: FloatArray) -> None:
+    """Take the round's reward into the running mean of its arm, and of the arms that have none yet."""
+    if stream.outcome != _RUNNING:
+        return
+    if chosen >= 0:
+        if state[_COUNT, chosen] == 0.0:
+            state[_UNSEEN, 0] -= 1.0
+        state[_COUNT, chosen] += 1.0
+        state[_SUM, chosen] += stream.reward[t] - stream.origin
+        state[OUTCOME, chosen] = state[_SUM, chosen] / state[_COUNT, chosen]
+    if state[_UNSEEN, 0] > 0.0:
+        state[_EVERY, 0] += stream.reward[t] - stream.origin
+        for j in range(stream.codes.shape[0]):
+            if state[_COUNT, j] == 0.0:
+                state[OUTCOME, j] = state[_EVERY, 0] / (t + 1.0)
+
+
+@compiled
+def score_rounds(stream: Stream, begin: int, state: FloatArray, scores: FloatArray, gain: FloatArray) -> None:
+    """Scores by running means of some rounds after those before them, and what each gives to its own reward.
+
+    Shapes: state (STATE, k), of the rounds before; scores, gain (n, k), of zeros.
+    """
+    if begin == 0:
+        prepare(stream, state)
+    for row in range(scores.shape[0]):
+        t = begin + row
+        chosen = stream.place[stream.action[t]]
+        for j in range(scores.shape[1]):
+            scores[row, j] = state[OUTCOME, j]
+        if chosen >= 0:
+            above = stream.reward[t] - stream.origin
+            scores[row, chosen] += (above - state[OUTCOME, chosen]) / stream.propensity[t]
+            gain[row, chosen] = 1.0 / stream.propensity[t]
+        learn(stream, t, chosen, state)
+
+
+@compiled
+def _add_up(stream: Stream, state: FloatArray, sums: FloatArray) -> None:
+    """First pass: sums of weights, of weighted scores, and of what tables show."""
+    size = stream.codes.shape[0]
+    prepare(stream, state)
+    for j in range(size):
+        sums[_SMALLEST, j] = np.inf
+        sums[_SMALLEST_CHOSEN, j] = np.inf
+    for t in range(stream.action.shape[0]):
+        chosen = enter(stream, t, state)
+        if stream.pair:
+            sums[_MOMENT, 0] += state[WEIGHT, 0] * _time(stream, t)
+        for j in range(size):
+            sums[_TOTAL, j] += state[WEIGHT, j]
+            sums[_SCORE, j] += state[WEIGHT, j] * state[OUTCOME, j]
+            if state[WEIGHT, j] > 0.0:
+                sums[_USED, j] += 1.0
+                sums[_SMALLEST, j] = min(sums[_SMALLEST, j], state[_PROPENSITY, j])
+        if chosen >= 0:
+            y, e = stream.reward[t] - stream.origin, stream.propensity[t]
+            gain = state[WEIGHT, chosen] / e
+            sums[_SCORE, chosen] += gain * (y - state[OUTCOME, chosen])
+            sums[_PULLS, chosen] += 1.0
+            sums[_REWARDS, chosen] += y
+            sums[_GAIN, chosen] += gain
+            sums[_GAIN_SQUARES, chosen] += gain**2
+            sums[_GAIN_CUBES, chosen] += gain**3
+            sums[_GAIN_FOURTHS, chosen] += gain**4
+            if gain > 0.0:
+                sums[_SMALLEST_CHOSEN, chosen] = min(sums[_SMALLEST_CHOSEN, chosen], e)
+        learn(stream, t, chosen, state)
+
+
+@compiled
+def _spread(
+    stream: Stream,
+    estimate: FloatArray,
+    scale: FloatArray,
+    centre: float,
+    state: FloatArray,
+    covariance: FloatArray,
+    cubes: FloatArray,
+    slope: FloatArray,
+) -> None:
+    """Second pass: products of what each round contributes to the errors of two arms, and its cubes.
+
+    Of a contrast also the sums of its slopes in time about their centre, and of their squares; slope (2,).
+    """
+    size = stream.codes.shape[0]
+    prepare(stream, state)
+    for t in range(stream.action.shape[0]):
+        chosen = enter(stream, t, state)
+        for j in range(size):
+            state[_PROPENSITY, j] = state[WEIGHT, j] * scale[j] * (state[OUTCOME, j] - estimate[j])
+        if chosen >= 0:
+            above = stream.reward[t] - stream.origin
+            residual = (above - state[OUTCOME, chosen]) / stream.propensity[t]
+            state[_PROPENSITY, chosen] += state[WEIGHT, chosen] * scale[chosen] * residual
+        learn(stream, t, chosen, state)
+        if stream.pair:
+            term = (state[_PROPENSITY, 0] - state[_PROPENSITY, 1]) * (_time(stream, t) - centre)
+            slope[0] += term
+            slope[1] += term * term
+        for j in range(size):
+            influence = state[_PROPENSITY, j]
+            cubes[j] += influence**3
+            for k in range(j + 1):
+                covariance[j, k] += influence * state[_PROPENSITY, k]
+    for j in range(size):
+        for k in range(j):
+            covariance[k, j] = covariance[j, k]

@@ -1,0 +1,320 @@
+"""Units with several rounds: predictions without a unit's own rewards, and errors by unit.
+
+Let y be the potential rewards of an arm, and m_t a prediction made before the arm of round t is drawn. The
+error of its score, (1{arm chosen} / e_t - 1) (y_t - m_t), has mean 0 given all potential rewards and all that
+came before the draw. So these errors are uncorrelated over all rounds, also where a policy that learns from
+all units ties them together. What is left of a unit's sum is its own potential rewards, which are independent
+of other units'. The sums by unit are therefore uncorrelated, and their squares add up to the variance. One
+condition: a unit's potential reward depends on the arm of its round alone, not on those of its earlier rounds
+(no carry-over).
+
+Where the arm is drawn once for all rounds of a unit, their errors share one draw, and a prediction from the
+unit's own earlier rewards would know how it fell, which biases the score. So a prediction uses other units
+alone.
+
+References
+----------
+Liang, Zeger (1986), "Longitudinal data analysis using generalized linear models" (variance by cluster).
+Carter, Schnepel, Steigerwald (2017), "Asymptotic behavior of a t-test robust to cluster heterogeneity"
+(effective number of clusters). Zhang, Janson, Murphy (2022), "Statistical inference after adaptive sampling
+for longitudinal data" (policies learned from several users).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.inference.scores.inverse import aipw_scores
+from adaptinf.inference.scores.means import ROUNDING, UnitErrors, effective_size, weighted_means
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+FEWEST_EVENTS = 5
+"""Units with an event from which on there is a standard error."""
+_SPIKE = 0.5
+"""Share of the rewards from which on a single value counts as "no event"."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitGroupEffects:
+    """Effects of one arm over another by group, with errors by unit.
+
+    Shapes: estimate (G,), errors of G effects, count, used (G, 2), ess, min_propensity (G,).
+
+    `count` are the arms' rewards, `used` those with a weight.
+    """
+
+    estimate: FloatArray
+    errors: UnitErrors
+    count: FloatArray
+    used: FloatArray
+    ess: FloatArray
+    min_propensity: FloatArray
+
+
+def totals_by_unit(rows: FloatArray, unit: IntArray) -> FloatArray:
+    """Sums of the rows of each unit that occurs; rows (T, k), unit (T,); returns (G, k)."""
+    present = np.bincount(unit) > 0
+    sums = np.empty((int(present.sum()), rows.shape[1]))
+    for k, column in enumerate(rows.T):
+        sums[:, k] = np.bincount(unit, weights=column, minlength=len(present))[present]
+    return sums
+
+
+def unit_covariance(influence: FloatArray, unit: IntArray) -> FloatArray:
+    """Covariance (G / (G - 1)) sum_u I_u I_u' of estimates, I_u the sum of the influences of unit u.
+
+    Shapes: influence (T, k), unit (T,); returns (k, k), NaN where there is one unit.
+    """
+    return _covariance(totals_by_unit(influence, unit))
+
+
+def _covariance(totals: FloatArray) -> FloatArray:
+    """Of estimates, from the sums of their influences by unit; totals (G, k); returns (k, k)."""
+    count, size = totals.shape
+    if count < 2:
+        return np.full((size, size), np.nan)
+    return np.asarray(totals.T @ totals * (count / (count - 1.0)), dtype=np.float64)
+
+
+def unit_errors(
+    estimate: FloatArray,
+    influence: FloatArray,
+    weights: FloatArray,
+    observed: FloatArray,
+    reward: FloatArray,
+    unit: IntArray,
+) -> UnitErrors:
+    """Errors by unit of weighted means of scores.
+
+    Shapes: estimate (k,), influence, weights, observed (T, k), reward, unit (T,); `observed` is the weight of
+    a reward in its score, such as 1/e where the arm was chosen and else 0.
+    """
+    covariance = _without_rounding(unit_covariance(influence, unit), estimate)
+    units, freedom, events = unit_support(weights, observed, reward, unit)
+    return UnitErrors(where_events(covariance, events), freedom, units, events)
+
+
+def unit_support(
+    weights: FloatArray, observed: FloatArray, reward: FloatArray, unit: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Units, degrees of freedom and units with events of k estimates; shapes as for `unit_errors`."""
+    gain = weights * observed
+    chosen = (gain > 0.0).astype(np.float64)
+    # The rule for rounds, (sum w)^2 / sum w^2 with w = h^2 / e^2, holds beside that for units.
+    largest = np.maximum(gain.max(axis=0, initial=0.0), np.finfo(float).tiny)
+    rounds = effective_size((gain / largest) ** 2)
+    size = np.minimum(effective_units(weights, chosen, unit), rounds)
+    events = units_with_events(chosen, reward, unit)
+    return units_with(chosen, unit), np.maximum(size - 1.0, 0.0), events
+
+
+def _without_rounding(covariance: FloatArray, estimate: FloatArray) -> FloatArray:
+    """Zeros where standard errors are the rounding of scores that are all the same."""
+    constant = np.sqrt(np.diag(covariance)) <= ROUNDING * np.abs(estimate)
+    covariance[constant, :] = covariance[:, constant] = 0.0
+    return covariance
+
+
+def where_events(covariance: FloatArray, events: FloatArray) -> FloatArray:
+    """NaN where fewer than 5 units had an event; covariance (k, k), events (k,)."""
+    few = np.where(events < FEWEST_EVENTS, np.nan, 0.0)
+    return np.asarray(covariance + few[:, None] + few[None, :], dtype=np.float64)
+
+
+def unit_rows(influence: FloatArray, unit: IntArray) -> dict[str, FloatArray]:
+    """What each unit adds to the errors, squares of which make up the covariance; shape (G, k).
+
+    Shapes: influence (T, k), unit (T,).
+    """
+    totals = totals_by_unit(influence, unit)
+    return {"influence_by_unit": totals * np.sqrt(len(totals) / max(len(totals) - 1.0, 1.0))}
+
+
+def units_with(rows: FloatArray | BoolArray, unit: IntArray) -> IntArray:
+    """Number of units with a row that is not 0; rows (T, k), unit (T,); returns (k,)."""
+    found = [np.count_nonzero(np.bincount(unit[column != 0])) for column in np.asarray(rows).T]
+    return np.array(found, dtype=np.int64)
+
+
+def effective_units(weights: FloatArray, chosen: FloatArray, unit: IntArray) -> FloatArray:
+    """Effective number of units that had each arm, (sum H^2)^2 / sum H^4 for weights H by unit.
+
+    Shapes: weights, chosen (T, k), unit (T,); returns (k,).
+
+    H is the sum of the weights of all rounds of a unit, so that H^2 is its share of the variance where its
+    rounds are alike. It is the number of units that had the arm where all weigh the same, and less where few
+    units have most of the rounds.
+    """
+    had = totals_by_unit(chosen, unit) > 0.0
+    squares = np.where(had, totals_by_unit(weights, unit), 0.0) ** 2
+    fourth = np.einsum("uk,uk->k", squares, squares)
+    return np.asarray(squares.sum(axis=0) ** 2 / np.where(fourth > 0.0, fourth, 1.0), dtype=np.float64)
+
+
+def others_means(
+    chosen: FloatArray,
+    reward: FloatArray,
+    unit: IntArray,
+    overall: tuple[FloatArray, BoolArray] | None = None,
+    arrival: IntArray | None = None,
+) -> tuple[FloatArray, BoolArray]:
+    """Mean reward of every arm over the earlier rounds of other units, and where there are any such rounds.
+
+    Shapes: chosen (T, k), reward, unit (T,); returns (T, k), (T,). Where the rounds are some of a log,
+    `overall` is `others_mean` of all of its rounds, at these; shapes (T,), (T,). Where `arrival` is given,
+    shape (T,), the reward of round s counts from row ``arrival[s]`` on, and from the next row otherwise.
+
+    Before other units had an arm it is the mean of all their earlier rewards. Rounds before any reward of
+    another unit have no prediction; it is then the first reward, and they must have no weight. Adding a
+    constant to all rewards adds it to all predictions.
+
+    Where the arm of a unit is drawn once and the design learns, other units' later arms depend a little on
+    how the draw fell, and with them the predictions for the unit's later rounds; not the unit's own rewards.
+    """
+    usual, known = others_mean(reward, unit, arrival) if overall is None else overall
+    origin = float(reward[0]) if len(reward) else 0.0
+    level, earlier = reward - origin, _Earlier.of(unit, arrival)
+    predicted = np.empty(chosen.shape)
+    for k, mine in enumerate(chosen.T):
+        pulls = earlier.sums(mine)
+        mean = origin + earlier.sums(mine * level) / np.maximum(pulls, 1.0)
+        predicted[:, k] = np.where(pulls > 0.5, mean, usual)
+    return predicted, known
+
+
+def others_mean(
+    reward: FloatArray, unit: IntArray, arrival: IntArray | None = None
+) -> tuple[FloatArray, BoolArray]:
+    """Mean of all earlier rewards of other units, the first reward before there are any; and where there are.
+
+    Shapes: reward, unit (T,), arrival (T,) as for `others_means`; returns (T,), (T,).
+    """
+    origin = float(reward[0]) if len(reward) else 0.0
+    earlier = _Earlier.of(unit, arrival)
+    count = earlier.sums(np.ones(len(unit)))
+    return origin + earlier.sums(reward - origin) / np.maximum(count, 1.0), count > 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Earlier:
+    """Rewards and rounds in the order of units, and of time within them.
+
+    Shapes: order (2T,), numbers below T for rewards when they become known, the others for rounds, starts,
+    lengths (G,) of the units in it, arrival (T,).
+    """
+
+    order: IntArray
+    starts: IntArray
+    lengths: IntArray
+    arrival: IntArray
+
+    @classmethod
+    def of(cls, unit: IntArray, arrival: IntArray | None = None) -> _Earlier:
+        rounds = np.arange(len(unit))
+        known = rounds + 1 if arrival is None else arrival
+        # a reward that is known from a row on comes before that row
+        time = np.concatenate([2 * known, 2 * rounds + 1])
+        both = np.concatenate([unit, unit])
+        order = np.lexsort((time, both))
+        starts = np.flatnonzero(np.diff(both[order], prepend=-1))
+        return cls(order, starts, np.diff(starts, append=2 * len(unit)), known)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sums of the values of other units that are known before each round; values (T,); returns (T,)."""
+        rounds = len(values)
+        added = np.bincount(self.arrival, weights=values, minlength=rounds + 1)[:rounds]
+        events = np.concatenate([values, np.zeros(rounds)])[self.order]
+        running = np.cumsum(events)
+        before = running - events
+        own = np.empty(2 * rounds)
+        own[self.order] = running - np.repeat(before[self.starts], self.lengths)
+        return np.asarray(np.cumsum(added) - own[rounds:], dtype=np.float64)
+
+
+def units_with_events(chosen: FloatArray, reward: FloatArray, unit: IntArray) -> FloatArray:
+    """Number of units with an event under each arm; infinite where rewards have no events.
+
+    Shapes: chosen (T, k), reward, unit (T,); returns (k,).
+
+    Rewards have events where one value makes up half of them or more: any other value is an event. Where
+    there are two values in all, such as 0 and 1, the rarer of the two counts, arm by arm: units that had it.
+    """
+    values, counts = np.unique(reward, return_counts=True)
+    if len(values) == 0 or counts.max() < _SPIKE * len(reward):
+        return np.full(chosen.shape[1], np.inf)
+    usual = reward == values[np.argmax(counts)]
+    events = units_with(chosen * ~usual[:, None], unit)
+    if len(values) <= 2:
+        events = np.minimum(events, units_with(chosen * usual[:, None], unit))
+    return events.astype(np.float64)
+
+
+def unit_group_effects(
+    group: IntArray,
+    treated: IntArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    n_groups: int,
+    unit: IntArray,
+    weights: FloatArray | None = None,
+) -> UnitGroupEffects:
+    """AIPW estimates of the effect of one arm over another within each group, with errors by unit.
+
+    Shapes: group, treated (T,), 1 for the treatment, 0 for the control and else -1, reward, propensity, unit
+    (T,), weights (T, 2), the control's first.
+
+    The outcome model is the arm's mean reward over the earlier rounds of other units in the group. A unit may
+    have rounds in several groups: the effects' covariance is that of its sums over all of them.
+    """
+    share = np.ones((len(reward), 2)) if weights is None else weights
+    overall, known = others_mean(reward, unit)
+    totals = np.zeros((int(unit.max(initial=-1)) + 1, n_groups))
+    estimate, pairs = np.full(n_groups, np.nan), np.zeros((7, n_groups, 2))
+    pairs[-1] = np.nan
+    for g in range(n_groups):
+        rows = np.flatnonzero(group == g)
+        if len(rows) == 0:
+            continue
+        chosen = np.column_stack([treated[rows] == 0, treated[rows] == 1]).astype(np.float64)
+        weight = share[rows] * known[rows, None]
+        before = overall[rows], known[rows]
+        change, estimate[g], pairs[:, g] = _one_group(
+            chosen, reward[rows], propensity[rows], weight, unit[rows], before
+        )
+        totals[:, g] = np.bincount(unit[rows], weights=change, minlength=len(totals))
+    count, used = pairs[:2]
+    size, units, freedom, events, lowest = pairs[2:].min(axis=2)
+    present = np.bincount(unit, minlength=len(totals)) > 0
+    covariance = _without_rounding(_covariance(totals[present]), np.nan_to_num(estimate))
+    covariance = where_events(covariance, events)
+    blank = np.where(units < 2, np.nan, 0.0)
+    covariance += blank[:, None] + blank[None, :]
+    errors = UnitErrors(covariance, freedom, units.astype(np.int64), events)
+    estimate[used.min(axis=1) < 1] = np.nan
+    return UnitGroupEffects(estimate, errors, count, used, size, lowest)
+
+
+def _one_group(
+    chosen: FloatArray,
+    reward: FloatArray,
+    propensity: FloatArray,
+    weights: FloatArray,
+    unit: IntArray,
+    overall: tuple[FloatArray, BoolArray],
+) -> tuple[FloatArray, float, FloatArray]:
+    """Influence of the rounds of a group on its effect, shape (m,), the effect, and by arm what supports it.
+
+    The last has shape (7, 2): rewards, those with a weight, effective sizes, units, degrees of freedom, units
+    with events, and smallest propensity.
+    """
+    predicted, _ = others_means(chosen, reward, unit, overall)
+    means = weighted_means(aipw_scores(chosen, reward, propensity, predicted), weights)
+    observed = chosen / propensity[:, None]
+    units, freedom, events = unit_support(weights, observed, reward, unit)
+    used = np.count_nonzero(chosen * weights, axis=0)
+    lowest = np.full(2, propensity.min())
+    support = (chosen.sum(axis=0), used, effective_size(weights * observed), units, freedom, events, lowest)
+    effect = float(means.estimate[1] - means.estimate[0])
+    return means.influence[:, 1] - means.influence[:, 0], effect, np.array(support, dtype=np.float64)

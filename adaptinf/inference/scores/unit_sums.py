@@ -1,0 +1,119 @@
+"""Scores of arms with errors by unit, from sums by batch and totals of units.
+
+All rounds have one weight and one prediction m, the centre of the sums, or none (m = 0). With the totals of a
+unit, n of its rounds, A of 1 / e and Y of (y - centre) / e, it adds (n (m - mean) + (centre - m) A + Y) / T
+to the error of an arm's mean: a combination L of n, A and Y, the squares of which have the sum L P L', P the
+sums of products of these over units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from adaptinf.inference.scores.batch_sums import arm_factors, batch_score_means, correlation_of
+from adaptinf.inference.scores.means import ScoreMeans, UnitErrors, negligible
+from adaptinf.inference.scores.unit_errors import where_events
+from adaptinf.sums.cells import Cells, other_value
+from adaptinf.sums.unit_totals import UnitTotals
+from adaptinf.typing import FloatArray, IntArray
+
+_CANCELLED = 1e-14
+"""Share of the terms of a variance below which what is left of them is their rounding."""
+# The share of zeros from which on other rewards are events, as for rows (`unit_errors`).
+_SPIKE = 0.5
+
+
+def unit_score_means(cells: Cells, totals: UnitTotals, codes: IntArray, *, augmented: bool) -> ScoreMeans:
+    """Estimates of arm means with uniform weights, and errors by unit; codes (k,)."""
+    means = _uniform_means(cells, codes, augmented=augmented)
+    factors = _factors(cells, totals, means, augmented=augmented)
+    covariance = _covariance(totals, codes, factors, means)
+    had, events = totals.by_arm("had")[codes], _units_with_events(cells, totals)[codes]
+    covariance = where_events(covariance, events)
+    errors = UnitErrors(covariance, _freedom(cells, totals)[codes], had.astype(np.int64), events)
+    return replace(means, covariance=covariance, freedom=errors.freedom, by_unit=errors)
+
+
+def unit_correlation(
+    cells: Cells,
+    totals: UnitTotals,
+    codes: IntArray,
+    *,
+    augmented: bool,
+    multiples: FloatArray | None = None,
+) -> FloatArray:
+    """Correlation of contrasts, from errors by unit.
+
+    Shapes: codes (P, 2), the arm compared first; multiples (P,), of the second arm's mean; returns (P, P).
+    """
+    every = np.arange(totals.n_arms)
+    means = _uniform_means(cells, every, augmented=augmented)
+    factors = _factors(cells, totals, means, augmented=augmented)
+    sign = arm_factors(codes, totals.n_arms, multiples)
+    return correlation_of(sign @ _covariance(totals, every, factors, means) @ sign.T)
+
+
+def _uniform_means(cells: Cells, codes: IntArray, *, augmented: bool) -> ScoreMeans:
+    """Means of the scores; codes (k,)."""
+    weights = np.ones((len(cells.rounds), len(codes)))
+    if not augmented:
+        return batch_score_means(cells, codes, weights, augmented=False)
+    # Scores of rewards about the centre, where the prediction is 0.
+    means = batch_score_means(replace(cells, centre=0.0), codes, weights, augmented=False)
+    return replace(means, origin=cells.centre, successes=means.successes + cells.centre * means.pulls)
+
+
+def _factors(cells: Cells, totals: UnitTotals, means: ScoreMeans, *, augmented: bool) -> FloatArray:
+    """What n, A and Y of a unit count for in the error of each mean, shape (3, k)."""
+    one = np.ones_like(means.above)
+    # Without a model `above` is about 0; A then gives the rewards back what Y lacks of them.
+    share = np.array([-means.above, (0.0 if augmented else cells.centre) * one, one])
+    return share / totals.rounds
+
+
+def _covariance(totals: UnitTotals, codes: IntArray, factors: FloatArray, means: ScoreMeans) -> FloatArray:
+    """Covariance (U / (U - 1)) L P L' of means; codes (k,), factors (3, k); returns (k, k)."""
+    size, n_arms = len(codes), totals.n_arms
+    if totals.count < 2:
+        return np.full((size, size), np.nan)
+    combination = np.zeros((size, 1 + 2 * n_arms))
+    place = np.arange(size)
+    combination[:, 0] = factors[0]
+    combination[place, 1 + codes] = factors[1]
+    combination[place, 1 + n_arms + codes] = factors[2]
+    found = combination @ totals.pairs @ combination.T * _few(totals)
+    terms = np.abs(combination) @ np.abs(totals.pairs) @ np.abs(combination).T * _few(totals)
+    variance = np.diag(found)
+    error = np.sqrt(np.maximum(variance, 0.0))
+    constant = (variance <= _CANCELLED * np.diag(terms)) | negligible(error, means.above, means.origin)
+    found[constant, :] = found[:, constant] = 0.0
+    return np.asarray(found, dtype=np.float64)
+
+
+def _few(totals: UnitTotals) -> float:
+    return totals.count / (totals.count - 1.0) if totals.count > 1 else 1.0
+
+
+def _freedom(cells: Cells, totals: UnitTotals) -> FloatArray:
+    """Effective units that had each arm, or effective rounds where these are fewer, less 1; shape (K,)."""
+    squares, fourths = totals.by_arm("squares"), totals.by_arm("fourths")
+    units = squares**2 / np.where(fourths > 0.0, fourths, 1.0)
+    second, fourth = (cells.moments[power, 0].sum(axis=0) for power in (2, 4))
+    rounds = second**2 / np.where(fourth > 0.0, fourth, 1.0)
+    return np.asarray(np.maximum(np.minimum(units, rounds) - 1.0, 0.0), dtype=np.float64)
+
+
+def _units_with_events(cells: Cells, totals: UnitTotals) -> FloatArray:
+    """Units with an event under each arm, infinite where rewards have none; shape (K,).
+
+    Of two values the rarer is an event. Of several, all but 0 are, where at least half are 0: another value
+    that is as common is not to be seen in sums.
+    """
+    events, others = totals.by_arm("events"), totals.by_arm("others")
+    raw = cells.about(0.0).moments[0]
+    if other_value(raw[1], raw[2]) is not None:
+        return np.minimum(events, others)
+    usual = 1.0 - cells.nonzero.sum() / cells.rounds.sum() >= _SPIKE
+    return events if usual else np.full(totals.n_arms, np.inf)

@@ -1,0 +1,422 @@
+"""Confidence sequences: intervals that hold at every round at once, under any adaptive rule.
+
+References
+----------
+Waudby-Smith, Ramdas (2024), "Estimating means of bounded random variables by betting". Waudby-Smith, Wu,
+Ramdas, Karampatziakis, Mineiro (2024), "Anytime-valid off-policy inference for contextual bandits". Howard,
+Ramdas, McAuliffe, Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic confidence sequences".
+Robbins (1970), "Statistical methods related to the law of the iterated logarithm".
+Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas (2024), "Time-uniform central limit theory and asymptotic
+confidence sequences".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adaptinf.claims import sequences as claims
+from adaptinf.claims import under_table
+from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.choice import arm_codes
+from adaptinf.inference.inputs.arguments import require_log
+from adaptinf.inference.inputs.rounds import marked_log
+from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.log_facts import LogFacts
+from adaptinf.inference.scores.inverse import indicators, predictions
+from adaptinf.inference.scores.means import effective_size
+from adaptinf.inference.sequences.bounded_scores import (
+    arm_scores,
+    augmented_scores,
+    inverse_scores,
+    running_outcomes,
+    score_floors,
+)
+from adaptinf.inference.sequences.sequence_choice import Request, settle
+from adaptinf.inference.sequences.sequence_facts import FitFacts
+from adaptinf.inference.sequences.sequence_records import Quantity, Scores, Settings, Weights
+from adaptinf.inference.sequences.sequence_results import SequenceResults
+from adaptinf.inference.sequences.sequence_sums import batch_track, look_rounds
+from adaptinf.inference.sequences.tracks import DifferenceTrack, SequenceReference, SingleTrack, Track
+from adaptinf.inference.validity.profile import LogProfile, profile_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import FINITE, FLAG, OneOf, check, number_array, refuse
+from adaptinf.sums import NEEDS_ROWS, Sums
+from adaptinf.typing import FloatArray, IntArray
+
+
+def build_track(profile: LogProfile, quantity: Quantity, settings: Settings) -> tuple[Track, float, float]:
+    """Sequence of one quantity, its standard error, and its effective number of rewards."""
+    if profile.sums is not None:
+        return batch_track(profile.sums.cells, quantity, settings)
+    log = profile.log
+    reward = (log.arrays.reward - settings.low) / settings.width
+    mirror = 1.0 if settings.bounded else 0.0
+    if settings.estimator == "sample-mean":
+        scores = [arm_scores(log.arrays.action, reward, code, mirror) for code in quantity.codes]
+        tracks = [_track(x, _ordinals(len(x.lower)), settings, settings.low, settings.width) for x in scores]
+        spread = [_std_error(x.lower) * settings.width for x in scores]
+        pulls = float(min(len(x.lower) for x in scores))
+        if len(tracks) == 1:
+            return tracks[0], spread[0], pulls
+        return DifferenceTrack(*tracks), math.hypot(*spread), pulls
+    weights = quantity.weights
+    # Rewards without bounds are taken above the first one, so that their origin does not matter.
+    start = reward[0] if settings.estimator == "aipw" and not settings.bounded else 0.0
+    own = _propensity_scores(log, reward - start, weights, settings)
+    total = weights.positive - weights.negative
+    span = (weights.positive + weights.negative) if settings.bounded else 1.0
+    origin = (settings.low + start) * total - (settings.width * weights.negative if settings.bounded else 0.0)
+    clock = _rewards_used(log, quantity)[-len(own.lower) :]
+    track = _track(own, clock, settings, origin, settings.width * span)
+    middle = 0.5 * (own.lower + mirror - own.upper)
+    return track, _std_error(middle) * settings.width * span, _effective_size(log, quantity)
+
+
+def _propensity_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights, settings: Settings) -> Scores:
+    action, propensity = log.arrays.action, log.arrays.propensity
+    assert propensity is not None
+    if settings.method.bets and settings.estimator == "ipw":
+        return inverse_scores(action, reward, propensity, weights)
+    if settings.estimator == "aipw" and not settings.bounded:
+        return _unbounded_scores(log, reward, weights)
+    if settings.estimator == "aipw":
+        outcome = running_outcomes(action, reward, log.n_arms)
+    else:
+        outcome = np.full((log.n_rounds, log.n_arms), 0.5 if settings.bounded else 0.0)
+    score = augmented_scores(action, reward, propensity, weights, outcome, settings.bounded)
+    counts = np.arange(1, log.n_rounds + 1)
+    mirror = 1.0 if settings.bounded else 0.0
+    if not settings.method.anytime:
+        return Scores(score, mirror - score, None, None, counts)
+    if settings.floor is None:
+        smallest = log.arrays.propensities
+        assert smallest is not None
+    else:
+        smallest = np.full((log.n_rounds, log.n_arms), settings.floor)
+    return Scores(score, mirror - score, *score_floors(weights, outcome, smallest), counts)
+
+
+def _unbounded_scores(log: AdaptiveLog, reward: FloatArray, weights: Weights) -> Scores:
+    """Augmented scores of all rounds but the first, which nothing predicts; reward (T,), from 0 on."""
+    action, propensity = log.arrays.action, log.arrays.propensity
+    assert propensity is not None
+    every = indicators(action, np.arange(log.n_arms, dtype=np.int64))
+    score = augmented_scores(action, reward, propensity, weights, predictions(every, reward), bounded=False)[
+        1:
+    ]
+    return Scores(score, -score, None, None, np.arange(log.n_rounds))
+
+
+def _track(scores: Scores, clock: IntArray, settings: Settings, origin: float, width: float) -> SingleTrack:
+    mirror = 1.0 if settings.bounded else 0.0
+    lower, upper = settings.method.sides(scores, clock, settings)
+    middle = 0.5 * (scores.lower + mirror - scores.upper)
+    mean = np.cumsum(middle) / np.arange(1.0, len(middle) + 1.0)
+    shares = 2.0 if settings.method.bets else 1.0
+    return SingleTrack(lower, upper, mirror, origin, width, shares, mean, scores.counts)
+
+
+def _ordinals(count: int) -> IntArray:
+    return np.arange(1, count + 1, dtype=np.int64)
+
+
+def _rewards_used(log: AdaptiveLog, quantity: Quantity) -> IntArray:
+    """Rewards that the scores rest on after each round; for a contrast those of the rarer arm."""
+    action = log.arrays.action
+    if quantity.codes:
+        pulls = [np.cumsum(action == code) for code in quantity.codes]
+        return np.asarray(np.min(pulls, axis=0), dtype=np.int64)
+    return np.cumsum(quantity.weights.arms[np.arange(log.n_rounds), action] != 0.0).astype(np.int64)
+
+
+def _effective_size(log: AdaptiveLog, quantity: Quantity) -> float:
+    arrays = log.arrays
+    assert arrays.propensity is not None
+    ratio = quantity.weights.ratios(arrays.action, arrays.propensity)
+    groups = [arrays.action == code for code in quantity.codes] or [np.ones(log.n_rounds, dtype=np.bool_)]
+    return float(effective_size(np.column_stack([np.where(group, ratio, 0.0) for group in groups])).min())
+
+
+def _std_error(score: FloatArray) -> float:
+    return float(np.std(score, ddof=1) / math.sqrt(len(score))) if len(score) > 1 else math.nan
+
+
+_TARGETS = ("arm-means", "contrast", "policy-value")
+
+
+class ConfidenceSequence:
+    """Means of arms, a contrast or values of policies, with intervals that hold at all rounds at once.
+
+    Parameters
+    ----------
+    log : AdaptiveLog or Sums
+        The data. From sums the sequence is that of the ends of batches, for arm means and a contrast.
+    target : {"arm-means", "contrast", "policy-value"}
+        What to follow.
+    arms : sequence of labels, optional
+        For arm means: the arms of interest, by default all.
+    treatment, control : label
+        For a contrast: the arms; the control's mean is subtracted.
+    policy : policy, or list of policies
+        For policy values: an arm, probabilities of shape (K,) or (T, K), or any other form that `PolicyValue`
+        takes. A policy may depend on the contexts, not on the log's actions and rewards.
+    rounds : str or array_like of bool, shape (T,), optional
+        Rounds to follow, all by default: the name of a column of the log, or a mask. Whether a round counts
+        must be known before its arm is drawn, and not depend on rewards; the sequence is then that of a
+        shorter log, whose rounds are counted anew.
+
+    Raises
+    ------
+    ParameterError
+        Listing what is wrong: unknown arms, arguments of another target, invalid probabilities.
+
+    Notes
+    -----
+    Sample means rest on one assumption: whenever an arm is pulled, its expected reward given everything
+    before is the same. An arm's rewards in the order of its pulls are then a martingale around its mean, and
+    no propensities are needed; this serves UCB and every other design that does not randomise.
+
+    Inverse-propensity scores (ipw, aipw) need the propensities with which the design chose, and in every
+    round the same expected value of the quantity given the rounds before; contexts may move rewards and
+    propensities as long as they are drawn afresh.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import numpy as np
+    >>> from adaptinf.log import LogArrays
+    >>> rng = np.random.default_rng(1)
+    >>> action = rng.integers(0, 2, size=400)
+    >>> reward = rng.binomial(1, np.array([0.3, 0.6])[action]).astype(float)
+    >>> log = ai.AdaptiveLog.from_arrays(
+    ...     LogArrays(action=action, reward=reward), arms=("a", "b"), reward_range=(0, 1)
+    ... )
+    >>> result = ai.ConfidenceSequence(log).fit(method="betting")
+    >>> result.conf_int().round(2)
+        low  high
+    a  0.19  0.37
+    b  0.50  0.72
+    >>> result.table(rounds=[10, 400]).round(2)
+         t term  estimate   low  high
+    0   10    a      0.60  0.07  1.00
+    1   10    b      0.40  0.00  0.93
+    2  400    a      0.26  0.19  0.37
+    3  400    b      0.60  0.50  0.72
+    """
+
+    def __init__(
+        self,
+        log: AdaptiveLog,
+        target: str = "arm-means",
+        *,
+        arms: Sequence[Any] | None = None,
+        treatment: Any = None,
+        control: Any = None,
+        policy: Any = None,
+        rounds: str | ArrayLike | None = None,
+    ) -> None:
+        _check_data(log, target)
+        whole = log
+        log, keep, self._notes = marked_log("ConfidenceSequence", log, rounds)
+        self.log = log
+        self.target = target
+        _check_target(target, arms=arms, treatment=treatment, control=control, policy=policy)
+        if target == "arm-means":
+            chosen = tuple(log.arms if arms is None else arms)
+            codes = arm_codes("ConfidenceSequence", log, chosen)
+            self._terms = tuple(map(str, chosen))
+            self._estimands = tuple(Estimand("arm-mean", arm=arm) for arm in chosen)
+            self.quantities = tuple(_arm(log, int(code)) for code in codes)
+        elif target == "contrast":
+            first, second = arm_codes("ConfidenceSequence", log, (treatment, control))
+            self._terms = (f"{treatment} - {control}",)
+            self._estimands = (Estimand("contrast", treatment=treatment, control=control),)
+            self.quantities = (_contrast(log, int(first), int(second)),)
+        else:
+            from adaptinf.inference.policies.policy_question import read_policies
+
+            given = list(policy) if isinstance(policy, (list, tuple)) else [policy]
+            policies = read_policies("ConfidenceSequence", whole, given)
+            if keep is not None:
+                policies = tuple(one.within(keep) for one in policies)
+            self._terms = tuple(one.name for one in policies)
+            self._estimands = tuple(Estimand("policy-value") for _ in policies)
+            self.quantities = tuple(
+                Quantity((), Weights(read.probabilities, 0.0, 1.0, not _is_fixed(one)))
+                for read, one in zip(policies, given, strict=True)
+            )
+
+    def fit(
+        self,
+        method: str | None = None,
+        alpha: float = 0.05,
+        *,
+        estimator: str | None = None,
+        sigma: float | None = None,
+        floor: float | None = None,
+        t_opt: int | None = None,
+        start: int | None = None,
+        null: float = 0.0,
+        stationary: bool = False,
+    ) -> SequenceResults:
+        """Run the sequence over the log.
+
+        Parameters
+        ----------
+        method : {"betting", "empirical-bernstein", "beta-binomial", "gamma-exponential", "normal-mixture", \
+"asymptotic"}, optional
+            By default betting, and from sums the asymptotic sequence. All but the last hold at every sample
+            size. Betting, empirical Bernstein and the gamma-exponential mixture adapt to the variance and
+            need rewards with a known range; the beta-binomial mixture is for sample means of rewards that are
+            all at one of the two ends of it, as 0 and 1. Which of them is narrower depends on the rewards and
+            on how many there are (`recommend` puts first which is to be narrower). The normal mixture does
+            not adapt, and needs a range or `sigma`. The asymptotic sequence needs neither. Sums have what the
+            last two need, and the beta-binomial mixture.
+        alpha : float
+            Level that the sequence is tuned for, between 0 and 0.5. It holds at every level.
+        estimator : {"sample-mean", "ipw", "aipw"}, optional
+            Scores. By default sample means; ipw for policies, where the design assigned arms by context, and
+            where it may have done so (the log has contexts, and does not name a design that looks at none)
+            and the log has its propensities, positive in every round. Without these sample means are taken,
+            and are right only if contexts had no part in the choice.
+        sigma : float, optional
+            For the normal mixture on sample means: a scale with E exp(s (Y - mean)) <= exp(s^2 sigma^2 / 2),
+            known in advance; by default half of the reward range.
+        floor : float, optional
+            Smallest propensity of the arms in question, guaranteed by the design in advance. Needed by aipw
+            and by the normal mixture on scores where propensities may depend on contexts, or are logged
+            for the chosen arm alone; betting, empirical Bernstein and the gamma-exponential mixture on ipw
+            scores need none.
+        t_opt : int, optional
+            For mixtures and the asymptotic sequence: number of scores at which they are narrowest, fixed in
+            advance; by default 1000.
+        start : int, optional
+            For the asymptotic sequence: number of rewards before which it excludes nothing, by default 100.
+            Those of the arm count, of a contrast's rarer arm, or of the arms that a policy takes.
+        null : float
+            Value that the quantities are tested against.
+        stationary : bool
+            That the expected reward is the same whenever an arm is chosen (no drift, and no contexts that had
+            a part in the choice), or, of scores, in every round. Sequences assume it, with a caution unless
+            it is stated.
+
+        Returns
+        -------
+        SequenceResults
+            One term per quantity.
+
+        Raises
+        ------
+        ParameterError
+            If an argument makes no sense.
+        InvalidForLog
+            If the log does not support what was asked for; it names the reason and what is valid.
+
+        Notes
+        -----
+        Whatever tunes a sequence has to be fixed before the data: tuning `t_opt` for the length at which a
+        log happened to stop is not allowed.
+
+        The contrast of sample means divides alpha between its arms. That of scores is one sequence.
+        """
+        check("ConfidenceSequence.fit", null=(null, FINITE), stationary=(stationary, FLAG))
+        profile = profile_of(self.log)
+        if method is None:
+            method = "betting" if profile.sums is None else "asymptotic"
+        asked = Request(method, alpha, estimator, sigma, floor, t_opt, start)
+        settings = settle(profile, self.quantities, asked)
+        with np.errstate(under="ignore"):
+            built = [build_track(profile, quantity, settings) for quantity in self.quantities]
+        tracks = tuple(track for track, _, _ in built)
+        reference = SequenceReference(
+            settings.method.title,
+            settings.method.anytime,
+            tracks,
+            self.log.n_rounds,
+            None if profile.sums is None else look_rounds(profile.sums.cells),
+        )
+        facts = FitFacts(profile, self.quantities, self._terms, settings, stationary=stationary)
+        notes, cautions = under_table(claims.FIT, facts)
+        last = reference.times(np.array([self.log.n_rounds], dtype=np.int64))
+        details = {"ess": np.array([size for _, _, size in built])}
+        if settings.estimator != "sample-mean":
+            details["min_propensity"] = np.array([_smallest(profile, x) for x in self.quantities])
+        return SequenceResults(
+            model="ConfidenceSequence",
+            estimands=self._estimands,
+            terms=self._terms,
+            estimate=np.array([track.estimates(last)[0] for track in tracks]),
+            std_error=np.array([std_error for _, std_error, _ in built]),
+            reference=reference,
+            estimator=settings.estimator,
+            facts=LogFacts.of(self.log, by_unit=profile.repeated_units),
+            validity="anytime" if settings.method.anytime else "asymptotic",
+            null=float(null),
+            details=details,
+            notes=(*self._notes, *notes),
+            cautions=tuple(cautions),
+            dates=self.log.dates if profile.sums is None else None,
+        )
+
+
+def _arm(log: AdaptiveLog, code: int) -> Quantity:
+    weights = np.zeros(log.n_arms)
+    weights[code] = 1.0
+    return Quantity((code,), Weights(np.broadcast_to(weights, (log.n_rounds, log.n_arms)), 0.0, 1.0))
+
+
+def _contrast(log: AdaptiveLog, treatment: int, control: int) -> Quantity:
+    weights = np.zeros(log.n_arms)
+    weights[treatment], weights[control] = 1.0, -1.0
+    rows = np.broadcast_to(weights, (log.n_rounds, log.n_arms))
+    return Quantity((treatment, control), Weights(rows, 1.0, 1.0))
+
+
+def _is_fixed(policy: Any) -> bool:
+    """Whether a policy is the same in every round by its form, not by the contexts that happened to come."""
+    if isinstance(policy, (str, Real)):
+        return True
+    values = number_array(policy)
+    return values is not None and values.ndim == 1
+
+
+def _smallest(profile: LogProfile, quantity: Quantity) -> float:
+    """Smallest propensity that the scores of a quantity divide by."""
+    log = profile.log
+    if profile.sums is not None:
+        return float(profile.sums.cells.smallest[:, list(quantity.codes)].min())
+    assert log.arrays.propensity is not None
+    used = quantity.weights.arms[np.arange(log.n_rounds), log.arrays.action] != 0.0
+    return float(np.min(log.arrays.propensity[used], initial=np.inf)) if np.any(used) else np.nan
+
+
+def _check_data(log: object, target: Any) -> None:
+    """Refuse what is no log, and what needs the rows of sums."""
+    if not isinstance(log, Sums):
+        require_log("ConfidenceSequence", log)
+    elif target == "policy-value":
+        raise InvalidForLog(
+            f"ConfidenceSequence(target={target!r})",
+            NEEDS_ROWS,
+            ["target='arm-means'", "target='contrast'", "an AdaptiveLog of the rows"],
+        )
+
+
+def _check_target(target: Any, **given: Any) -> None:
+    problems = OneOf(*_TARGETS)("target", target)
+    refuse("ConfidenceSequence", problems)
+    own = {"arm-means": ("arms",), "contrast": ("treatment", "control"), "policy-value": ("policy",)}[target]
+    for name, value in given.items():
+        if name not in own and value is not None:
+            problems.append(f"{name} does not belong to target={target!r}: leave it out")
+        if name in own and value is None and name != "arms":
+            problems.append(f"target={target!r} needs {name}=")
+    if isinstance(given["arms"], str):
+        problems.append(f"arms must be a list of labels, got the string {given['arms']!r}")
+    refuse("ConfidenceSequence", problems)

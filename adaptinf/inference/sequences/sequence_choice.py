@@ -1,0 +1,302 @@
+"""Which confidence sequence a log supports: checks that come before any number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adaptinf.claims import propensities, units
+from adaptinf.claims import sequences as claims
+from adaptinf.claims.contexts import NO_PART
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.sequences.sequence_methods import METHODS
+from adaptinf.inference.sequences.sequence_records import Quantity, SequenceMethod, Settings
+from adaptinf.inference.sequences.sequence_sums import check_sums
+from adaptinf.inference.validity.methods import refusal
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import (
+    COUNT,
+    POSITIVE,
+    SHARE,
+    Count,
+    OneOf,
+    check_alpha,
+    refuse,
+)
+from adaptinf.typing import IntArray
+
+ESTIMATORS = ("sample-mean", "ipw", "aipw")
+# Fixed numbers, which no result can have moved.
+_T_OPT, _START = 1000, 100
+# A floor and propensities from a file may differ by their last decimals.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asked for."""
+
+    method: Any
+    alpha: Any
+    estimator: Any = None
+    sigma: Any = None
+    floor: Any = None
+    t_opt: Any = None
+    start: Any = None
+
+
+def settle(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
+    """Check what was asked for against the log."""
+    try:
+        return settled(profile, quantities, asked)
+    except InvalidForLog as error:
+        ways = [*error.alternatives, *_alternatives(profile, quantities, asked)]
+        raise InvalidForLog(error.method, error.reason, ways) from None
+
+
+def _alternatives(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> list[str]:
+    """The sequences that do run: those of the same method first."""
+    same, others = [], []
+    for method in dict.fromkeys((asked.method, *(one.name for one in METHODS.values() if one.offered))):
+        for scores in ESTIMATORS:
+            if not _runs(profile, quantities, Request(method, asked.alpha, scores)):
+                continue
+            if method == asked.method:
+                same.append(f"estimator={scores!r}")
+            else:
+                others.append(f"method={method!r}, estimator={scores!r}")
+    return [*same, *others[:3]]
+
+
+def _runs(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> bool:
+    try:
+        return not refusal(settled, profile, quantities, asked)
+    except ParameterError:
+        return False
+
+
+def settled(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> Settings:
+    """As `settle`, without a word of what would work instead."""
+    policy = not quantities[0].codes
+    _check_arguments(asked, policy)
+    method, sigma, floor = METHODS[asked.method], asked.sigma, asked.floor
+    chosen = _estimator(profile, quantities, asked.estimator, policy)
+    if sigma is not None and chosen != "sample-mean":
+        problem = f"sigma describes rewards, and the scores of {chosen} have another scale: leave it out"
+        if asked.estimator is None and _runs(
+            profile, quantities, Request(asked.method, asked.alpha, "sample-mean", sigma)
+        ):
+            problem += ", or ask for estimator='sample-mean' if contexts had no part in the choice"
+        raise ParameterError("ConfidenceSequence.fit", [problem])
+    if profile.sums is not None:
+        check_sums(method, chosen, floor)
+    if chosen != "sample-mean":
+        _check_propensities(profile, quantities, method, chosen, floor)
+    low, high = _range(profile, quantities, asked)
+    if method.two_valued:
+        _check_two_values(profile, method, chosen, low, high)
+    bounded = math.isfinite(high)
+    return Settings(
+        method=method,
+        estimator=chosen,
+        alpha=float(asked.alpha),
+        sigma=sigma,
+        floor=floor,
+        t_opt=float(_T_OPT if asked.t_opt is None else asked.t_opt),
+        start=_START if asked.start is None else int(asked.start),
+        low=low if bounded else 0.0,
+        width=high - low if bounded else 1.0,
+        bounded=bounded,
+    )
+
+
+def _check_arguments(asked: Request, policy: bool) -> None:
+    method, estimator = asked.method, asked.estimator
+    sigma, floor, t_opt, start = asked.sigma, asked.floor, asked.t_opt, asked.start
+    problems = OneOf(*METHODS)("method", method)
+    own = None if problems else METHODS[method].options
+    if estimator is not None:
+        problems += OneOf(*ESTIMATORS)("estimator", estimator)
+    if policy and estimator == "sample-mean":
+        problems.append("a policy's value needs scores: estimator must be ipw or aipw, got 'sample-mean'")
+    if sigma is not None:
+        problems += POSITIVE("sigma", sigma)
+        if own is not None and "sigma" not in own:
+            problems.append(f"sigma belongs to the normal mixture, not to {method}")
+    if floor is not None:
+        problems += SHARE("floor", floor)
+        if estimator == "sample-mean":
+            problems.append("floor bounds propensities, and sample means use none: leave it out")
+    if t_opt is not None:
+        problems += COUNT("t_opt", t_opt)
+        if own is not None and "t_opt" not in own:
+            problems.append(f"t_opt belongs to mixtures and the asymptotic sequence, not to {method}")
+    if start is not None:
+        problems += Count(2)("start", start)
+        if own is not None and "start" not in own:
+            problems.append(f"start belongs to the asymptotic sequence, not to {method}")
+    try:
+        check_alpha("ConfidenceSequence.fit", asked.alpha)
+    except ParameterError as error:
+        problems += error.problems
+    refuse("ConfidenceSequence.fit", problems)
+
+
+def _estimator(
+    profile: LogProfile, quantities: tuple[Quantity, ...], estimator: str | None, policy: bool
+) -> str:
+    if policy:
+        return estimator or "ipw"
+    if estimator in ("ipw", "aipw"):
+        return estimator
+    if profile.context_refusal:
+        if estimator is None and profile.knows_propensities and not profile.deciding_context:
+            return "ipw"
+        raise InvalidForLog("sample-mean", profile.context_refusal, [profile.in_place_of_means])
+    if profile.repeated_units:
+        if estimator is None and profile.knows_propensities:
+            return "ipw"
+        raise InvalidForLog("sample-mean", profile.unit_refusal, [])
+    if estimator is None and not profile.context_free and _serve(profile, quantities):
+        return "ipw"
+    return "sample-mean"
+
+
+def _serve(profile: LogProfile, quantities: tuple[Quantity, ...]) -> bool:
+    """Whether the propensities are the design's own and positive."""
+    return not refusal(_check_scores, profile, quantities, "")
+
+
+def _range(profile: LogProfile, quantities: tuple[Quantity, ...], asked: Request) -> tuple[float, float]:
+    log, method = profile.log, asked.method
+    if log.reward_range is None or not np.all(np.isfinite(log.reward_range)):
+        if not METHODS[method].anytime or asked.sigma is not None:
+            return 0.0, math.inf
+        ways: list[str] = [claims.RANGE_BY_NATURE()]
+        if _runs(profile, quantities, Request("normal-mixture", asked.alpha, "sample-mean", sigma=1.0)):
+            ways.append(claims.KNOWN_SCALE())
+        raise InvalidForLog(f"the {method} sequence", claims.BOUNDS_NEEDED(), ways)
+    low, high = log.reward_range
+    if profile.sums is not None:  # checked when they were read
+        return float(low), float(high)
+    outside = (log.arrays.reward < low) | (log.arrays.reward > high)
+    if not np.any(outside):
+        return float(low), float(high)
+    raise InvalidForLog(
+        f"the {method} sequence",
+        claims.OUTSIDE_RANGE(outside=int(outside.sum()), low=low, high=high),
+        [
+            "a log with a reward_range that includes all rewards",
+            "a log without reward_range, with method='asymptotic'",
+        ],
+    )
+
+
+def _check_two_values(
+    profile: LogProfile, method: SequenceMethod, estimator: str, low: float, high: float
+) -> None:
+    reason = ""
+    if estimator != "sample-mean":
+        reason = claims.NO_COUNTS(estimator=estimator)
+    elif not profile.all_at(low, high):
+        reason = claims.NOT_AT_ENDS(low=low, high=high)
+    if reason:
+        raise InvalidForLog(f"the {method.name} sequence", reason, [])
+
+
+def _check_propensities(
+    profile: LogProfile,
+    quantities: tuple[Quantity, ...],
+    method: SequenceMethod,
+    estimator: str,
+    floor: float | None,
+) -> None:
+    log, subject = profile.log, f"the {method.name} sequence on {estimator} scores"
+    _check_scores(profile, quantities, subject)
+    if method.bounds(estimator) and floor is None:
+        _check_predictable(profile, quantities, subject)
+    if floor is not None:
+        for quantity in quantities:
+            _check_floor(log, quantity, floor)
+
+
+def _check_scores(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
+    if not profile.knows_propensities:
+        raise InvalidForLog(subject, propensities.NEEDED(), [])
+    if profile.estimated:
+        raise InvalidForLog(subject, claims.ESTIMATES(), [])
+    if profile.one_draw_a_unit:
+        raise InvalidForLog(subject, units.NOT_DRAWN_BY_ROUND(), [])
+    for quantity in quantities:
+        # Of arms that could always be chosen nothing has to be looked up, so that many arms cost one look.
+        if not quantity.codes or np.any(profile.impossible[list(quantity.codes)]):
+            _check_positive(profile, quantity, subject)
+
+
+def _check_positive(profile: LogProfile, quantity: Quantity, subject: str) -> None:
+    log = profile.log
+    if profile.sums is not None:
+        code = max(quantity.codes, key=lambda one: profile.impossible[one])
+        counts = {"without": profile.impossible[code], "rounds": log.n_rounds}
+        raise InvalidForLog(subject, claims.IMPOSSIBLE(arm=log.arms[code], **counts), [])
+    arrays = log.arrays
+    codes = np.array(quantity.codes or range(log.n_arms))
+    used = quantity.weights.arms[:, codes] != 0.0
+    if arrays.propensities is not None:
+        impossible = used & (arrays.propensities[:, codes] <= 0.0)
+    else:
+        assert arrays.propensity is not None
+        others = arrays.action[:, None] != codes[None, :]
+        impossible = used & others & (arrays.propensity >= 1.0)[:, None]
+        if profile.partial_propensities is not None:
+            impossible = used & (profile.partial_propensities[:, codes] <= 0.0)
+    if np.any(impossible):
+        rounds = np.flatnonzero(impossible.any(axis=1))
+        arm = log.arms[codes[int(np.argmax(impossible[rounds[0]]))]]
+        reason = claims.IMPOSSIBLE(arm=arm, without=len(rounds), rounds=log.n_rounds)
+        raise InvalidForLog(subject, reason, [])
+
+
+def _check_predictable(profile: LogProfile, quantities: tuple[Quantity, ...], subject: str) -> None:
+    log, ways = profile.log, [claims.GUARANTEED_FLOOR()]
+    if log.arrays.propensities is None:
+        raise InvalidForLog(subject, propensities.EVERY_ONE_NEEDED(), ways)
+    used = np.concatenate([quantity.codes or range(log.n_arms) for quantity in quantities])
+    if not np.all(profile.fixed_before_contexts[used]):
+        # A context is no part of the past, and one that a file lacks moves the bets all the same.
+        late = claims.KNOWN_TOO_LATE if log.context else claims.UNLOGGED_TOO_LATE
+        if not profile.decides_by_context:
+            ways.append(claims.STATED_WITHOUT_CONTEXTS(so=NO_PART()))
+        raise InvalidForLog(subject, late(), ways)
+    by_context = any(quantity.weights.by_context for quantity in quantities)
+    if by_context and np.any(log.arrays.propensities <= 0.0):
+        raise InvalidForLog(subject, claims.CHANGING_POLICY(), [])
+
+
+def _check_floor(log: AdaptiveLog, quantity: Quantity, floor: float) -> None:
+    arrays = log.arrays
+    assert arrays.propensity is not None
+    weights = quantity.weights
+    used: IntArray = np.array(quantity.codes, dtype=np.int64)
+    if not quantity.codes:
+        used = np.flatnonzero(weights.by_context | np.any(weights.arms != 0.0, axis=0))
+    if arrays.propensities is not None:
+        lowest = arrays.propensities[:, used].min(axis=1)
+    else:
+        lowest = np.where(np.isin(arrays.action, used), arrays.propensity, 1.0)
+    smallest = float(lowest.min(initial=1.0))
+    if smallest < floor * (1.0 - _TOLERANCE):
+        problem = f"floor must hold in every round, got {floor:g} where the log has a propensity {smallest:g}"
+        raise ParameterError("ConfidenceSequence.fit", [problem])
+    at = np.flatnonzero(lowest == floor)
+    if len(at) == 1 and at[0] < log.n_rounds - 1:
+        problem = (
+            f"floor = {floor:g} is the smallest propensity of this log, reached once in the middle: a floor "
+            "that was fitted on the log bounds nothing. Give the one that the design guaranteed before the "
+            "data (if it is this number, give one a little below)"
+        )
+        raise ParameterError("ConfidenceSequence.fit", [problem])

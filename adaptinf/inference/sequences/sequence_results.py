@@ -1,0 +1,183 @@
+"""Results of confidence sequences: those of any estimate, and a table over the rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.claims import sequences as claims
+from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.distributions.references import Reference
+from adaptinf.inference.results.base import Results
+from adaptinf.inference.sequences.tracks import SequenceReference
+from adaptinf.parameters import check_alpha
+from adaptinf.typing import IntArray, RandomSource
+
+if TYPE_CHECKING:
+    from adaptinf.inference.results.summary import ResultSummary
+
+# Rounds that a table shows in each decade, and up to how many it shows all.
+_PER_DECADE, _ALL_SHOWN = 10, 60
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SequenceResults(Results):
+    """Confidence sequences, seen after the last round or after any other.
+
+    Parameters
+    ----------
+    reference : SequenceReference
+        The sequences. They keep their scores, one or more arrays over the rounds.
+    dates : ndarray of datetime64, shape (T,), optional
+        When the rounds began, where the log says so.
+    **others
+        As for `Results`.
+
+    Notes
+    -----
+    The intervals are running intersections: what was once excluded stays excluded. With probability at least
+    1 - alpha the truth is never excluded, at any round, however the log was stopped. Limits are NaN where
+    every value has been excluded, which has probability at most alpha under the assumptions.
+
+    P-values are anytime-valid: at most alpha exactly when the sequence at alpha has ever excluded the null,
+    and the probability that this ever happens under the null is at most alpha. Standard errors and their
+    ratios to the estimates are descriptions; neither p-values nor intervals use them.
+
+    Simultaneous intervals and p-values are Bonferroni's. Šidák's formula needs normal or independent
+    statistics, which the sequences of one log are not, and is refused.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
+    >>> log = design.run(ai.environments.BernoulliArms([0.2, 0.8]), horizon=100, rng=0)
+    >>> sequence = ai.ConfidenceSequence(log).fit()
+    >>> sequence.conf_int().round(1).to_numpy().tolist()
+    [[0.0, 0.7], [0.7, 0.9]]
+    """
+
+    reference: SequenceReference
+    dates: NDArray[np.datetime64] | None = None
+
+    @property
+    def at_any_length(self) -> bool:
+        """Always."""
+        return True
+
+    def table(self, alpha: float = 0.05, rounds: Sequence[int] | None = None) -> pd.DataFrame:
+        """Estimates and intervals as they were known after each of some rounds.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level, between 0 and 0.5; it holds for all rounds of the log together.
+        rounds : sequence of int, optional
+            From 1 to the number of rounds; by default some ten in each power of ten, and the last. From sums
+            those after the first batch; by default the ends of batches, of many some ten in each power of
+            ten.
+
+        Returns
+        -------
+        DataFrame
+            Columns t, term, estimate, low and high; rounds ascend, terms keep their order.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or a round is not in the log.
+
+        Notes
+        -----
+        Bets have no closed form: each round of the table reads the log's rounds up to it some fifty times,
+        unless its limit has not moved. Rounds that are even on a log scale keep the work linear in the length
+        of the log.
+        """
+        check_alpha("table", alpha)
+        chosen = _check_rounds(rounds, self.reference)
+        times = self.reference.times(chosen)
+        parts = []
+        for term, track in zip(self.terms, self.reference.tracks, strict=True):
+            limits = track.limits(math.log(alpha), times)
+            columns: dict[str, Any] = {
+                "t": chosen,
+                "term": term,
+                "estimate": track.estimates(times),
+                "low": limits[:, 0],
+                "high": limits[:, 1],
+            }
+            parts.append(pd.DataFrame(columns))
+        return pd.concat(parts, ignore_index=True).sort_values("t", kind="stable", ignore_index=True)
+
+    def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
+        """Table of the results after the last round.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the level of the intervals, between 0 and 0.5.
+        adjust : {"holm", "bh"}, optional
+            Also show p-values adjusted for the number of terms.
+
+        Returns
+        -------
+        ResultSummary
+            Prints as text; ``as_markdown()``, ``as_latex()`` and ``as_html()`` give the other forms.
+
+        Raises
+        ------
+        ParameterError
+            If alpha is not between 0 and 0.5, or the adjustment is unknown.
+        """
+        from adaptinf.inference.results.summary import ResultSummary, summarise
+
+        plain = summarise(self, alpha, adjust)
+        law = claims.EXACT if self.reference.exact else claims.APPROXIMATE
+        notes = (law(law=self.reference.name), *plain.notes[1:2], *self._outside(alpha), *plain.notes[2:])
+        return ResultSummary(plain.title, plain.tables, notes)
+
+    def _outside(self, alpha: float) -> list[str]:
+        """Where an estimate is not between the limits that are printed with it."""
+        limits = self.conf_int(alpha)
+        outside = (self.estimate < limits["low"].to_numpy()) | (self.estimate > limits["high"].to_numpy())
+        return [claims.OUTSIDE(term=term) for term, flag in zip(self.terms, outside, strict=True) if flag]
+
+    def _family(
+        self, subject: str, method: str, draws: int, rng: RandomSource | None
+    ) -> tuple[Reference, Callable[[float], float], int]:
+        if method == "sidak":
+            raise InvalidForLog(
+                f"{subject} by sidak",
+                "its formula needs normal or independent statistics, which the sequences of one log are not",
+                ["method='bonferroni'"],
+            )
+        return super()._family(subject, method, draws, rng)
+
+
+def spread_rounds(n_rounds: int) -> IntArray:
+    """Rounds spread evenly on a log scale, with the first and the last."""
+    steps = math.ceil(_PER_DECADE * math.log10(n_rounds)) + 1
+    return np.unique(np.round(np.geomspace(1.0, n_rounds, steps)).astype(np.int64))
+
+
+def _spread_places(n_batches: int) -> IntArray:
+    """Places of batches that a table shows: all of a few."""
+    return np.arange(n_batches) if n_batches <= _ALL_SHOWN else spread_rounds(n_batches) - 1
+
+
+def _check_rounds(rounds: Any, reference: SequenceReference) -> IntArray:
+    ends, last = reference.ends, reference.n_rounds
+    if rounds is None:
+        return spread_rounds(last) if ends is None else ends[_spread_places(len(ends))]
+    given, first = np.asarray(rounds), 1 if ends is None else int(ends[0])
+    if given.dtype.kind not in "iu" or given.size == 0 or given.min() < first or given.max() > last:
+        problem = f"rounds must be whole numbers from {first} to {last}, got {rounds!r:.80}"
+        if ends is not None:
+            problem += f"; of sums nothing is known before the first batch is over, after round {first}"
+        raise ParameterError("table", [problem])
+    return np.unique(given.astype(np.int64))
