@@ -31,10 +31,9 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, profile_of
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
-from adaptinf.sums import Sums
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray, Validity
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.means import UnitErrors
     from adaptinf.inference.scores.outcome_predictions import Outcome
-    from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
@@ -270,14 +268,15 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     return arm_laws.mean_reference(question, fit, kind)
 
 
-def arm_samples(log: AdaptiveLog | Sums) -> SampleMeans:
+def arm_samples(profile: LogProfile) -> SampleMeans:
     """Plain means of all arms."""
-    if isinstance(log, Sums):
-        return sample_means_of(log.cells)
-    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms, profile_of(log).pulls)
+    if profile.sums is not None:
+        return sample_means_of(profile.sums.cells)
+    arrays = profile.log.arrays
+    return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
 
 
-def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False) -> FloatArray:
+def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
     Shapes: codes (k,); returns (k,).
@@ -289,14 +288,11 @@ def arm_bounds(log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
     """
-    found = arm_samples(log)
+    found = arm_samples(profile)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    rounds = counts
-    if isinstance(log, Sums):
-        rounds = log.cells.expected.sum(axis=0)[codes] if log.cells.knows_every and not shares else counts
-    elif log.arrays.propensities is not None and not shares:
-        rounds = np.einsum("tk->k", log.arrays.propensities)[codes]  # three times as quick as sum(axis=0)
+    expected = None if shares else profile.expected_pulls
+    rounds = counts if expected is None else expected[codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
 
@@ -318,8 +314,7 @@ def fit_efficiency(
     """
     if not bound or question.profile.incomplete:
         return {}, ""
-    data = question.profile.sums or question.profile.log
-    bounds = arm_bounds(data, question.codes, shares=bound == "shares")
+    bounds = arm_bounds(question.profile, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
     ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)

@@ -77,6 +77,11 @@ class SumsProfile(LogProfile):
         """Rounds of each arm by batch; codes (k,), returns (B, k)."""
         return self.cells.pulls[:, codes]
 
+    @cached_property
+    def expected_pulls(self) -> FloatArray | None:
+        """Sums of each arm's propensities, None where they are not all known; shape (K,)."""
+        return np.asarray(self.cells.expected.sum(axis=0)) if self.cells.knows_every else None
+
     def own_skewness(self, codes: IntArray) -> FloatArray:
         """Sums of cubed residuals of each arm over those of squares to the power 3/2; codes (k,), (k,)."""
         total = self.cells.moments[0].sum(axis=1, keepdims=True)
