@@ -31,10 +31,9 @@ from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
 from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
-from adaptinf.inference.validity.profile import TINY_PROPENSITY, profile_of
+from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
 from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
 from adaptinf.parameters import FLAG, refuse
-from adaptinf.sums import Sums
 from adaptinf.texts import unlisted
 from adaptinf.typing import FloatArray, IntArray, Validity
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.scores.means import UnitErrors
     from adaptinf.inference.scores.outcome_predictions import Outcome
-    from adaptinf.inference.validity.profile import LogProfile
-    from adaptinf.log import AdaptiveLog
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
@@ -271,16 +268,15 @@ def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:
     return arm_laws.mean_reference(question, fit, kind)
 
 
-def arm_samples(log: AdaptiveLog | Sums, pulls: FloatArray | None = None) -> SampleMeans:
-    """Plain means of all arms; pulls, where they are known already, (K,)."""
-    if isinstance(log, Sums):
-        return sample_means_of(log.cells)
-    return sample_means(log.arrays.action, log.arrays.reward, log.n_arms, pulls)
+def arm_samples(profile: LogProfile) -> SampleMeans:
+    """Plain means of all arms."""
+    if profile.sums is not None:
+        return sample_means_of(profile.sums.cells)
+    arrays = profile.log.arrays
+    return sample_means(arrays.action, arrays.reward, profile.log.n_arms, profile.pulls)
 
 
-def arm_bounds(
-    log: AdaptiveLog | Sums, codes: IntArray, *, shares: bool = False, profile: LogProfile | None = None
-) -> FloatArray:
+def arm_bounds(profile: LogProfile, codes: IntArray, *, shares: bool = False) -> FloatArray:
     """Least variances of estimates of arm means, without use of contexts.
 
     Shapes: codes (k,); returns (k,).
@@ -292,11 +288,10 @@ def arm_bounds(
     E[sigma1(x)^2 / e1(x) + sigma0(x)^2 / e0(x) + (tau(x) - tau)^2] / T. A good model of contexts can go below
     the bound without them.
     """
-    known = profile_of(log) if profile is None else profile
-    found = arm_samples(log, known.pulls)
+    found = arm_samples(profile)
     counts = found.count[codes]
     spread = found.std_error[codes] ** 2 * counts
-    expected = None if shares else known.expected_pulls
+    expected = None if shares else profile.expected_pulls
     rounds = counts if expected is None else expected[codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(spread / rounds, dtype=np.float64)
@@ -319,8 +314,7 @@ def fit_efficiency(
     """
     if not bound or question.profile.incomplete:
         return {}, ""
-    data = question.profile.sums or question.profile.log
-    bounds = arm_bounds(data, question.codes, shares=bound == "shares", profile=question.profile)
+    bounds = arm_bounds(question.profile, question.codes, shares=bound == "shares")
     whole = bounds if len(std_error) == len(bounds) else bounds.sum(keepdims=True)
     ratios = over_bound(std_error**2, whole)
     return {"efficiency": ratios}, _efficiency_note(ratios, bound)

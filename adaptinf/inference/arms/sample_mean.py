@@ -86,7 +86,7 @@ def _corrected(question: Question) -> Verdict:
 
 def _fit(question: Question, choice: Choice, asked: Asked) -> ArmFit:
     profile, codes = question.profile, question.codes
-    every = arm_samples(profile.sums or profile.log, profile.pulls)
+    every = arm_samples(profile)
     sample = SampleMeans(every.count[codes], every.above[codes], every.std_error[codes], every.origin)
     return ArmFit(
         choice=choice,

@@ -160,24 +160,6 @@ def stays(values: FloatArray, place: IntArray | None) -> BoolArray:
     return np.asarray(still, dtype=bool)
 
 
-def possible_rounds(
-    chosen: BoolArray | FloatArray,
-    propensity: FloatArray,
-    propensities: FloatArray | None,
-    *,
-    jointly: bool = False,
-) -> BoolArray:
-    """Rounds in which each arm could be chosen, as far as is known, or all of them where asked jointly.
-
-    Shapes: chosen (T, k), propensity (T,), propensities (T, k); returns (T, k).
-    """
-    if propensities is None:
-        possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
-    else:
-        possible = propensities > 0.0
-    return all_at_once(possible) if jointly else possible
-
-
 def all_at_once(possible: BoolArray) -> BoolArray:
     """Whether all arms were possible, for each of them; possible (R, k), returns (R, k)."""
     return np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)

@@ -24,6 +24,7 @@ from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.results.multiplicity import adjusted_logs
 from adaptinf.inference.results.tables import format_pvalue
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
+from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms, NormalArms
 
@@ -249,7 +250,7 @@ class TestEfficiency:
         log = self.log(0.0, 0.2)
         variance = [log.arrays.reward[log.arrays.action == arm].var(ddof=1) for arm in (0, 1)]
         expected = np.array(variance) / (200_000 * np.array([0.8, 0.2]))
-        np.testing.assert_allclose(arm_bounds(log, np.array([0, 1])), expected, rtol=1e-10)
+        np.testing.assert_allclose(arm_bounds(profile_of(log), np.array([0, 1])), expected, rtol=1e-10)
 
     def test_the_footer(self) -> None:
         log = designs.Thompson(floor=(0.5, 0.7)).run(NormalArms([0.0, 1.0]), 500, rng=0)
