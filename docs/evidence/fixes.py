@@ -76,7 +76,7 @@ FIXES = (
     Fix(
         "means that must stay are stated or cautioned",
         f"{VALID}/stationarity.py",
-        "return self.profile.trends.of(self.codes, self.profile.log.arms)",
+        "return self.profile.drift_of(self.codes)",
         "return None",
         f"{UNIT}/validity/test_stationarity.py::test_alee_and_sequences_say_that_means_must_stay",
     ),
