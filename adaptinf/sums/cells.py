@@ -222,6 +222,7 @@ def joined(first: Cells, second: Cells, places: tuple[IntArray, IntArray], size:
     def added(name: str, shape: tuple[int, ...]) -> FloatArray:
         whole = np.zeros(shape)
         for part, place in zip(parts, places, strict=True):
+            # NaN stands for a sum that is not known: what one part lacks is not known of both together.
             whole[..., place, :] += getattr(part, name)
         return whole
 

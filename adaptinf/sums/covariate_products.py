@@ -132,6 +132,7 @@ def transformed(table: FloatArray, change: FloatArray) -> FloatArray:
     Returns shape (4, E, E, E, B, K).
     """
     unknown = np.isnan(table)
+    # 0 times NaN is NaN: a product that is not known would spoil combinations without it.
     known = np.where(unknown, 0.0, table)
     found, size = _combined(known, change), _combined(np.abs(known), np.abs(change))
     # What is left of terms that cancel is their rounding.

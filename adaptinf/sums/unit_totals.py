@@ -149,6 +149,7 @@ def unit_query(
 
 def exact_units(kind: nw.dtypes.DType) -> int:
     """The size up to which a column's floats have every whole number."""
+    # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
     return 2**24 if kind == nw.Float32 else EXACT
 
 

@@ -175,6 +175,7 @@ def drifting_test(found: BatchContrasts, null: float, label: str) -> WaldTest:
     from adaptinf.inference.distributions.tails import log_chi2_tail
     from adaptinf.inference.results.hypotheses import WaldTest
 
+    # Squares of t statistics do not add up to a chi-squared variable: each is made normal first.
     t = found.precision * (found.difference - null)
     log_tail = log_student_tail(np.abs(t), found.df)
     z = np.array([float(normal_quantile(float(x))) for x in log_tail])
@@ -200,6 +201,7 @@ def moving_pvalue(found: BatchContrasts) -> float:
     if len(df) < _LEAST_BATCHES or not np.isfinite(precision).all():
         return math.nan
     size = precision.max()  # squares of the precisions themselves may overflow
+    # Student's t has variance df / (df - 2).
     weight = (precision / size) ** 2 / (df / (df - 2.0))
     gap = kept.difference - float(weight @ kept.difference) / float(weight.sum())
     z = special.ndtri_exp(log_student_tail(precision * gap, df))

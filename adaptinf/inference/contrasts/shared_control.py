@@ -137,9 +137,11 @@ def lift_of(question: Question, fit: ArmFit, what: str = "mean") -> Lift:
     reason = _refusal(question, fit, what)
     if reason:
         return Lift(math.nan, math.nan, LogRatioReference(math.nan, math.nan, df), reason)
+    # Delta method: d(top / bottom) = (d top - ratio d bottom) / bottom.
     slope = np.array([1.0, -top / bottom]) / bottom
     std_error = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     ratio = float(top / bottom)
+    # A log needs both means above 0; Fieller's test, of top - ratio bottom, needs no sign.
     if top > 0.0 and bottom > 0.0:
         law: Reference = LogRatioReference(ratio, std_error / ratio, df)
     else:

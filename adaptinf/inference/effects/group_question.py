@@ -155,6 +155,7 @@ def _varying_groups(question: GroupQuestion, keep: BoolArray) -> BoolArray | Non
         cell = 2 * group[rows] + (action[rows] == pair[1])
         spread = _spread(log.arrays.propensity[rows], cell, 2 * n_groups)
         return np.asarray(spread.reshape(n_groups, 2).max(axis=1) > _SAME)
+    # Given that one of the pair was chosen, this is the chance of the treatment: other arms may move.
     share = both[rows, 1] / both[rows].sum(axis=1)
     return np.asarray(_spread(share, group[rows], n_groups) > _SAME)
 

@@ -31,6 +31,7 @@ ARGUMENT_SIZES = {"degree": 20, "df": 1_000, "levels": _COLUMNS}
 def check_products(tree: Any) -> None:
     """Refuse a parsed formula that multiplies out to too many terms, before that is done."""
     sizes: dict[int, float] = {}
+    # A stack of its own: long sums nest deeper than Python recurses.
     pending = [(tree, False)]
     while pending:
         node, ready = pending.pop()

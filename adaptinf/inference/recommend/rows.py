@@ -118,6 +118,7 @@ class Metric:
 
         plain = [verdict for verdict in found if verdict.arguments["estimator"] == "aipw"]
         if self.unadjusted:
+            # What is not valid without covariates is not mended by them: that reason comes first.
             plain = [refused(one, self.unadjusted if one.valid else one.reason) for one in plain]
         return [covariate_verdict(one, self.names, self.covariate, self.share) for one in plain]
 

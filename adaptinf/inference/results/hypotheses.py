@@ -257,6 +257,7 @@ def wald_statistic(
     df = int(kept.sum())
     if df == 0:
         return math.nan, 0, math.nan
+    # A combination that has no error, and is not what the hypothesis says, refutes it.
     if np.any(np.abs(projected[~kept]) > 1e-6 * max(1.0, float(np.max(np.abs(projected))))):
         return math.inf, df, -math.inf
     statistic = float(np.sum(projected[kept] ** 2 / values[kept]))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from adaptinf.inference.results.log_facts import LogFacts
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
+# A block of signs takes about 32 MB as doubles, however many draws there are.
 _CELLS = 4_000_000
 _TINY = -30.0  # below this log level Šidák's and Bonferroni's numbers are the same doubles
 
@@ -337,6 +338,7 @@ def _bootstrap_tail(level: float, maxima: FloatArray, size: int) -> float:
     """Share of the maxima at or beyond a normal p-value, the observed one counted among them."""
     limit = -float(special.ndtri(0.5 * level)) if level < 1.0 else 0.0
     beyond = len(maxima) - int(np.searchsorted(maxima, limit, side="left"))
+    # Any of several false rejections is no rarer than one of them: few draws must not say otherwise.
     return float(min(max((1.0 + beyond) / (1.0 + len(maxima)), level), 1.0))
 
 

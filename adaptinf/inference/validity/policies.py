@@ -323,6 +323,7 @@ def _check_agreement(log: AdaptiveLog, logging: LoggingPolicies) -> None:
             else:
                 return
             gap = np.abs(values - logged)
+            # Weights are made of inverses: a small propensity must agree in proportion, too.
             wrong[low:high] = np.any((gap > SAME) | (gap > _SAME_SHARE * logged + 1e-12), axis=1)
             largest = max(largest, float(gap.max()))
     if wrong.any():

@@ -138,6 +138,7 @@ class Trends:
         some = own > 0.0
         if some.sum() < 2 or np.any(np.abs(number @ third)[some] > _SKEWED * own[some] ** 1.5):
             return math.nan
+        # Residuals of an arm add up to 0 over all stretches: at least one direction does not vary.
         values, directions = np.linalg.eigh(covariance)
         usable = values > _SPAN * values.max()
         statistic = float(((directions.T @ total.sum(axis=1))[usable] ** 2 / values[usable]).sum())
@@ -184,6 +185,7 @@ def trends_of_rows(
     already, (K,).
     """
     low, high = reward.min(initial=np.inf), reward.max(initial=-np.inf)
+    # Standardised slopes have neither origin nor unit, and rewards scaled to one unit do not overflow.
     middle, scale = low + 0.5 * (high - low), max(high - low, np.finfo(np.float64).tiny)
     if unit is None and len(reward) > _SMALL:
         from adaptinf.inference.validity.passes.kernel import add_trends

@@ -61,6 +61,7 @@ class NoisyChoice:
         edges = np.linspace(low, high, int(np.ceil((high - low) / 0.5)) + 1)
         half = 0.5 * np.diff(edges)[:, None]
         at = edges[:-1, None] + half * (1.0 + _NODES)
+        # The density's constant is left out: the masses are only divided by one another.
         logs = self.log_chance(at) - 0.5 * np.square(at - mean)
         return float(logsumexp(logs, b=half * _WEIGHTS))
 
@@ -84,6 +85,7 @@ def _log_two(lead: FloatArray) -> FloatArray:
 
 def _log_of_several(lead: FloatArray, own: float, noise: FloatArray) -> float:
     """Integral over the winner's noise of the chances that the others stay below; lead and noise (m,)."""
+    # Laplace laws have kinks, across which Gauss's rule would lose its order: pieces end there.
     kinks = np.unique(np.concatenate([[0.0], -lead]))
     width, most = min(own, float(noise.min())), max(own, float(noise.max()))
     ends = [kinks[0] - _FAR_APART * most, *kinks, kinks[-1] + _FAR_APART * most]
@@ -112,6 +114,7 @@ def log_between(low: float, high: float) -> float:
     """Log of the standard normal probability between two limits; -inf where they do not differ."""
     if not low < high:
         return -math.inf
+    # Probabilities near 1 have lost the digits that the lower tail, by symmetry, still has.
     if low > 0.0:
         low, high = -high, -low
     if high <= 0.0:
@@ -172,6 +175,7 @@ def _root(gap: Callable[[float], float], left: float, right: float) -> float:
 
 def _log1mexp(negative: float) -> float:
     """log(1 - exp(x)) for x < 0."""
+    # Either form loses digits on the other side of -log 2 (Mächler 2012, on log(1 - exp(-a))).
     return math.log(-math.expm1(negative)) if negative > -math.log(2.0) else math.log1p(-math.exp(negative))
 
 
@@ -262,6 +266,7 @@ class WinnerLaw:
         window, level = math.inf, alpha
         if self.method == "hybrid":
             beta = _SHARE * alpha
+            # The projection may miss, or the law within it: beta + (1 - beta) level is alpha.
             window, level = self._critical(beta), (alpha - beta) / (1.0 - beta)
         logs = math.log1p(-0.5 * level), math.log(0.5 * level)
         ends = [mean_at(log, self.own, self.low, self.high, window, self.law) for log in logs]
@@ -272,8 +277,10 @@ class WinnerLaw:
         if self.method == "projection":
             single = min(0.0, math.log(2.0) + float(log_ndtr(-abs(self.own - null / self.scale))))
             kept = self.family * math.log1p(-math.exp(single)) if single < 0.0 else -math.inf
+            # Where the single p underflows Šidák's 1 - (1 - p)^m is m p to the last digit.
             far = single + math.log(self.family)
             return np.array([far if kept == 0.0 else math.log(-math.expm1(kept))])
+        # Intervals take the level itself, which is no normal double below exp(-708).
         low, high = -700.0, 0.0
         for _ in range(_STEPS):
             middle = 0.5 * (low + high)

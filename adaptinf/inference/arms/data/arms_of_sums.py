@@ -114,6 +114,7 @@ def batch_weights(question: Question, kind: str) -> FloatArray:
     if fixed_by(question) == "batch":
         one = lagged_weights(inverse, cells.rounds, both)
     else:
+        # The variance of a contrast's score goes with 1 / e of both arms together, here the batch's mean.
         one = np.sqrt(cells.rounds / inverse.sum(axis=1)) * both
     return np.repeat(one[:, None], len(codes), axis=1)
 

@@ -112,6 +112,7 @@ class SummedDenominator:
         centre = float(cells.pulls.sum(axis=0) @ ratios / cells.rounds.sum())
         change = np.repeat(np.eye(products.size)[..., None, None], sums.n_arms, axis=3)
         change[1, 1, 0], change[1, place, 0] = 1.0 / levels, -ratios / levels
+        # Columns are summed less their centres: y - R z lacks the centre of y less R times that of z.
         origin = products.centres[1] - ratios * products.centres[place]
         change[1, 0, 0] = ratios - centre + origin / levels
         found = _of_cells(sums, _with_reward(cells, change, centre))
@@ -142,6 +143,7 @@ class SummedDenominator:
         place = self._place(question)
         table = products.about(np.zeros(products.size)).table[0]
         first, squares = table[place, 0, 0].sum(axis=0), table[place, place, 0].sum(axis=0)
+        # Cauchy and Schwarz: (sum z)^2 <= m sum z^2 for m positive z. The factor is for rounding.
         least = np.floor(first**2 / np.where(squares > 0.0, squares, 1.0) * (1.0 + 1e-9))
         counted = products.positive[place - 2].sum(axis=0)
         return np.asarray(np.where(np.isnan(counted), least, counted)[question.codes], dtype=np.float64)
