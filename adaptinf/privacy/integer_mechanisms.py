@@ -157,6 +157,7 @@ def truncated_laplace(center: float, rate: float, source: Any) -> float:
     base = math.floor(center)
     total = -1.0
     while total < 0.0:
+        # 1 - u has a logarithm: a uniform number may be 0, and never 1.
         first = math.floor(-math.log(1.0 - uniform(source)) / rate)
         second = math.floor(-math.log(1.0 - uniform(source)) / rate)
         total = base + first - second

@@ -92,6 +92,7 @@ class SparseVector(Mechanism):
     @property
     def query_scale(self) -> float:
         """Laplace scale of each statistic's noise."""
+        # Twice, as the proof moves the threshold by the sensitivity while the statistic moves the other way.
         return 2.0 * self.sensitivity / ((1.0 - self.threshold_share) * self.epsilon)
 
     @property

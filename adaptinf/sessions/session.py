@@ -98,6 +98,7 @@ def drawn(probabilities: FloatArray, draw: float) -> int:
     """The arm that a number in [0, 1) stands for; never one of probability 0."""
     possible = np.flatnonzero(probabilities > 0.0)
     place = int(np.searchsorted(np.cumsum(probabilities[possible]), draw, side="right"))
+    # Cumulative sums may end below 1 by rounding.
     return int(possible[min(place, len(possible) - 1)])
 
 

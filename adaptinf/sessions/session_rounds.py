@@ -17,6 +17,7 @@ from adaptinf.spelling import reads_as
 from adaptinf.texts import shown
 from adaptinf.typing import FloatArray, IntArray
 
+# Whole numbers beyond 2^53 are not told apart by readers of JSON that hold doubles.
 _LONGEST, _LARGEST = 200, 2**53
 
 

@@ -13,6 +13,7 @@ from adaptinf.designs.best_arm.fixed_budget import max_det_schedule, printed_res
 from adaptinf.parameters import COUNT, POSITIVE, OneOf, refuse
 from adaptinf.typing import FloatArray
 
+# No coefficient exceeds 1 + 1e-6 in size (`max_det`), so that those of two arms are at most twice that apart.
 _COEFFICIENT = 2.0 * (1.0 + 1e-6)
 
 
@@ -155,8 +156,10 @@ def dp_bai_error(
             return np.zeros_like(gap)
         scale = epsilon * pulls
         if terms == 0:
+            # The exact tail of a difference of two Laplace variables of scale 1, (1 + x / 2) exp(-x) / 2.
             return np.asarray(0.5 * (1.0 + 0.25 * scale * gap) * np.exp(-0.5 * scale * gap))
         tilt = 0.5 * gap * scale / _COEFFICIENT
+        # E exp(w X) = 1 / (1 - w^2) for Laplace X: Chernoff's bound is smallest at this w.
         share = (np.sqrt(terms**2 + tilt**2) - terms) / tilt
         return np.asarray(np.exp(-tilt * share) * (1.0 - share**2) ** -float(terms))
 

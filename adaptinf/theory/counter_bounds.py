@@ -283,8 +283,10 @@ def _explicit_regret(
     share = n_arms / failure if math.isinf(epsilon) else 2.0 * n_arms / failure
     if noise is None:
         noise = _norm_bound(horizon, n_arms, dimension, epsilon, 0.5 * failure, counter)
+    # At a given trace a determinant is largest for equal eigenvalues; contexts add at most 1 each to it.
     log_determinant = dimension * math.log1p(horizon / (dimension * ridge))
     radius = scale * math.sqrt(log_determinant + 2.0 * math.log(share)) + math.sqrt(ridge) * size
+    # The potential is concave in the pulls, so that equal pulls of all arms are worst.
     lengths = n_arms * _potential(horizon / n_arms, dimension, ridge)
     allowances = lengths / ridge
     if width == "projected":
@@ -421,6 +423,7 @@ def _norm_bound(
     longest = 0.0
     for count in _longest_counts(horizon):
         trunk_terms, node_terms, factor = noise_nodes(counter, count)
+        # `*` comes before `<<`: 2^k counts begin with the power 2^k, and share its part.
         parts = n_arms * horizon.bit_length() << (count.bit_length() - 1)
         log_failure = math.log(failure) - math.log(parts)
         bound = laplace_norm_bound(trunk, trunk_terms, factor * node, node_terms, dimension, log_failure)

@@ -342,6 +342,7 @@ def _ucb_arm_regret(gaps: FloatArray, horizon: int, epsilon: float) -> FloatArra
 
 def _worst_division(gaps: FloatArray, most: FloatArray, horizon: int) -> float:
     """Largest sum of gaps * n over n between 0 and `most` that add up to at most the horizon."""
+    # A linear sum under one budget (the fractional knapsack): filling the largest gaps first is best.
     order = np.argsort(-gaps)
     before = np.concatenate([[0.0], np.cumsum(most[order])[:-1]]) if gaps.size else np.zeros(0)
     taken = np.clip(horizon - before, 0.0, most[order])
@@ -569,6 +570,7 @@ def _rate(
     total = 0.0
     for n, level, gamma, kappa in rows:
         plain = (kappa * n / (n_arms * log_size)) ** ((2.0 + 2.0 * dimension) / (2.0 + dimension + gamma))
+        # At an infinite epsilon x is infinite, or with kappa = 0 not a number: min(x^a, y^b) is y^b.
         if math.isfinite(level) and plain > 0.0:
             private = (kappa / n_arms * level) ** 2 * n / log_size
             plain = min(plain, private ** ((1.0 + dimension) / (1.0 + dimension + gamma)))

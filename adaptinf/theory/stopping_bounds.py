@@ -96,6 +96,7 @@ def stopping_time_bound(
     refuse("stopping_time_bound", problems)
     if published:
         return each(_published, *arrays.values())
+    # With noise only about a quarter of beta is for the means: beta / (8 m^2) a look, and not beta / (2 m^2).
     inside = 4.0 if epsilon is None else 16.0
 
     def explicit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
@@ -106,6 +107,7 @@ def stopping_time_bound(
         def stops(t: int) -> bool:
             looks = t if steps == "every" else t.bit_length() - 1
             width = math.sqrt(2.0 / t * math.log(inside * looks**2 / beta))
+            # At R = epsilon = 1 s1 = s2 = 12 and s3 = 4: 2 s1 + s3 / alpha, and 2 s2.
             noise = (24.0 + 4.0 / alpha) * math.log(4.0 / beta) + 24.0 * math.log(8.0 * looks**2 / beta)
             return size >= width * (2.0 + 1.0 / alpha) + noise / (epsilon * t)
 
@@ -342,11 +344,14 @@ def private_stopping_limit(
     arrays = _arguments("private_stopping_limit", 0.25, mean, alpha, beta, epsilon, bound)
 
     def limit(mean: float, alpha: float, beta: float, epsilon: float, bound: float) -> float:
+        # In total variation, from the law of mean (1 - alpha) / (1 + alpha) times this one: no estimate is
+        # near enough to both.
         distance = alpha * abs(mean) / ((1.0 + alpha) * bound)
         if distance == 0.0:
             return math.inf
         # e^epsilon overflows from 710 on; up there the logarithm is linear
         capped = min(epsilon, 700.0)
+        # Coupled samples differ with the probability `distance`: each adds log E exp(epsilon 1{differs}).
         loss = math.log1p(distance * math.expm1(capped)) + (epsilon - capped)
         return -0.5 * math.log(beta) / loss
 
@@ -399,6 +404,7 @@ def stopping_limit(mean: ArrayLike, alpha: ArrayLike, beta: ArrayLike, bound: Ar
         divergence = -0.5 * (1.0 + size) * math.log1p(-shift / (1.0 + size))
         if size < 1.0:
             divergence -= 0.5 * (1.0 - size) * math.log1p(shift / (1.0 - size))
+        # Wald's identity and data processing: E N times the divergence is at least kl(beta, 1 - beta).
         odds = (1.0 - 2.0 * beta) * (math.log1p(-beta) - math.log(beta))
         return odds / divergence if divergence > 0.0 else math.inf
 

@@ -155,6 +155,7 @@ class Sealing:
     def problems(self, decisions: int, erased: Iterable[int]) -> list[str]:
         """What is wrong with the secrets of so many decisions, of which some were erased."""
         gone, known = set(erased), dict(map(tuple, self._read(sa.select(_TABLE.c.number, _TABLE.c.secret))))
+        # It is made with the first snapshot, and is no decision's.
         known.pop(SNAPSHOTS, None)
         wanted = set(range(MARKS, decisions + 1))
         odd = sorted(wanted ^ set(known))

@@ -326,6 +326,7 @@ def epsilon_lower_bound(
         )
     refuse("epsilon_lower_bound", problems)
     given_away = (0.0 if promised is None else promised.delta) if delta is None else float(delta)
+    # The largest of the views' bounds is taken, so that all of them have to hold (Bonferroni).
     level = 1.0 - (1.0 - confidence) / len(sources)
     bounds = []
     for source in sources:

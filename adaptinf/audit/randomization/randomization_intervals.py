@@ -195,6 +195,7 @@ def _level_problems(replications: Any, alpha: Any) -> list[str]:
 def fewest_replications(alpha: float) -> int:
     """Fewest re-runs B with which an effect can be rejected: 1 / (B + 1) is at most alpha."""
     # Two-sided tests rank the absolute value of the statistic, so that they need no more than one-sided ones.
+    # One fewer is tried first: rounding of 1 / alpha may have carried its ceiling one too far.
     least = max(1, math.ceil(1.0 / alpha) - 2)
     return least if 1.0 / (least + 1) <= alpha else least + 1
 

@@ -287,6 +287,7 @@ def rank(plan: Plan, drawn: Iterable[Draws], replications: int, stop_after: int 
     ties = int(np.concatenate(tied)[:used].sum())
     count = int(counts[used - 1])
     stopped = used < replications or count == stop_after
+    # Besag and Clifford: stopped at the h-th exceedance p is h over the re-runs, the log not among them.
     pvalue = count / used if stopped else (1 + count) / (used + 1)
     conservative = max(pvalue, (1 + exceedances + ties) / (used + 1))
     return Ranking(pvalue, conservative, exceedances, ties, used, every[:used])

@@ -34,6 +34,7 @@ _DROPPED, _COMPARED, _PASSES, _NEXT, _DECIDED, _LEARNT, _BEGUN, _FRESH = range(2
 """The last three count rounds: those whose outcome is in, those that the turn has passed, and those that had
 begun when the epoch began, whose outcomes are in none."""
 _ROWS, _SCALAR_COLUMNS = 4, 10
+# More than any horizon has: an epoch e takes over 32 * 4^e rounds.
 _MOST_EPOCHS = 64
 
 
@@ -256,6 +257,7 @@ def elimination_epochs(
     real = epochs.length(arms, epoch, horizon)
     thresholds = 2.0 * np.sqrt(wide / (2.0 * real)) + 2.0 * noise / real
     lengths = np.ceil(real)
+    # Passes of two arms are the shortest: no run within the horizon comes to an epoch that begins later.
     begin = np.concatenate([[0.0], np.cumsum(2.0 * lengths[min(2, n_arms)])])[: epoch.size]
     keep = begin <= horizon
     return np.ascontiguousarray(lengths[:, keep]), np.ascontiguousarray(thresholds[:, keep])
@@ -265,6 +267,7 @@ def shortest_horizon(n_arms: int, beta: float | None, epsilon: float) -> int:
     """The fewest rounds that hold one whole epoch; beta is 1 / horizon where it is None."""
     horizon = 0
     needed = n_arms
+    # At beta = 1 / horizon a longer horizon needs a longer epoch: the first that holds its own is wanted.
     while needed > horizon:
         horizon = needed
         lengths, _ = elimination_epochs(n_arms, horizon, 1.0 / horizon if beta is None else beta, epsilon)

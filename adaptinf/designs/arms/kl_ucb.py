@@ -54,6 +54,7 @@ def _upper(mean: float, budget: float) -> float:
     entropy = 0.0
     if mean > 0.0:
         entropy = -mean * math.log(mean) - (1.0 - mean) * math.log1p(-mean)
+    # As -mean log q >= 0, kl(mean, q) >= -entropy - (1 - mean) log(1 - q), of which this is the root.
     return min(pinsker, -math.expm1(-(budget + entropy) / (1.0 - mean)))
 
 
@@ -65,6 +66,7 @@ def _index(mean: float, budget: float, start: float) -> float:
         return q  # `start` is the index itself, or within rounding of 1
     for _ in range(_STEPS):
         gap = mean * math.log(mean / q) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - q)) - budget
+        # The slope (q - mean) / (q (1 - q)) is 0 at the mean, to which rounding may bring q.
         step = gap * q * (1.0 - q) / (q - mean) if q > mean else 0.0
         q -= step
         if step <= _CLOSE * q:

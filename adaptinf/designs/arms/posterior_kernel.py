@@ -282,6 +282,7 @@ def _nearest_rival(tables: PosteriorTables, state: FloatArray, leader: int) -> N
         state[_SECOND, arm] = 0.0
         spread = math.sqrt(state[_SPREAD, leader] ** 2 + state[_SPREAD, arm] ** 2)
         gap = (state[_MEAN, leader] - state[_MEAN, arm]) / spread
+        # Far out the tail at the smallest standardised gap outweighs those of all other arms.
         if arm != leader and gap < least:
             rival, least = arm, gap
     state[_SECOND, rival] = 1.0
@@ -413,6 +414,7 @@ def _update(
         state[_COUNT, arm] += 1.0
         return
     if state[_COUNT, arm] > 0.0:
+        # Welford's update: raw squares of rewards far from 0 would lose their spread.
         gap = reward - state[_SUM, arm] / state[_COUNT, arm]
         state[_SQUARES, arm] += gap * gap * state[_COUNT, arm] / (state[_COUNT, arm] + 1.0)
     state[_SUM, arm] += reward

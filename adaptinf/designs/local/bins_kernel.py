@@ -278,6 +278,7 @@ def _sum_one_by_one(source: Any, count: Any, scale: Any) -> Any:
 def _sum_at_once(source: Any, count: Any, scale: Any) -> Any:
     if count == 1:
         return laplace(source, scale)
+    # A Laplace variable is a difference of two exponential ones, whose sums are Gamma variables.
     return scale * (source.standard_gamma(count) - source.standard_gamma(count))
 
 

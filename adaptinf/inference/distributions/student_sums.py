@@ -60,6 +60,7 @@ class MeanStudent:
             panels *= 2
         nodes, weights = _inversion(*self._key, self._top, panels)
         point = min(abs(x), _PHASE * panels / self._top)
+        # Gil-Pelaez's inversion, for a symmetric law.
         upper = max(0.5 - float(weights @ (np.sin(nodes * point) / nodes)) / math.pi, 0.0)
         return upper if x >= 0.0 else 1.0 - upper
 
@@ -162,6 +163,7 @@ def _log_student_transform(u: FloatArray, df: float) -> FloatArray:
     if df > _MANY:
         log_bessel = _log_bessel(order, x)
         return np.asarray(log_bessel + order * np.log(x) - special.gammaln(order) - (order - 1.0) * LOG_2)
+    # It is K_h(x) x^h / (Gamma(h) 2^(h - 1)) with h = df / 2 (Hurst 1995); kve = exp(x) K does not underflow.
     bessel = special.kve(order, x)
     # Where the Bessel function overflows, its argument is so small that two terms of the series are exact.
     small = ~np.isfinite(bessel)

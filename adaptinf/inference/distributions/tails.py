@@ -87,6 +87,7 @@ def _log_student_tail(t: FloatArray, df: FloatArray) -> FloatArray:
 def _log_student_betainc(t: FloatArray, df: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         log_ratio = 2.0 * (np.log(t) - 0.5 * np.log(df))
+    # P(T > t) is half of I_x(df/2, 1/2) at x = df / (df + t^2).
     log_x = -np.logaddexp(0.0, log_ratio)
     log_complement = -np.logaddexp(0.0, -log_ratio)
     tail = log_betainc(0.5 * df, np.full(df.shape, 0.5), log_x, log_complement)
@@ -181,6 +182,7 @@ def log_binomial_tails(
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         log_rate, log_complement = np.log(theta), np.log1p(-theta)
+    # P(S >= s) = I_p(s, n - s + 1), and the other tail by exchanging successes and failures.
     at_least = np.where(count == 0, 0.0, _masked(count, total - count + 1, log_rate, log_complement))
     at_most = np.where(count == total, 0.0, _masked(total - count, count + 1, log_complement, log_rate))
     outside = (theta < 0) | (theta > 1)
@@ -296,6 +298,7 @@ def log_chi2_tail(statistic: float, df: float) -> float:
 
 
 _ROOT_HALF = np.sqrt(0.5)
+# A scale of 0 would be divided by; one that is so small beside the other changes nothing.
 _NEGLIGIBLE = 1e-12
 _DIRECT = -5.0
 _COINCIDE = 1e-4

@@ -170,6 +170,7 @@ def drifting_wald(found: BatchRegressions, rows: FloatArray, values: FloatArray)
     )
     f = length / (size * found.scale**2)
     log_tail = [log_f_tail(float(x), size, float(df)) for x, df in zip(f, found.df, strict=True)]
+    # Each batch's F becomes the chi-squared value of the same tail: the law of a sum of these is known.
     statistic = float(sum(_chi2_quantile(x, size) for x in log_tail))
     df = size * len(gap)
     return statistic, df, log_chi2_tail(statistic, df)

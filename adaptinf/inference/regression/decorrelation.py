@@ -57,6 +57,7 @@ def decorrelated(design: FloatArray, response: FloatArray, ridge: float | None =
     check("W-decorrelation", ridge=(ridge, OrNone(POSITIVE)))
     size = design.shape[1]
     solved = least_squares(design, response, tuple(map(str, range(size))))
+    # root root' = (X'X)^-1: its largest eigenvalue is one over the smallest of X'X.
     smallest = float(np.linalg.norm(solved.root, 2)) ** -2
     amount = smallest / math.log(len(design)) if ridge is None else float(ridge)
     left, spread, step = np.eye(size), np.zeros((size, size)), np.zeros(size)

@@ -117,6 +117,7 @@ def possible_rounds(
     Shapes: chosen (T, k), propensity (T,), propensities (T, k); returns (T, k).
     """
     if propensities is None:
+        # A round that chose another arm with certainty could not have chosen this one.
         possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
     else:
         possible = propensities > 0.0

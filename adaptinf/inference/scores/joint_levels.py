@@ -239,6 +239,7 @@ def project(pairs: Pairs, totals: Totals, member: FloatArray, weight: FloatArray
     """Solve for the levels; member (k, C), weight (k,)."""
     linked = totals.weight > 0.0
     contrast = np.divide(totals.gap, totals.weight, out=np.zeros_like(totals.gap), where=linked)
+    # Over the square of the largest: the weights of the equations are at most 1, however long the log.
     factor = totals.weight / totals.weight.max(initial=1.0) ** 2
     laplacian = np.zeros((pairs.size, pairs.size))
     precision = factor * totals.weight

@@ -89,6 +89,7 @@ def beta_bounds(
 
 def beta_size(t_opt: float, alpha: float) -> float:
     """Scores that the prior is worth, so that the limits are narrowest at `t_opt` of them."""
+    # The prior's variance mean (1 - mean) / (size + 1) is then that of a normal prior, sigma^2 / scale.
     return max(mixture_scale(t_opt, alpha) - 1.0, _LEAST)
 
 

@@ -41,6 +41,7 @@ def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Shapes: score (n,); returns centre, variance (n,).
     """
+    # As if there were a score of 1/2 with the largest variance, 1/4, before all (Waudby-Smith, Ramdas).
     count = np.arange(2.0, len(score) + 2.0)
     mean = np.clip((0.5 + np.cumsum(score)) / count, 0.0, 1.0)
     spread = (0.25 + np.cumsum((score - mean) ** 2)) / count
@@ -89,6 +90,7 @@ def mixture_scale(variance: float, alpha: float) -> float:
     closed form replaces u - 1 by 2 log(1/alpha) + log(1 + 2 log(1/alpha)); at alpha = 0.05 that is 7.9
     where the solution is 8.2, and the smallest bound is exceeded by 3 parts in 100,000.
     """
+    # u - log(u) = 1 + 2 log(1/alpha) is u exp(-u) = alpha^2 / e; the branch -1 has the root above 1.
     solution = -float(np.real(lambertw(-(alpha**2) / math.e, -1)))
     return variance / (solution - 1.0)
 
