@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -205,6 +206,7 @@ def in_child(work: Callable[[], None]) -> int:
         child = os.fork()
     if child:
         return child
+    gc.freeze()  # what the parent left behind may belong to its threads, which the child has not
     try:
         work()
     except BaseException as error:
