@@ -98,7 +98,7 @@ def test_cache_goes_stale_with_what_a_design_can_use_only(home: Path) -> None:
         append(path, "# an edit")
     assert run(home) == (first, 1, 0)
 
-    append(home / "adaptinf" / "simulation" / "vectors.py", "# an edit")  # imported by way of run
+    append(home / "adaptinf" / "simulation" / "environment.py", "# an edit")  # imported by way of replicate
     assert run(home) == (first, 0, 1)
 
 

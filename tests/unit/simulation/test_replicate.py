@@ -173,7 +173,7 @@ def test_regret_of_known_pulls() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["environment", "environments", "replicate", "run", "environments.smooth", "stretches"]
+    "module", ["environment", "environments", "replicate", "run", "environments.vector_arms", "transcripts"]
 )
 def test_modules_can_be_imported_first_as_a_worker_process_does(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"import adaptinf.simulation.{module}"], check=True, timeout=120)
