@@ -82,7 +82,7 @@ FIXES = (
     ),
     Fix(
         "arms that come and go",
-        f"{SCORES}/inverse.py",
+        "inference/inputs/rounds.py",
         "possible = propensities > 0.0",
         "possible = propensities > -1.0",
         f"{UNIT}/arms/test_rounds.py::test_a_late_arm_has_its_own_rounds",

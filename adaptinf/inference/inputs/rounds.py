@@ -165,6 +165,26 @@ def all_at_once(possible: BoolArray) -> BoolArray:
     return np.broadcast_to(possible.all(axis=1, keepdims=True), possible.shape)
 
 
+def possible_rounds(
+    chosen: FloatArray | BoolArray | None,
+    propensity: FloatArray,
+    propensities: FloatArray | None,
+    *,
+    jointly: bool = False,
+) -> BoolArray:
+    """Rounds in which each arm could be chosen, as far as is known, or all of them where asked jointly.
+
+    Shapes: chosen (T, k), needed without propensities, propensity (T,), propensities (T, k); returns (T, k).
+    """
+    if propensities is None:
+        assert chosen is not None
+        # A round that chose another arm with certainty could not have chosen this one.
+        possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
+    else:
+        possible = propensities > 0.0
+    return all_at_once(possible) if jointly else possible
+
+
 def middles(sizes: FloatArray) -> FloatArray:
     """Times of the middles of consecutive batches; sizes, their rounds, (B,)."""
     return np.asarray((np.cumsum(sizes) - 0.5 * sizes) / sizes.sum() - 0.5)

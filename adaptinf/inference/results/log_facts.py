@@ -93,7 +93,6 @@ class LogFacts:
         """Facts of a log, or of sums; `private`: those that its guarantee covers, and no others."""
         if private:
             return cls.released(log)
-        units = None if log.units is None else len(set(log.units.tolist()))
         told = not isinstance(log, Sums) and (
             log._readings or log.arrays.received is not None or log.arrays.known is not None
         )
@@ -104,7 +103,7 @@ class LogFacts:
             design=None if log.design is None else log.design.name,
             guarantee=log.guarantee,
             noise=log.noise,
-            n_units=units if units is not None and units < log.n_rounds and not by_unit else None,
+            n_units=None if by_unit else _returning_units(log),
             stated=log.guarantee_source == "stated",
             person=None if log.guarantee is None else log.person_guarantee,
             auxiliary=() if traits is None or not traits.auxiliary else log.auxiliary_guarantees,
@@ -162,10 +161,17 @@ def _one_row_each(log: AdaptiveLog) -> bool:
 
     Rounds of one arm have similar contexts where these decide, and neighbours may have similar contexts, too.
     """
-    units = log.units
-    return not (log.context and log.adaptive is not False) and (
-        units is None or len(set(units.tolist())) == log.n_rounds
-    )
+    decided = log.context and log.adaptive is not False
+    return not decided and _returning_units(log) is None
+
+
+def _returning_units(log: AdaptiveLog | Sums) -> int | None:
+    """Number of units of which some have several rounds, None where none has; counted once a log."""
+    if "returning units" not in log.kept:
+        units = None if log.units is None else len(set(log.units.tolist()))
+        log.kept["returning units"] = units if units is not None and units < log.n_rounds else None
+    found: int | None = log.kept["returning units"]
+    return found
 
 
 def _spread(log: AdaptiveLog | Sums) -> float:

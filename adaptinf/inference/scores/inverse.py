@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from adaptinf.errors import ParameterError
-from adaptinf.inference.inputs.rounds import propensities_before, stays
-from adaptinf.typing import BoolArray, FloatArray, IntArray
+from adaptinf.inference.inputs.rounds import possible_rounds, propensities_before, stays
+from adaptinf.typing import FloatArray, IntArray
 
 Fixed = Literal["round", "round before", "batch"]
 """Whose propensities fix a round's weight: its own, the round's before, or those of the batch before."""
@@ -107,21 +107,6 @@ def origin_of(reward: FloatArray, outcome: object) -> float:
 def first_weighted(outcome: object, start: int | None) -> int:
     """First round with a weight: 1 for running means, which know nothing of round 0, else 0 if not given."""
     return int(isinstance(outcome, str)) if start is None else start
-
-
-def possible_rounds(
-    chosen: FloatArray, propensity: FloatArray, propensities: FloatArray | None, *, jointly: bool = False
-) -> BoolArray:
-    """Rounds in which each arm could be chosen, as far as is known, or all of them where asked jointly.
-
-    Shapes: chosen (T, k), propensity (T,), propensities (T, k); returns (T, k).
-    """
-    if propensities is None:
-        # A round that chose another arm with certainty could not have chosen this one.
-        possible = (propensity[:, None] < 1.0) | (chosen > 0.0)
-    else:
-        possible = propensities > 0.0
-    return np.broadcast_to(possible.all(axis=1, keepdims=True), chosen.shape) if jointly else possible
 
 
 def ipw_scores(chosen: FloatArray, reward: FloatArray, propensity: FloatArray) -> FloatArray:

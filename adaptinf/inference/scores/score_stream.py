@@ -240,12 +240,8 @@ def enter(stream: Stream, t: int, state: FloatArray) -> int:
                 e = stream.propensities[t - 1, stream.codes[j]]
             state[WEIGHT, j] = math.sqrt(e) if state[_PROPENSITY, j] > 0.0 else 0.0
     elif stream.weights == _TWO_POINT:
-        floored, always = stream.floored[t], stream.always[t]
         for j in range(size):
-            e = state[_PROPENSITY, j]
-            share = min(max((1.0 - e) * floored + e * always, 0.0), 1.0)
-            state[WEIGHT, j] = math.sqrt(share * state[_LEFT, j] * e)
-            state[_LEFT, j] *= 1.0 - share
+            state[WEIGHT, j] = _two_point(stream, t, j, state[_PROPENSITY, j], state)
     _leave_out(stream, t, state)
     if stream.outcome == _GIVEN:
         for j in range(size):
@@ -264,10 +260,17 @@ def own_weight(stream: Stream, t: int, j: int, state: FloatArray) -> float:
     e: float = stream.propensities[t, stream.codes[j]]
     if stream.weights == _SQRT:
         return math.sqrt(e) if t >= stream.start else 0.0
+    weight = _two_point(stream, t, j, e, state)
+    return weight if t >= stream.start else 0.0
+
+
+@kernel
+def _two_point(stream: Stream, t: int, j: int, e: float, state: FloatArray) -> float:
+    """Two-point weight of one arm with propensity e, which takes its share of what is left to the arm."""
     share = min(max((1.0 - e) * stream.floored[t] + e * stream.always[t], 0.0), 1.0)
     weight = math.sqrt(share * state[_LEFT, j] * e)
     state[_LEFT, j] *= 1.0 - share
-    return weight if t >= stream.start else 0.0
+    return weight
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from adaptinf.inference.inputs.rounds import all_at_once
+from adaptinf.inference.inputs.rounds import possible_rounds
 from adaptinf.inference.validity.calibration import PropensityFacts
 from adaptinf.inference.validity.reward_facts import RewardFacts
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -37,13 +37,10 @@ class RowPieces(PropensityFacts, RewardFacts):
     def possible(self, codes: IntArray, *, jointly: bool) -> BoolArray:
         """Pieces in which each arm could be chosen, as far as is known, or all of them; (R, k)."""
         known = self.partial_propensities if self.propensities is None else self.propensities
+        own = np.ones(self.log.n_rounds) if self.propensity is None else self.propensity
         if known is not None:
-            found = known[:, codes] > 0.0
-        else:  # an arm with propensity 1 leaves no room to the others
-            chosen = self.log.arrays.action[:, None] == codes[None, :]
-            own = np.ones(len(chosen)) if self.propensity is None else self.propensity
-            found = (own < 1.0)[:, None] | chosen
-        return all_at_once(found) if jointly else found
+            return possible_rounds(None, own, known[:, codes], jointly=jointly)
+        return possible_rounds(self.log.arrays.action[:, None] == codes, own, None, jointly=jointly)
 
     def drawn(self, codes: IntArray) -> BoolArray:
         """Pieces in which each arm was neither sure nor impossible, as far as is known; (R, k)."""
