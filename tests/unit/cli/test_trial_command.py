@@ -106,10 +106,13 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
         assert problem.startswith(
-            f"adaptinf trial: --design: there is no design '{design}'; there are: 'ABSE', "
+            f"adaptinf trial create: --design: there is no design '{design}'; there are: 'ABSE', "
         )
     problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
-    assert "they do not fit UCB" in problem
+    assert problem == (
+        "adaptinf trial create: --parameters: there is no parameter 'depth'; UCB has 'width'; did you mean "
+        "'width'?"
+    )
     assert "JSON object" in told(
         capsys, "create", path, "--design", "UCB", "--parameters", "3", *arms, code=2
     )
@@ -121,7 +124,7 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     assert "no decision 7" in told(
         capsys, "record", path, "--decision", "7", "--reward", "1", "--key", "r", code=2
     )
-    assert "rows were lost" in told(capsys, "verify", path, "--head", "0", code=2)
+    assert "rows were lost" in told(capsys, "verify", path, "--head", "0", code=1)
     with pytest.raises(SystemExit):
         main(["trial", "record", path, "--reward", "much"])
 
@@ -164,7 +167,7 @@ def test_an_arm_is_removed_and_a_participant_erased(
     assert "was erased" in told(capsys, "assign", path, "--unit", "p 2", "--key", "p 2", code=2)
     told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "r")
     output = str(tmp_path / "log.parquet")
-    assert 'erased="drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
+    assert '--erased "drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
     told(capsys, "export", path, output, "--missing", "drop", "--erased", "drop")
     assert ai.read_log(output).n_rounds == 1
 
@@ -196,4 +199,4 @@ def test_names_come_from_standard_input_and_stand_in_no_list_of_processes(
     assert acts == {"unblind": None, "amend": None, "erase": "a letter", "pause": "for the night"}
     typed()
     problem = told(capsys, "erase", path, "--unit", "-", "--key", "e", code=2)
-    assert problem == "adaptinf trial: --unit: it is -, and standard input has no line for it"
+    assert problem == "adaptinf trial erase: --unit: it is -, and standard input has no line for it"

@@ -1,0 +1,164 @@
+"""Data from files: a log, a table of sums, or the public part of a log, as the options of a command say."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from adaptinf.claims.tables import CAUTION
+from adaptinf.cli.asked_options import label
+from adaptinf.cli.flag_columns import SUMS
+from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.log_reading import named_log, written_frame
+from adaptinf.log.public import PublicLog
+from adaptinf.log.storage.log_files import read_file
+from adaptinf.log.storage.parquet import StoredPublic
+from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.parameters import refuse
+from adaptinf.reports.collection_facts import log_cautions
+from adaptinf.sums import Sums
+from adaptinf.sums.storage import KEY
+from adaptinf.texts import visible
+
+_ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")
+_SUMS_NEEDED = ("action", "batch", "n", "sum", "sum_squares")
+_OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopping")
+_NEEDED = ("action", "reward")
+_PUBLIC = (
+    "it is the public part of a log, without rows: adaptinf report reads it, and in Python ArmMeans, "
+    "Contrast, CATE and BinMeans take read_log(path)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedData:
+    """Data of files, how these are named in answers, and columns that were not used."""
+
+    data: Any
+    name: str
+    unused: list[str]
+
+    @property
+    def log(self) -> AdaptiveLog | Sums:
+        """The log or sums; refused for the public part of a log."""
+        if isinstance(self.data, PublicLog):
+            raise ParameterError(self.name, [_PUBLIC])
+        found: AdaptiveLog | Sums = self.data
+        return found
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "table of sums" if isinstance(self.data, Sums) else "log"
+
+
+def cautions_of(log: AdaptiveLog | Sums) -> list[str]:
+    """What speaks against what a log states of itself, a line each."""
+    return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
+
+
+def sources_of(arguments: argparse.Namespace) -> list[Path]:
+    """Files that were named; a pattern that no shell resolved means all files of it."""
+    found: list[Path] = []
+    for path in arguments.files:
+        pattern = glob.has_magic(str(path)) and not path.exists()
+        matches = sorted(map(Path, glob.glob(str(path)))) if pattern else [path]
+        if not matches:
+            raise FileNotFoundError(f"there is no file {path}")
+        found += matches
+    return found
+
+
+def opened(sources: Sequence[Path], options: Mapping[str, Any]) -> OpenedData:
+    """Data from files, with options as they come from the command line."""
+    path = sources[0]
+    if len(sources) > 1:
+        raise ParameterError(str(path), ["one file holds a log"])
+    if _holds_sums(path, options):
+        return _opened_sums(path, options)
+    return _opened_log(path, options)
+
+
+def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
+    """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
+    if any(name in options for name in SUMS):
+        return True
+    if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
+        return False
+    try:
+        return KEY in (pq.read_schema(path).metadata or {})
+    except (OSError, ValueError):  # whoever reads the file says what is wrong with it
+        return False
+
+
+def _opened_sums(path: Path, options: Mapping[str, Any]) -> OpenedData:
+    """Sums from a file."""
+    if not options:
+        return OpenedData(Sums.read_parquet(path), str(path), [])
+    known = {"action", "epsilon", *_ROLES, *_OTHERS}
+    problems = [f"{_flag(name)} is needed beside --n" for name in _SUMS_NEEDED if name not in options]
+    problems += [
+        f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
+    ]
+    refuse(str(path), problems)
+    frame = read_file(path, named=True)
+    refuse(str(path), [] if isinstance(frame, pd.DataFrame) else ["it is a log that adaptinf wrote"])
+    arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
+    if "epsilon" in options:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
+    assert isinstance(frame, pd.DataFrame)
+    named = [
+        options["action"],
+        *arguments.get("group", ()),
+        *(arguments[role] for role in _ROLES if role in arguments),
+    ]
+    try:
+        sums = Sums(frame, arm=options["action"], **arguments)
+    except LogValidationError as error:
+        raise LogValidationError(error.problems, f"the table of sums in {path}") from None
+    return OpenedData(sums, str(path), [str(name) for name in frame.columns if name not in named])
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _opened_log(path: Path, options: Mapping[str, Any]) -> OpenedData:
+    """A log from a file, or the public part of one."""
+    content = read_file(path, named=bool(options))
+    if isinstance(content, (RestoredLog, StoredPublic)):
+        if options:
+            flags = ", ".join(map(_flag, options))
+            raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
+        return OpenedData(read_log(path), str(path), [])
+    missing = [
+        f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
+        for name in _NEEDED
+        if name not in options
+    ]
+    refuse(str(path), missing)
+    arguments = dict(options)
+    if "epsilon" in arguments:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
+    frame, kept = written_frame(path, content, arguments)
+    if isinstance(named := arguments.get("propensities"), dict):
+        known = _labels(frame, arguments.get("assigned", arguments["action"]))
+        arguments["propensities"] = {label(arm, known): column for arm, column in named.items()}
+    log = named_log(path, frame, arguments, kept)
+    return OpenedData(log, str(path), [str(name) for name in frame.columns if name not in log.columns])
+
+
+def _labels(frame: pd.DataFrame, action: str) -> dict[str, Any]:
+    """Arms that a column holds, by their text; none where there is no such column, or several."""
+    if list(frame.columns).count(action) != 1:
+        return {}
+    return {str(each): each for each in frame[action].unique().tolist()}

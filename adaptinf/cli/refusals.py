@@ -1,0 +1,60 @@
+"""What a command says when it refuses: without names of functions, in the words of its own options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection, Sequence
+
+from adaptinf.errors import ParameterError
+from adaptinf.texts import visible, visible_lines
+
+_INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
+"""Names of functions and classes, as the errors of Python have them."""
+_GENERAL = ("arguments", "arguments and file")
+_TWICE = re.compile(r"\S+ \((--[^()]*) on the command line\)")
+_ARGUMENT = re.compile(r"(?<![\w.\'\"-])([a-z_]+)=(True\b)?(?=(.?))")
+
+
+def refusal(error: Exception, arguments: argparse.Namespace, words: Sequence[str]) -> str:
+    """The message of an error, each problem a line."""
+    flags = set(arguments.parser._option_string_actions)
+    text = in_flags(_said(error, words), flags)
+    return f"{arguments.parser.prog}: {visible(text, chr(10))}"
+
+
+def _said(error: Exception, words: Sequence[str]) -> str:
+    """An error without the name of a function that nobody typed."""
+    if not isinstance(error, ParameterError):
+        text = str(error)
+        head, _, rest = text.partition(": ")
+        return rest if rest and _INTERNAL.fullmatch(head) and isinstance(error, FileNotFoundError) else text
+    # The name of a design is typed, and of several one is at fault.
+    typed = error.subject[:1].isupper() and any(error.subject in word for word in words)
+    if error.subject not in _GENERAL and (typed or not _INTERNAL.fullmatch(error.subject)):
+        return str(error)
+    if len(error.problems) == 1:
+        return visible(" ".join(error.problems[0].split()))
+    listed = [f"  - {' '.join(problem.split())}" for problem in error.problems]
+    return visible_lines([f"{len(listed)} problems", *listed])
+
+
+def in_flags(text: str, flags: Collection[str]) -> str:
+    """A text in which arguments of Python, such as ``sort=True``, are options of the command.
+
+    Examples
+    --------
+    >>> from adaptinf.cli.refusals import in_flags
+    >>> in_flags("sort=True needs round= or batch=", {"--sort", "--round", "--batch"})
+    '--sort needs --round or --batch'
+    """
+    text = _TWICE.sub(r"\1", text)
+
+    def option(match: re.Match[str]) -> str:
+        flag = f"--{match[1].replace('_', '-')}"
+        if flag not in flags:
+            return match[0]
+        value = not match[2] and match[3] not in ("", " ", ",", ".", ";", ":", ")")
+        return f"{flag} " if value else flag
+
+    return _ARGUMENT.sub(option, text)
