@@ -40,13 +40,13 @@ _SHOWN = 12
 _VISITS = "visits.csv --action page --reward bought --propensity p"
 
 
-def add_analyze(commands: Any) -> None:
+def add_analyze(commands: Any, short: str) -> None:
     """Add ``adaptinf analyze``."""
     parser = add_command(
         commands,
         "analyze",
         analyze,
-        short="estimates from a log, by a method that is valid for it",
+        short=short,
         opening="Estimate the mean of every arm; the difference of two arms with --treatment and --control; "
         "that difference within groups with --by; all arms against one with --control alone.",
         examples=(
@@ -68,13 +68,13 @@ def add_analyze(commands: Any) -> None:
     )
 
 
-def add_report(commands: Any) -> None:
+def add_report(commands: Any, short: str) -> None:
     """Add ``adaptinf report``."""
     parser = add_command(
         commands,
         "report",
         report,
-        short="one HTML page: collection, checks, valid methods, results",
+        short=short,
         opening="Write a report of a log as one HTML file: what was collected and how, whether it is sound, "
         "which methods are valid, and what came out.",
         examples=(

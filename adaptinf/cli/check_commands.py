@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _VISITS = "visits.csv --action page --reward bought --propensity p"
 
 
-def add_validate(commands: Any) -> None:
+def add_validate(commands: Any, short: str) -> None:
     """Add ``adaptinf validate``."""
     parser = add_command(
         commands,
         "validate",
         validate,
-        short="check a log, and list all that is wrong with it",
+        short=short,
         opening="Check a log of an adaptive experiment, and list all that is found wrong with it.",
         examples=(
             "adaptinf validate visits.csv --action page --reward bought",
@@ -50,13 +50,13 @@ def add_validate(commands: Any) -> None:
     add_output_options(parser, strict="where the log speaks against what it states")
 
 
-def add_diagnose(commands: Any) -> None:
+def add_diagnose(commands: Any, short: str) -> None:
     """Add ``adaptinf diagnose``."""
     parser = add_command(
         commands,
         "diagnose",
         diagnose,
-        short="test what an analysis takes for granted",
+        short=short,
         opening="Test what the analysis of a log takes for granted: whether arms were drawn with the "
         "propensities that it states, whether rewards drift, and whether few rounds carry the estimates.",
         examples=(
@@ -84,13 +84,13 @@ def add_diagnose(commands: Any) -> None:
     add_output_options(parser, strict="where a check finds evidence against the log, or a caution")
 
 
-def add_recommend(commands: Any) -> None:
+def add_recommend(commands: Any, short: str) -> None:
     """Add ``adaptinf recommend``."""
     parser = add_command(
         commands,
         "recommend",
         recommend,
-        short="which methods are valid for a log, in which order, and why",
+        short=short,
         opening="Say which methods are valid for a log, in which order, and why: for the means of all arms, "
         "or for what the same options of adaptinf analyze ask for.",
         examples=(

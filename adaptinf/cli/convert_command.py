@@ -14,13 +14,13 @@ from adaptinf.errors import ParameterError
 _TABLES = (".parquet", ".pq", ".csv")
 
 
-def add_convert(commands: Any) -> None:
+def add_convert(commands: Any, short: str) -> None:
     """Add ``adaptinf convert``."""
     parser = add_command(
         commands,
         "convert",
         convert,
-        short="a log to a file that knows its columns; other formats to Parquet",
+        short=short,
         opening="Write a log as a file that knows its columns, its statements and what it is, so that no "
         "command needs them again. A dsjson log, or a folder of the Open Bandit Dataset, becomes Parquet in "
         "batches: it may be larger than memory.",

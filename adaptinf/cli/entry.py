@@ -3,31 +3,29 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from adaptinf import __version__
-from adaptinf.cli.analyze_command import add_analyze, add_report
-from adaptinf.cli.check_commands import add_diagnose, add_recommend, add_validate
-from adaptinf.cli.convert_command import add_convert
-from adaptinf.cli.grammar import (
-    DONE,
-    EXIT_CODES,
-    INTERRUPTED,
-    REFUSED,
-    CommandParser,
-    add_command,
-    print_help,
-    seed,
-)
-from adaptinf.cli.power_command import add_power
-from adaptinf.cli.refusals import refusal
-from adaptinf.cli.trial_commands import add_trial
+from adaptinf.cli.grammar import DONE, EXIT_CODES, INTERRUPTED, REFUSED, CommandParser, print_help
 from adaptinf.errors import AdaptinfError
+
+_COMMANDS = {
+    "validate": ("check_commands", "check a log, and list all that is wrong with it"),
+    "diagnose": ("check_commands", "test what an analysis takes for granted"),
+    "recommend": ("check_commands", "which methods are valid for a log, in which order, and why"),
+    "analyze": ("analyze_command", "estimates from a log, by a method that is valid for it"),
+    "power": ("power_command", "power and type I error of a plan, or the participants that it needs"),
+    "report": ("analyze_command", "one HTML page: collection, checks, valid methods, results"),
+    "convert": ("convert_command", "a log to a file that knows its columns; other formats to Parquet"),
+    "trial": ("trial_commands", "a live trial, kept in a file"),
+    "demo": ("demo_command", "two private adaptive trials, analysed"),
+}
+"""Where each command stands, and its line in the list; its options are read when it is asked for."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,13 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what its encoding does not hold is shown as an escape
             stream.reconfigure(errors="backslashreplace")
-    parser = command_parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
         from adaptinf.cli.completion import complete
 
-        complete(parser)
+        complete(command_parser(*_COMMANDS))
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = parser.parse(words)
+    arguments = command_parser(*words[:1]).parse(words)
     arguments.call = shlex.join(["adaptinf", *words])
     try:
         code: int = arguments.run(arguments)
@@ -65,13 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except (AdaptinfError, OSError) as error:
+        from adaptinf.cli.refusals import refusal
+
         print(refusal(error, arguments, words), file=sys.stderr)
         return REFUSED
     return code
 
 
-def command_parser() -> CommandParser:
-    """All commands."""
+def command_parser(*wanted: str) -> CommandParser:
+    """All commands, those that are wanted with their options."""
     parser = CommandParser(
         prog="adaptinf",
         opening="Valid inference for data that were gathered adaptively, with or without differential "
@@ -86,28 +85,9 @@ def command_parser() -> CommandParser:
     parser.add_argument("--version", action="version", version=f"adaptinf {__version__}")
     parser.set_defaults(run=print_help, parser=parser, command="")
     commands = parser.add_subparsers(dest="command", metavar="command", title="commands")
-    for add in (
-        *(add_validate, add_diagnose, add_recommend, add_analyze),
-        *(add_power, add_report, add_convert, add_trial, _add_demo),
-    ):
-        add(commands)
+    for name, (module, short) in _COMMANDS.items():
+        if name in wanted:
+            getattr(import_module(f"adaptinf.cli.{module}"), f"add_{name}")(commands, short)
+        else:
+            commands.add_parser(name, help=short)
     return parser
-
-
-def _add_demo(commands: argparse._SubParsersAction[CommandParser]) -> None:
-    parser = add_command(
-        commands,
-        "demo",
-        _demo,
-        short="two private adaptive trials, analysed",
-        opening="Simulate two private adaptive trials on real outcomes and analyse them.",
-        examples=("adaptinf demo", "adaptinf demo --rng 1"),
-    )
-    parser.add_argument("--rng", type=seed, default=0, metavar="SEED", help="seed of the simulation (0)")
-
-
-def _demo(arguments: argparse.Namespace) -> int:
-    from adaptinf.cli.demonstration import run_demo
-
-    print(run_demo(rng=arguments.rng))
-    return DONE

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from adaptinf.log import AdaptiveLog
 
 
-def add_power(commands: Any) -> None:
+def add_power(commands: Any, short: str) -> None:
     """Add ``adaptinf power``."""
     parser = add_command(
         commands,
         "power",
         power,
-        short="power and type I error of a plan, or the participants that it needs",
+        short=short,
         opening="Simulate a planned trial: how often its analysis rejects at the horizons that are given, or "
         "the smallest horizon with a given power. Arms are 0, 1, ... in the order of their means; the "
         "analysis is the difference of arms 1 and 0 unless said otherwise.",

@@ -90,13 +90,13 @@ def _example(name: str) -> list[str]:
     return f"adaptinf trial {name} {_EXAMPLES[name]}".split("\n")
 
 
-def add_trial(commands: Any) -> None:
+def add_trial(commands: Any, short: str) -> None:
     """Add ``adaptinf trial`` and what it can do."""
     parser = add_command(
         commands,
         "trial",
         print_help,
-        short="a live trial, kept in a file",
+        short=short,
         opening="Run a live trial that is kept in a file. Answers are JSON, one object a line.",
         examples=[line for name in ("create", "assign", "record") for line in _example(name)],
     )

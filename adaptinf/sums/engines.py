@@ -44,10 +44,11 @@ from adaptinf.sums.engine.queries import (
     highest_power,
 )
 from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
-from adaptinf.sums.unit_totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
+from adaptinf.sums.unit_totals import UnitTotals, unit_problem
 from adaptinf.typing import FloatArray, IntArray
 
 

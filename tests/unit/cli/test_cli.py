@@ -491,7 +491,7 @@ def test_help_imports_nothing_heavy() -> None:
 def test_analyze_does_not_import_the_compiler(path: str) -> None:
     loaded = loaded_after("analyze", path, *KNOWN)
     assert "pandas" in loaded
-    assert not loaded & {"numba", "llvmlite", "joblib", "tqdm", "matplotlib"}
+    assert not loaded & {"numba", "llvmlite", "joblib", "tqdm", "matplotlib", "narwhals", "duckdb"}
 
 
 @pytest.mark.slow
