@@ -78,10 +78,11 @@ def add_report(commands: Any, short: str) -> None:
         opening="Write a report of a log as one HTML file: what was collected and how, whether it is sound, "
         "which methods are valid, and what came out.",
         examples=(
-            f"adaptinf report {_VISITS} --output report.html",
+            f"adaptinf report {_VISITS} \\",
+            "    --output report.html",
             "adaptinf report trial.parquet --treatment B --control A --output report.html",
         ),
-        usage=f"{LOG_USAGE} --output FILE",
+        usage="FILE... --action COLUMN --reward COLUMN --output FILE [options]",
     )
     add_log_options(parser)
     what = add_target_options(parser)

@@ -41,7 +41,7 @@ def add_validate(commands: Any, short: str) -> None:
         opening="Check a log of an adaptive experiment, and list all that is found wrong with it.",
         examples=(
             "adaptinf validate visits.csv --action page --reward bought",
-            f"adaptinf validate {_VISITS} --strict",
+            "adaptinf validate visits.csv --action page --reward bought --strict",
             "adaptinf validate trial.parquet",
         ),
         usage=LOG_USAGE,

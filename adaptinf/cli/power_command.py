@@ -38,7 +38,7 @@ def add_power(commands: Any, short: str) -> None:
             "    --means 0.25 0.25 --means 0.25 0.45 --horizon 200 --characteristics",
             "adaptinf power --means 0 0.5 --sd 1 --power 0.9",
         ),
-        usage="--means NUMBER NUMBER... (--horizon N... | --power NUMBER) [options]",
+        usage="--means M M... (--horizon N... | --power P) [options]",
     )
     plan = parser.add_argument_group("plan")
     plan.add_argument("--design", default="Uniform", metavar="NAME", help="such as Thompson (Uniform)")

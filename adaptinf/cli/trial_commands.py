@@ -71,7 +71,7 @@ _EXAMPLES = {
     "status": "sqlite:///trial.db",
     "verify": "trial.db --head 3ba68be938b174b0",
     "audit-noise": "trial.db --other earlier.db",
-    "unblind": 'trial.db --unit - --reason "a seizure" --by "the ward" < name.txt',
+    "unblind": 'trial.db --unit - < name.txt \\\n    --reason "a seizure" --by "the ward"',
     "remove-arm": 'trial.db --arm call --key "dsmb 3" \\\n    --reason "two seizures" --by "the board"',
     "erase": 'trial.db --unit "participant 1" --key "letter 9" \\\n    --reason "asked" --by "the office"',
     "history": "trial.db",
