@@ -82,7 +82,7 @@ def add_report(commands: Any, short: str) -> None:
             "    --output report.html",
             "adaptinf report trial.parquet --treatment B --control A --output report.html",
         ),
-        usage="FILE... --action COLUMN --reward COLUMN --output FILE [options]",
+        usage="FILE... --output FILE [options]",
     )
     add_log_options(parser)
     what = add_target_options(parser)
