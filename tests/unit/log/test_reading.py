@@ -91,7 +91,7 @@ class TestDates:
         [
             (
                 ["03/04/2020", "05/06/2020"],
-                "holds dates such as '03/04/2020', of which nothing tells the month from the day: say "
+                "holds dates such as '03/04/2020', of which nothing tells the month from the day: "
                 "give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'",
             ),
             (
@@ -263,7 +263,7 @@ class TestOutcomes:
             (["Y", " "], "Y", ("other-outcome", (1,)), "holds ' ' (1 row) beside 'Y'"),
             (["y", "N"], "Y", ("no-success", ()), "holds 'Y', but 'y' (1 row), 'N' (1 row)"),
             (["N", "N"], "Y", ("no-success", ()), "number every text by 'success', such as {'N': ...}"),
-            (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which 'success' gives"),
+            (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which 'success'"),
             (["1", "0"], 1, ("no-success", ()), "no row of reward column 'answer' holds 1"),
             (["Y", None], "Y", ("missing-reward", (1,)), "has no value"),
             (["Y", "N"], ["Y"], ("bad-success", ()), "success must be a label"),
