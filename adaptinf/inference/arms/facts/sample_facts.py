@@ -14,8 +14,8 @@ from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.stationarity import shares_moved
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.fit import ArmFit
