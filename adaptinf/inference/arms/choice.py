@@ -16,10 +16,10 @@ import numpy as np
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms.alee import ALEE
+from adaptinf.inference.arms.arm_fit import ArmFit
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
 from adaptinf.inference.arms.facts.weighted_facts import COMMON
-from adaptinf.inference.arms.fit import ArmFit
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.inference.arms.arm_fit import Difference
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import (
     arm_codes,
@@ -23,13 +24,8 @@ from adaptinf.inference.arms.choice import (
     refusal,
 )
 from adaptinf.inference.arms.data.arms_of_releases import published
-from adaptinf.inference.arms.fit import (
-    Difference,
-    check_null,
-    check_options,
-    difference,
-    warn_of_tiny_propensities,
-)
+from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
+from adaptinf.inference.arms.fit_tests import difference
 from adaptinf.inference.arms.question import Asked, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_rounds

@@ -28,10 +28,9 @@ from adaptinf.inference.arms.fit import (
     check_options,
     fit_efficiency,
     mean_reference,
-    tested,
-    validity,
     warn_of_tiny_propensities,
 )
+from adaptinf.inference.arms.fit_tests import bound_of, tested, validity
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
@@ -263,7 +262,7 @@ class ArmMeans:
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
-        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
+        efficiency, lost = fit_efficiency(question, bound_of(method, fit), fit.std_error)
         kind, below = "arm-mean" if self.denominator is None else "ratio", name_of(self.denominator)
         label = validity(question, method, shown.kind, shown.correction, reference)
         return Results(

@@ -21,7 +21,7 @@ from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPE
 from adaptinf.inference.validity.units import FEW_UNITS
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
+    from adaptinf.inference.arms.arm_fit import ArmFit
     from adaptinf.inference.arms.question import Question
 
 COMMON = "combined"
