@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.inference.arms.arm_fit import Difference
 from adaptinf.inference.arms.batched import drifting_test, usable_batches
 from adaptinf.inference.arms.choice import (
     arm_codes,
     as_ratios,
     by_deviation,
     denominator_of,
+    difference,
     fit_method,
     name_of,
     refusal,
 )
 from adaptinf.inference.arms.data.arms_of_releases import published
 from adaptinf.inference.arms.fit import check_null, check_options, warn_of_tiny_propensities
-from adaptinf.inference.arms.fit_tests import difference
-from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.arms.question import Asked, Difference, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log

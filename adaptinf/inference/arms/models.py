@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.inference.arms.choice import (
     arm_codes,
     as_ratios,
+    bound_of,
     by_deviation,
     denominator_of,
     fit_method,
     name_of,
+    tested,
+    validity,
 )
 from adaptinf.inference.arms.contrast import Contrast
 from adaptinf.inference.arms.facts.weighted_facts import OWN
@@ -30,7 +33,6 @@ from adaptinf.inference.arms.fit import (
     mean_reference,
     warn_of_tiny_propensities,
 )
-from adaptinf.inference.arms.fit_tests import bound_of, tested, validity
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds

@@ -19,7 +19,6 @@ from adaptinf.claims import first, said, sentence
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.units import INCOMPLETE
 from adaptinf.errors import ParameterError
-from adaptinf.inference.arms.arm_fit import ArmFit
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_rows, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
@@ -35,7 +34,7 @@ from adaptinf.inference.arms.order import (
     STATIONARY,
     place_of_scores,
 )
-from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.scores.joint_levels import (

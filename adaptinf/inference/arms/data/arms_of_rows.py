@@ -17,9 +17,8 @@ from adaptinf.inference.scores.means import weighted_means
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.arm_fit import ArmFit
     from adaptinf.inference.arms.data.arms_by_unit import Columns
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.scores.outcome_predictions import Outcome
 
 

@@ -13,8 +13,7 @@ from adaptinf.inference.arms.data import arms_of_sums
 from adaptinf.inference.validity.constant_means import ConstantMeans
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.arm_fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.validity.profile import LogProfile
 
 _SHORT = 200

@@ -18,8 +18,7 @@ from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import compared
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.arm_fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.log import Stability
 

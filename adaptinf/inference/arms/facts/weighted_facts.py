@@ -21,8 +21,7 @@ from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPE
 from adaptinf.inference.validity.units import FEW_UNITS
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.arm_fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
 
 COMMON = "combined"
 """One weight a round for both arms of a contrast, or all arms of a table."""
