@@ -15,18 +15,18 @@ import numpy as np
 
 from adaptinf.claims import under_table
 from adaptinf.claims.arms import arm_fits
-from adaptinf.errors import InvalidForLog
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
-from adaptinf.inference.arms.facts.weighted_facts import COMMON
 from adaptinf.inference.arms.fit import fit_efficiency, is_skewed
 from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, Question, Refused, Shown
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
+from adaptinf.inference.arms.weighted_facts import COMMON
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import labels
@@ -224,7 +224,7 @@ def as_ratios(
         return ratio_fit(question, method, fit, asked, below)
 
 
-def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
+def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
     """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
 
     The arguments are those of `fit`, the model itself among them.
@@ -234,7 +234,6 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
         from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
         return adjusted(model, given)
-    profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
     if received and profile.rows_refusal:
@@ -254,8 +253,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
     if estimator is None:
         ways = (*given, asked.test)
         estimator = next((one.name for way in ways for one in METHODS if way in one.implied_by), None)
-    problems = _problems(question, asked, estimator, given)
-    refuse(asked.subject, problems)
+    if problems := _problems(question, asked, estimator, given):
+        raise ParameterError(asked.subject, problems)
     try:
         if estimator is None:
             return _default(question, asked)

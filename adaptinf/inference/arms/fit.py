@@ -19,9 +19,9 @@ import numpy as np
 from adaptinf.claims import sentence
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
+from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
-from adaptinf.inference.arms.facts.arm_facts import ArmFacts
 from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
+_ADJUSTED = "named='after' belongs to released: adjust p-values of other estimators by adjust="
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
 
@@ -88,27 +89,28 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
+    wrong_null = null_problems(null)
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
+    if not problems:  # what is no text may have no place in a list of names
+        if asked.arm_error not in ARM_ERRORS:
+            problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
+        if asked.named not in NAMED:
+            problems.append(unlisted("named", NAMED, asked.named))
+        if asked.named == "after" and asked.estimator != "released":
+            problems.append(_ADJUSTED)
+        if asked.test not in TESTS:
+            problems.append(unlisted("test", TESTS, asked.test))
+        problems += CHOSEN_FROM("chosen_from", asked.chosen_from) + wrong_null
     refuse(asked.subject, problems)
-    if asked.arm_error not in ARM_ERRORS:
-        problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
-    if asked.named not in NAMED:
-        problems.append(unlisted("named", NAMED, asked.named))
-    if asked.named == "after" and asked.estimator != "released":
-        problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
-    if asked.test not in TESTS:
-        problems.append(unlisted("test", TESTS, asked.test))
-    problems += CHOSEN_FROM("chosen_from", asked.chosen_from)
-    check_null(asked.subject, null, problems)
 
 
-def check_null(subject: str, null: object, problems: list[str]) -> None:
-    """Refuse a null that is no finite number, and what else is wrong."""
+def null_problems(null: object) -> list[str]:
+    """What is wrong with a null that is no finite number."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
-        problems.append(f"null must be a finite number, got {null!r}")
-    refuse(subject, problems)
+        return [f"null must be a finite number, got {null!r}"]
+    return []
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
