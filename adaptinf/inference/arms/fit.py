@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
-_ADJUSTED = "named='after' belongs to released: adjust p-values of other estimators by adjust="
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
 
@@ -99,7 +98,9 @@ def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
         if asked.named not in NAMED:
             problems.append(unlisted("named", NAMED, asked.named))
         if asked.named == "after" and asked.estimator != "released":
-            problems.append(_ADJUSTED)
+            problems.append(
+                "named='after' belongs to released: adjust p-values of other estimators by adjust="
+            )
         if asked.test not in TESTS:
             problems.append(unlisted("test", TESTS, asked.test))
         problems += CHOSEN_FROM("chosen_from", asked.chosen_from) + wrong_null
