@@ -75,7 +75,7 @@ FIXES = (
     ),
     Fix(
         "means that must stay are stated or cautioned",
-        f"{VALID}/stationarity.py",
+        f"{VALID}/constant_means.py",
         "return self.profile.drift_of(self.codes)",
         "return None",
         f"{UNIT}/validity/test_stationarity.py::test_alee_and_sequences_say_that_means_must_stay",
