@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from adaptinf import __version__
 from adaptinf.cli.grammar import DONE, EXIT_CODES, INTERRUPTED, REFUSED, CommandParser, print_help
 from adaptinf.errors import AdaptinfError
+from adaptinf.version import __version__
 
 _COMMANDS = {
     "validate": ("check_commands", "check a log, and list all that is wrong with it"),

@@ -23,6 +23,7 @@ from adaptinf.log.public import PublicLog
 from adaptinf.log.storage.log_files import read_file
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import refuse
 from adaptinf.reports.collection_facts import log_cautions
 from adaptinf.sums import Sums
@@ -122,7 +123,7 @@ def _opened_sums(path: Path, options: Mapping[str, Any]) -> OpenedData:
         *(arguments[role] for role in _ROLES if role in arguments),
     ]
     try:
-        sums = Sums(frame, arm=options["action"], **arguments)
+        sums = Sums(frame, arm=options["action"], **nested_options(arguments, OF_TABLES))
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the table of sums in {path}") from None
     return OpenedData(sums, str(path), [str(name) for name in frame.columns if name not in named])

@@ -12,7 +12,8 @@ from adaptinf.texts import visible, visible_lines
 _INTERNAL = re.compile(r"[A-Za-z_][\w.]*(?: files)?")
 """Names of functions and classes, as the errors of Python have them."""
 _GENERAL = ("arguments", "arguments and file")
-_TWICE = re.compile(r"\S+ \((--[^()]*) on the command line\)")
+_TWICE = re.compile(r"(?:set )?'\w+'(?: to True|, such as '[^']*')? \((--[^()]*) on the command line\)")
+_QUOTED = re.compile(r"'(sort|sep|decimal|encoding|[a-z]+(?:_[a-z]+)+)'")
 _ARGUMENT = re.compile(r"(?<![\w.\'\"-])([a-z_]+)=(True\b)?(?=(.?))")
 
 
@@ -45,16 +46,22 @@ def in_flags(text: str, flags: Collection[str]) -> str:
     Examples
     --------
     >>> from adaptinf.cli.refusals import in_flags
-    >>> in_flags("sort=True needs round= or batch=", {"--sort", "--round", "--batch"})
+    >>> in_flags("'sort' needs round= or batch=", {"--sort", "--round", "--batch"})
     '--sort needs --round or --batch'
     """
-    text = _TWICE.sub(r"\1", text)
+    text = _TWICE.sub(_given, text)
 
     def option(match: re.Match[str]) -> str:
         flag = f"--{match[1].replace('_', '-')}"
         if flag not in flags:
             return match[0]
-        value = not match[2] and match[3] not in ("", " ", ",", ".", ";", ":", ")")
+        valued = match.re is _ARGUMENT and not match[2]
+        value = valued and match[3] not in ("", " ", ",", ".", ";", ":", ")")
         return f"{flag} " if value else flag
 
-    return _ARGUMENT.sub(option, text)
+    return _QUOTED.sub(option, _ARGUMENT.sub(option, text))
+
+
+def _given(match: re.Match[str]) -> str:
+    """An option that Python and the command line have in words of their own."""
+    return f"give {match[1]}" if match[0].startswith("set ") else match[1]

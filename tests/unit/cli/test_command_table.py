@@ -320,10 +320,12 @@ def test_report_and_convert_write_what_the_library_writes(run: Run, path: str, t
 def test_messages_speak_of_options() -> None:
     flags = {"--sort", "--round", "--propensities", "--success", "--covariate-sum-squares"}
     for told, expected in (
-        ("sort=True needs round= or batch=", "--sort needs --round or batch="),
+        ("'sort' needs round= or batch=", "--sort needs --round or batch="),
         ("propensities='p{arm}' finds none", "--propensities 'p{arm}' finds none"),
-        ("needs covariate_sum_squares=.", "needs --covariate-sum-squares."),
-        ("say sort=True (--sort on the command line) here", "say --sort here"),
+        ("covariate= needs 'covariate_sum_squares'", "covariate= needs --covariate-sum-squares"),
+        ("set 'sort' to True (--sort on the command line) here", "give --sort here"),
+        ("means 'success', such as 'Y' (--success Y on the command line)", "means --success Y"),
+        ("there is no column 'success'", "there is no column 'success'"),
         ("there is no arm 'round=1'", "there is no arm 'round=1'"),
     ):
         assert in_flags(told, flags) == expected
