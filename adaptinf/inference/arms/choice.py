@@ -232,12 +232,7 @@ def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) 
     if arguments["covariate"] is not None:
         from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
-<<<<<<< HEAD
         return adjusted(model, arguments)
-    profile = profile_of(model.log)
-=======
-        return adjusted(model, given)
->>>>>>> main
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
     if received and profile.rows_refusal:

@@ -251,21 +251,14 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-<<<<<<< HEAD
         given: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
         given |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}
         given |= {"covariate": covariate, "arm_error": arm_error, "chosen_from": chosen_from}
         given |= {"stationary": stationary}
         if self._public or (isinstance(estimator, str) and estimator == "released"):
             return self._released(given)
-        if (result := by_deviation(self, given)) is not None:
-=======
-        arguments = dict(locals())
-        if self._public or (isinstance(estimator, str) and estimator == "released"):
-            return self._released(arguments)
         profile = profile_of(self.log)
-        if (result := by_deviation(self, profile, arguments)) is not None:
->>>>>>> main
+        if (result := by_deviation(self, profile, given)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
