@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.asked_options import (
+from adaptinf.cli.grammar import CONCERN, DONE, add_command, path_of
+from adaptinf.cli.options.asked_options import (
     Asked,
     add_alpha,
     add_method_options,
@@ -16,10 +17,9 @@ from adaptinf.cli.asked_options import (
     argument_problems,
     further_columns,
 )
-from adaptinf.cli.flag_columns import SUMS
-from adaptinf.cli.grammar import CONCERN, DONE, add_command, path_of
-from adaptinf.cli.log_options import LOG_USAGE, add_log_options, log_options
-from adaptinf.cli.output_options import (
+from adaptinf.cli.options.flag_columns import SUMS
+from adaptinf.cli.options.log_options import LOG_USAGE, add_log_options, log_options
+from adaptinf.cli.options.output_options import (
     add_output_options,
     confirm,
     form_of,

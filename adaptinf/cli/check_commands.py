@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.asked_options import (
+from adaptinf.cli.grammar import CONCERN, DONE, add_command
+from adaptinf.cli.options.asked_options import (
     Asked,
     add_alpha,
     add_target_options,
     further_columns,
     label,
 )
-from adaptinf.cli.flag_columns import SUMS
-from adaptinf.cli.grammar import CONCERN, DONE, add_command
-from adaptinf.cli.log_options import LOG_USAGE, add_log_options, log_options, shares
-from adaptinf.cli.output_options import (
+from adaptinf.cli.options.flag_columns import SUMS
+from adaptinf.cli.options.log_options import LOG_USAGE, add_log_options, log_options, shares
+from adaptinf.cli.options.output_options import (
     add_output_options,
     form_of,
     place_problems,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adaptinf.cli.grammar import DONE, add_command, path_of
-from adaptinf.cli.log_options import add_log_options, log_options
-from adaptinf.cli.output_options import confirm, overwritten
+from adaptinf.cli.options.log_options import add_log_options, log_options
+from adaptinf.cli.options.output_options import confirm, overwritten
 from adaptinf.errors import ParameterError
 
 _TABLES = (".parquet", ".pq", ".csv")

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from adaptinf.claims.tables import CAUTION
-from adaptinf.cli.asked_options import label
-from adaptinf.cli.flag_columns import SUMS
+from adaptinf.cli.options.asked_options import label
+from adaptinf.cli.options.flag_columns import SUMS
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.asked_options import add_alpha
-from adaptinf.cli.design_options import PARAMETERS, design_of, json_of
 from adaptinf.cli.grammar import DONE, add_command, seed
-from adaptinf.cli.output_options import add_output_options, form_of, json_text, place_problems, put
+from adaptinf.cli.options.asked_options import add_alpha
+from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of
+from adaptinf.cli.options.output_options import add_output_options, form_of, json_text, place_problems, put
 from adaptinf.errors import ParameterError
 from adaptinf.texts import csv_text
 

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.design_options import PARAMETERS, design_of, json_of
 from adaptinf.cli.grammar import (
     CONCERN,
     DONE,
@@ -23,6 +22,7 @@ from adaptinf.cli.grammar import (
     place_of_text,
     print_help,
 )
+from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
 if TYPE_CHECKING:

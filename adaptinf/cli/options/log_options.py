@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from adaptinf.cli.flag_columns import COLUMNS, HELP, SUMS
 from adaptinf.cli.grammar import CommandParser, path_of
+from adaptinf.cli.options.flag_columns import COLUMNS, HELP, SUMS
 from adaptinf.errors import ParameterError
 
 _HOLDER = "{arm}"
