@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from adaptinf.cli.grammar import DONE, EXIT_CODES, INTERRUPTED, REFUSED, CommandParser, print_help
+from adaptinf.cli.grammar import DONE, EXIT_CODES, INTERRUPTED, REFUSED, CommandParser, print_help, tell
 from adaptinf.errors import AdaptinfError
 from adaptinf.version import __version__
 
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (AdaptinfError, OSError) as error:
         from adaptinf.cli.refusals import refusal
 
-        print(refusal(error, arguments, words), file=sys.stderr)
+        tell(refusal(error, arguments, words))
         return REFUSED
     return code
 

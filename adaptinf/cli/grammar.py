@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -98,6 +99,12 @@ def add_command(
         parser.usage = f"{parser.prog} {usage}"
     parser.set_defaults(run=run, parser=parser)
     return parser
+
+
+def tell(text: str) -> None:
+    """Say something beside the answer; nothing where standard error is closed."""
+    if sys.stderr is not None:  # print would take standard output in its place
+        print(text, file=sys.stderr)
 
 
 def print_help(arguments: argparse.Namespace) -> int:

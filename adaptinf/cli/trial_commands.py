@@ -21,6 +21,7 @@ from adaptinf.cli.grammar import (
     path_of,
     place_of_text,
     print_help,
+    tell,
 )
 from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of
 from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
@@ -277,7 +278,7 @@ def run_trial(arguments: argparse.Namespace) -> int:
     except JournalError as error:
         if arguments.action != "verify":
             raise
-        print(f"adaptinf trial verify: {error}", file=sys.stderr)
+        tell(f"adaptinf trial verify: {error}")
         return CONCERN
 
 
@@ -356,7 +357,7 @@ def _warned() -> Iterator[None]:
         warnings.simplefilter("always", AdaptinfWarning)
         yield
     for warning in caught:
-        print(f"adaptinf trial: {warning.message}", file=sys.stderr)
+        tell(f"adaptinf trial: {warning.message}")
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.cli.grammar import CommandParser, path_of
+from adaptinf.cli.grammar import CommandParser, path_of, tell
 from adaptinf.files import atomic_write, is_stream, same_file
 from adaptinf.texts import csv_text, visible
 
@@ -115,13 +115,13 @@ def put(arguments: argparse.Namespace, text: str, owner_only: bool = False) -> N
 
 def confirm(arguments: argparse.Namespace, place: Path, what: str) -> None:
     """Say on standard error that a file was written."""
-    print(f"adaptinf {arguments.command}: wrote {visible(str(place))} ({what})", file=sys.stderr)
+    tell(f"adaptinf {arguments.command}: wrote {visible(str(place))} ({what})")
 
 
 def say(arguments: argparse.Namespace, lines: Sequence[str]) -> None:
     """Say something on standard error, a line each."""
     for line in lines:
-        print(f"adaptinf {arguments.command}: {visible(line)}", file=sys.stderr)
+        tell(f"adaptinf {arguments.command}: {visible(line)}")
 
 
 def table_text(

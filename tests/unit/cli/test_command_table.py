@@ -317,6 +317,31 @@ def test_report_and_convert_write_what_the_library_writes(run: Run, path: str, t
     assert (code, "--affinities: they are of dsjson files" in err) == (2, True)
 
 
+def test_nothing_is_mixed_into_the_answer_where_standard_error_is_closed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", None)
+        assert main(["convert", path, *COLUMNS, "--output", str(tmp_path / "log.parquet")]) == 0
+        assert main(["validate", "nowhere.csv", *COLUMNS]) == 2
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_public_part_of_a_log_has_a_report_and_no_rows(run: Run, tmp_path: Path) -> None:
+    arms = ai.environments.BernoulliArms([0.3, 0.6])
+    log = ai.designs.PrivateUCB(epsilon=1.0).run(arms, horizon=200, rng=0)
+    log.public().to_parquet(tmp_path / "public.parquet")
+    public, page = str(tmp_path / "public.parquet"), tmp_path / "page.html"
+    code, out, err = run("report", public, "--output", str(page))
+    assert (code, out, err) == (0, "", f"adaptinf report: wrote {page} (a report)\n")
+    assert "What is published, and what is left out" in page.read_text(encoding="utf-8")
+    for command in ("validate", "diagnose", "recommend", "analyze"):
+        code, out, err = run(command, public)
+        told = f"adaptinf {command}: {public}: it is the public part of a log, without rows: adaptinf report"
+        assert (code, out) == (2, "")
+        assert err.startswith(told)
+
+
 def test_messages_speak_of_options() -> None:
     flags = {"--sort", "--round", "--propensities", "--success", "--covariate-sum-squares"}
     for told, expected in (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,31 @@ def test_a_mixture_and_the_warning_of_one_that_can_be_foreseen(
     assert told(capsys, "assign", path, "--unit", "p", "--key", "k")["round"] == 1
     assert main(["trial", "create", str(tmp_path / "other.db"), "--design", "UCB", *arms]) == 0
     assert "wrap it in a Mixture" in capsys.readouterr().err
+
+
+def test_a_trial_is_named_as_an_address_too(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    created(capsys, f"sqlite:///{path}")
+    status = told(capsys, "status", path)
+    assert told(capsys, "status", "sqlite:///trial.db") == status
+    assert sorted(file.name for file in tmp_path.iterdir() if "trial" in file.name)[0] == "trial.db"
+    refused = told(capsys, "status", "postgresql://host/trial", code=2)
+    assert refused == (
+        "adaptinf trial status: a trial is kept in a SQLite file: give its path, got "
+        "'postgresql://host/trial'"
+    )
+
+
+def test_verify_ends_with_1_where_the_file_is_damaged(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, path)
+    told(capsys, "assign", path, "--unit", "p", "--key", "k")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE journal SET digest = 'x' WHERE number = 2")
+    problem = told(capsys, "verify", path, code=1)
+    assert problem.startswith(f"adaptinf trial verify: {path} is damaged: ")
+    assert told(capsys, "status", path, code=2).startswith(f"adaptinf trial status: {path} is damaged: ")
 
 
 def test_contexts_are_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
