@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,26 @@ import pandas as pd
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError
-from adaptinf.files import owners_alone
+from adaptinf.files import as_path, owners_alone
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
-from adaptinf.log.storage.log_files import read_file
+from adaptinf.log.storage.dialects import OPTIONS as DIALECT
+from adaptinf.log.storage.dialects import Dialect, dialect_of
+from adaptinf.log.storage.log_files import read_own
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.storage.tables import STANDARD_INPUT, TableSource, read_table
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.parameters import refuse
 
-_LABELS = ("action", "assigned", "unit", "phase")
+_USES: dict[str, Use] = {
+    **dict.fromkeys(("action", "assigned", "unit", "id", "phase"), "label"),
+    **dict.fromkeys(("reward", "propensity", "observation"), "number"),
+    **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
+    "randomised": "flag",
+}
+"""What the columns of single roles are for."""
 
 
 def read_log(path: str | PathLike[str], **options: Any) -> Any:
@@ -70,17 +79,40 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     >>> ai.read_log(path).n_rounds
     50
     """
-    content = read_file(path, named=bool(options))
+    dialect, options = dialect_from("read_log", options)
+    content = open_source(path, dialect, options)
     if isinstance(content, (RestoredLog, StoredPublic)):
-        if options:
-            problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
-            raise ParameterError("read_log", [problem])
         return _made(Path(path), content)
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
-        raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    frame, kept = written_frame(Path(path), content, options)
-    return named_log(Path(path), frame, options, kept)
+        raise ParameterError(
+            "read_log", [f"{content.name} needs {' and '.join(missing)}, the names of its columns"]
+        )
+    return named_log(content, options)
+
+
+def dialect_from(subject: str, options: Mapping[str, Any]) -> tuple[Dialect, dict[str, Any]]:
+    """What options say of the text of a file, and the others."""
+    dialect, problems = dialect_of(options)
+    refuse(subject, problems)
+    return dialect, {name: value for name, value in options.items() if name not in DIALECT}
+
+
+def open_source(
+    source: Any, dialect: Dialect, options: Mapping[str, Any], spelt: Callable[[str], str] = str
+) -> RestoredLog | StoredPublic | TableSource:
+    """A log that adaptinf wrote, the public part of one, or the table that any other source is."""
+    if isinstance(source, (str, PathLike)) and source != STANDARD_INPUT:
+        path = as_path("read_log", "path", source)
+        own = read_own(path, bool(options or dialect.said))
+        if isinstance(own, pd.DataFrame) and not dialect.said:
+            return TableSource(f"Parquet file {path.name}", str(path), own, path)
+        if isinstance(own, (RestoredLog, StoredPublic)):
+            given = [*options, *dialect.said]
+            problem = f"{path} says itself what its columns are; leave out {', '.join(map(spelt, given))}"
+            refuse("read_log", [problem] if given else [])
+            return own
+    return read_table(source, dialect, named_columns(options))
 
 
 def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
@@ -94,41 +126,63 @@ def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Publ
         raise ParameterError("read_log", [f"{path} {problem}" for problem in error.problems]) from None
 
 
-def written_frame(
-    path: Path, frame: pd.DataFrame, options: Mapping[str, Any]
-) -> tuple[pd.DataFrame, list[Reading]]:
-    """The frame of a file of other people with its labels as written, and what was kept so."""
-    labels, batch = _names(options, *_LABELS), _names(options, "batch")
-    context = _context_names(options.get("context"))
+def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
+    """The log that a table is by these arguments of `AdaptiveLog`; errors name the table and its lines."""
     success = options.get("success")
-    asked = list(success) if isinstance(success, Mapping) else [success]
-    texts = _names(options, "reward") if all(isinstance(label, str) for label in asked) else []
-    problems = mixed_problems(path, frame, context)
-    refuse("read_log", problems + merged_problems(path, frame, labels, batch))
-    frame, kept = as_written(path, frame, labels, context, texts)
-    return frame, [Reading("labels", told) for told in kept]
-
-
-def named_log(
-    path: Path, frame: pd.DataFrame, options: Mapping[str, Any], kept: Sequence[Reading] = ()
-) -> AdaptiveLog:
-    """The log that a frame of a file is by these arguments of `AdaptiveLog`; errors name the file."""
+    frame, told = table.typed(uses_of(options, table.columns), _labels_of(success))
     try:
         log = AdaptiveLog(frame, **options)
     except LogValidationError as error:
-        raise LogValidationError(error.problems, f"the log in {path}") from None
-    kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"
-    unused = [str(name) for name in frame.columns if name not in log.columns]
+        raise table.located(error) from None
+    unused = [str(name) for name in table.columns if name not in log.columns]
     left = [Reading("left out", claims.UNUSED(names=", ".join(unused)))] if unused else []
-    log.owner_only = owners_alone(path) is True
-    return log.read_from(f"{kind} {path.name}", [*kept, *left])
+    log.owner_only = table.path is not None and owners_alone(table.path) is True
+    return log.read_from(table.source, [*told, *left])
 
 
-def _names(options: Mapping[str, Any], *roles: str) -> list[str]:
-    return [name for role in roles if isinstance(name := options.get(role), str)]
+def named_columns(options: Mapping[str, Any]) -> list[str]:
+    """Columns that the arguments of a log name one by one."""
+    single = [options.get(role) for role in _USES]
+    several = [name for role in ("context", "outcomes") for name in _listed(options.get(role))]
+    return [name for name in dict.fromkeys([*single, *several]) if isinstance(name, str)]
 
 
-def _context_names(context: Any) -> list[str]:
-    """Names of contexts as far as they are some; the log says what is wrong with others."""
-    listed = [context] if isinstance(context, str) else context
-    return [name for name in listed if isinstance(name, str)] if isinstance(listed, (list, tuple)) else []
+def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
+    """What each column of a table is for by the arguments of a log, or each that they name (None)."""
+    uses: dict[str, Use] = {}
+    for name in columns or ():
+        if isinstance(name, str) and _is_propensity(name, options.get("propensities")):
+            uses[name] = "number"
+    for role, use in _USES.items():
+        for name in _listed(options.get(role)):
+            uses[name] = use
+    uses |= dict.fromkeys(_listed(options.get("outcomes")), "number")
+    uses |= dict.fromkeys(_listed(options.get("context")), "context")
+    if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
+        uses |= dict.fromkeys(_listed(options["action"]), "number")
+    if _labels_of(options.get("success")):
+        uses |= dict.fromkeys(_listed(options.get("reward")), "text")
+    return {name: use for name, use in uses.items() if columns is None or name in columns}
+
+
+def _is_propensity(name: str, propensities: Any) -> bool:
+    """Whether a column holds the propensity of an arm, as far as names tell."""
+    if isinstance(propensities, Mapping):
+        return name in [column for column in propensities.values() if isinstance(column, str)]
+    pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
+    before, holder, after = pattern.partition("{arm}")
+    if name == pattern:  # a column of lists
+        return False
+    return name.startswith(before) and name.endswith(after) and (bool(holder) or propensities is not None)
+
+
+def _listed(given: Any) -> list[str]:
+    """Names of columns as far as they are some; the log says what is wrong with others."""
+    names = [given] if isinstance(given, str) else given
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
+
+
+def _labels_of(success: Any) -> list[str]:
+    """Texts of outcomes that a user names; none where outcomes are numbers."""
+    asked = list(success) if isinstance(success, Mapping) else [success]
+    return asked if all(isinstance(label, str) for label in asked) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.log_reading import dialect_from, uses_of
 from adaptinf.log.validation import Label
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
-from adaptinf.log.validation.frame_columns import Findings, read_column
+from adaptinf.log.validation.frame_columns import Findings, index_names, read_column
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
@@ -68,6 +70,10 @@ def aggregate(
     centre: float | None = None,
     collect: bool = True,
     progress: bool = False,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    missing_values: Sequence[str] | None = None,
     arms: Sequence[Any] | None = None,
     context: Sequence[str] = (),
     reward_range: tuple[float, float] | None = None,
@@ -178,6 +184,7 @@ def aggregate(
     3      2   b  3.0  9.0
     """
     given = dict(locals())
+    dialect, _ = dialect_from("aggregate", given)
     check(
         "aggregate",
         every=(every, OrNone(OneOf(*PERIODS))),
@@ -187,8 +194,9 @@ def aggregate(
     )
     check_zone(timezone, every)
     found = Findings()
+    found.index = index_names(table)
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
-    source = opened(table)
+    source = opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
     with naming_failures():
         asked = _asked(source, given, declared, span, found)
         if not collect:
@@ -202,6 +210,29 @@ def aggregate(
     sums = Sums.__new__(Sums)
     sums._check(read, span, given, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a query as the arguments of a log have them."""
+    same = ("action", "reward", "batch", "propensity", "propensities", "unit")
+    several = {name: _names(given[name]) for name in ("by", "denominator", "covariate")}
+    return {
+        **{name: given[name] for name in same},
+        "context": several["by"],
+        "outcomes": [*several["denominator"], *several["covariate"]],
+    }
+
+
+def _roles(given: Mapping[str, Any]) -> dict[str, str]:
+    """What a log calls columns of numbers that are named; those of propensities are all the others."""
+    found = dict.fromkeys(_names(given["denominator"]), "outcome")
+    found |= dict.fromkeys(_names(given["covariate"]), "context")
+    return defaultdict(lambda: "propensity", {**found, given["reward"]: "reward"})
+
+
+def _names(given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)

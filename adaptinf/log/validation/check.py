@@ -31,12 +31,13 @@ from adaptinf.log.validation.frame_columns import (
     Labels,
     as_float,
     column_names,
-    frame_kind,
+    index_names,
     label_key,
     read_column,
     read_labels,
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
+from adaptinf.log.validation.relations import in_memory
 from adaptinf.log.validation.row_order import check_date_format, date_column, date_formats, row_order
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -188,9 +189,12 @@ def check_frame(
     """Read a frame, or raise one error that lists all that is found wrong with it."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found = Findings()
-    if frame_kind(frame) is None:
-        found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
+    given, frame = frame, in_memory(frame)
+    if frame is None:
+        kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
+        found.add("not-a-frame", f"the log must be {kinds}, got {type(given).__name__}")
         found.raise_if_any()
+    found.index = index_names(frame)
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
@@ -263,7 +267,7 @@ class _FrameCheck:
         if position is None or not len(self.frame):
             return None
         column, order = read_column(self.frame, position), self.found.order
-        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
+        return column if order is None else column.at(order)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -25,9 +25,26 @@ from adaptinf.errors import (
     Problem,
 )
 from adaptinf.files import as_path
+from adaptinf.log.storage.dialects import PLAIN, Dialect
+from adaptinf.log.storage.log_files import check_regular
+from adaptinf.log.storage.tables import (
+    PARQUET,
+    STANDARD_INPUT,
+    TEXT,
+    check_suffix,
+    kind_of,
+    parts_of,
+    read_table,
+)
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
+from adaptinf.parameters import refuse
+from adaptinf.sums.engine.text_files import reads, text_files
 from adaptinf.texts import listed
 
+Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
+"""What columns of these names are for; of None, those that are named one by one."""
+NO_ROLES: Mapping[str, str] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
 _NANOSECONDS = "TIMESTAMPTZ_NS"
@@ -43,16 +60,27 @@ class Opened:
     files: Mapping[str, Mapping[str, str]]
 
 
-def opened(table: Any) -> Opened:
-    """The rows of a frame, of a file, or of several."""
+def opened(
+    table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
+) -> Opened:
+    """The rows of a frame, of a file, or of several; `uses` says what each of their columns is for."""
     files: Mapping[str, Mapping[str, str]] = {}
-    if isinstance(table, (str, PathLike)):
-        table, files = _relation(as_path("aggregate", "table", table))
+    if isinstance(table, (str, PathLike)) and table != STANDARD_INPUT:
+        table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
+    elif table is STANDARD_INPUT or isinstance(table, (str, bytes)) or dialect.said:
+        table = _in_memory(table, dialect, uses)
     try:
         return Opened(lazily(table), files)
     except (TypeError, AttributeError):
         kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
         raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
+
+
+def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
+    """The rows of what DuckDB does not read, as a frame."""
+    table = read_table(source, dialect, list(uses(None)), "aggregate", "table")
+    frame, _ = table.typed(uses(table.columns))
+    return frame
 
 
 def lazily(table: Any) -> nw.LazyFrame[Any]:
@@ -64,30 +92,69 @@ def lazily(table: Any) -> nw.LazyFrame[Any]:
     return rows
 
 
-def _relation(path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Files as a relation of DuckDB, and the types of their columns."""
+def _relation(
+    path: Path, dialect: Dialect, uses: Uses, roles: Mapping[str, str]
+) -> tuple[Any, dict[str, dict[str, str]]]:
+    """Files as a relation of DuckDB, and the types of their columns; as a frame what it does not read."""
     try:
         import duckdb
     except ImportError:
         raise MissingDependencyError("a query over files", "duckdb", "large") from None
-    kind = path.suffix.lower()
-    if kind not in (".parquet", ".pq", ".csv"):
-        raise ParameterError("aggregate", [f"files must end in .parquet, .pq or .csv, got {path.name!r}"])
-    matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
-    files = [str(file) for (file,) in matching]
+    if os.path.isdir(path):
+        files = parts_of(path, "aggregate")
+    else:
+        check_suffix(path, "aggregate")
+        matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
+        files = [Path(file) for (file,) in matching]
     if not files:
         raise FileNotFoundError(f"aggregate: no file is named {path}")
-    # Of dates such as 1/2/2024 the engine would take the day for one of the numbers: they stay text.
-    read = partial(duckdb.read_csv, date_format="%Y-%m-%d") if kind == ".csv" else duckdb.read_parquet
+    kind = kind_of(files[0])
+    if kind in TEXT:
+        files = [file for file in files if file.stat().st_size] if len(files) > 1 else files
+        return _of_text(files, dialect, uses, roles)
+    if kind not in PARQUET:
+        if len(files) > 1 and not os.path.isdir(path):
+            refuse("aggregate", [f"several files must end in .parquet or .csv, got {path.name!r}"])
+        return _in_memory(path, dialect, uses), {}
+    given = " and ".join(f"{name}=" for name in dialect.said)
+    refuse("aggregate", [f"{given} is of text files; {path} is Parquet"] if given else [])
     types = {}
     for file in files:
         try:
-            part = read(file)
+            part = duckdb.read_parquet(str(file))
         except duckdb.Error as error:
-            raise FileError(file, "read", f"it is cut off, empty or damaged ({_first_line(error)})") from None
-        types[file] = dict(zip(part.columns, map(str, part.types), strict=True))
+            raise _damaged(file, error) from None
+        types[str(file)] = dict(zip(part.columns, map(str, part.types), strict=True))
     with naming_failures():
-        return read(files, union_by_name=True), types
+        return duckdb.read_parquet(list(map(str, files)), union_by_name=True), types
+
+
+def _of_text(
+    files: Sequence[Path], dialect: Dialect, uses: Uses, roles: Mapping[str, str]
+) -> tuple[Any, dict[str, dict[str, str]]]:
+    """Text files as a relation whose columns have the types that a log would read."""
+    import duckdb
+
+    for file in files:
+        check_regular(file, "aggregate")
+    if not reads(files, dialect):
+        if len(files) > 1:
+            told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
+            refuse("aggregate", [f"{told}: convert {files[0].name}, or read one file"])
+        return _in_memory(files[0], dialect, uses), {}
+    texts = text_files(files, dialect, list(uses(None)))
+    own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
+    kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
+    everywhere = {name: use for name, use in own.items() if all(name in names for names in kinds.values())}
+    try:
+        relation, times = texts.typed(everywhere, roles)
+    except duckdb.Error as error:
+        raise _damaged(files[0], error) from None
+    return relation, {file: {**names, **times} for file, names in kinds.items()}
+
+
+def _damaged(file: Path, error: Exception) -> FileError:
+    return FileError(str(file), "read", f"it is cut off, empty or damaged ({_first_line(error)})")
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
