@@ -179,8 +179,13 @@ def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
 
 def check_rows(data: bytes, width: int, sep: str = ",") -> None:
     """Refuse rows that are shorter or longer than the header."""
-    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as lines:
-        wrong = _quoted(lines, width, sep) if b'"' in data else _plain(lines, width, sep)
+    check_lines(io.BytesIO(data), width, sep, b'"' in data)
+
+
+def check_lines(text: BinaryIO, width: int, sep: str, quoted: bool = True) -> None:
+    """Refuse rows of a stream that are shorter or longer than the header."""
+    with io.TextIOWrapper(text, encoding="utf-8-sig", newline="") as lines:
+        wrong = _quoted(lines, width, sep) if quoted else _plain(lines, width, sep)
         found = [f"{number} ({fields})" for number, fields in wrong]
     if found:
         more = ", ..." if len(found) > _SHOWN else ""

@@ -85,7 +85,7 @@ def dialect_of(given: Mapping[str, Any]) -> tuple[Dialect, list[str]]:
 
 def _is_encoding(name: Any) -> bool:
     try:
-        return isinstance(name, str) and isinstance(b"".decode(name), str)
+        return isinstance(name, str) and isinstance("a".encode(name), bytes)
     except (LookupError, ValueError):
         return False
 

@@ -39,7 +39,7 @@ from adaptinf.log.storage.tables import (
 from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
 from adaptinf.parameters import refuse
-from adaptinf.sums.engine.text_files import reads, text_files
+from adaptinf.sums.engine.text_files import check_divided, instants, reads, text_files
 from adaptinf.texts import listed
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
@@ -79,8 +79,10 @@ def opened(
 def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
     """The rows of what DuckDB does not read, as a frame."""
     table = read_table(source, dialect, list(uses(None)), "aggregate", "table")
-    frame, _ = table.typed(uses(table.columns))
-    return frame
+    own = uses(table.columns)
+    frame, _ = table.typed(own)
+    times = {name: instants(frame[name]) for name, use in own.items() if use == "order"}
+    return frame.assign(**{name: column for name, column in times.items() if column is not None})
 
 
 def lazily(table: Any) -> nw.LazyFrame[Any]:
@@ -142,15 +144,28 @@ def _of_text(
             told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
             refuse("aggregate", [f"{told}: convert {files[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
-    texts = text_files(files, dialect, list(uses(None)))
+    try:
+        texts = text_files(files, dialect, list(uses(None)))
+    except duckdb.Error as error:
+        raise _damaged_text(files, dialect, error) from None
     own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
     kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
     everywhere = {name: use for name, use in own.items() if all(name in names for names in kinds.values())}
     try:
         relation, times = texts.typed(everywhere, roles)
     except duckdb.Error as error:
-        raise _damaged(files[0], error) from None
+        raise _damaged_text(files, dialect, error) from None
     return relation, {file: {**names, **times} for file, names in kinds.items()}
+
+
+def _damaged_text(files: Sequence[Path], dialect: Dialect, error: Exception) -> AdaptinfError:
+    """What is wrong with text files that the engine cannot divide: lines of other lengths, if any."""
+    for file in files:
+        try:
+            check_divided(file, dialect)
+        except ValueError as found:
+            return ParameterError("aggregate", [f"{file} is not a readable CSV file: {found}"])
+    return _damaged(files[0], error)
 
 
 def _damaged(file: Path, error: Exception) -> FileError:

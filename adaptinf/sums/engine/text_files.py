@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from adaptinf.errors import LogValidationError, ParameterError, Problem
-from adaptinf.log.storage.delimited import header_names, starts
+from adaptinf.log.storage.delimited import check_lines, header_names, starts
 from adaptinf.log.storage.dialects import Dialect, decoded, separator
 from adaptinf.log.storage.text_columns import (
     COMMA_NUMERAL,
@@ -28,6 +29,8 @@ _HEAD = 1 << 22
 _DISTINCT = 10_000
 """Distinct texts of a column that are looked at one by one."""
 _CELLS = 5
+_ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
+_ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
 _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
@@ -159,6 +162,28 @@ class TextFiles:
         told = no_numbers(f"{role} column {name!r}", "text", role, cells, total, among)
         code = "bad-context" if role == "context" else f"non-numeric-{role}"
         return [Problem(code, told, tuple(range(len(lines))), total, tuple(lines))]
+
+
+def check_divided(file: Path, dialect: Dialect) -> None:
+    """Refuse a file whose rows have other numbers of fields than its header; ValueError with their lines."""
+    head = _head(file)
+    sep = separator(head, dialect.sep, ())
+    with pa.input_stream(str(file), compression="detect") as stream:
+        check_lines(stream, len(header_names(head, sep)), sep)
+
+
+def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Times of a column of text in ISO 8601; None where one entry is none, as DuckDB reads them."""
+    texts = column[column.notna()]
+    if not len(texts) or not all(isinstance(text, str) for text in texts):
+        return None
+    zoned = texts.str.contains(_ZONE)
+    if not texts.str.match(_ISO).all() or zoned.nunique() > 1:
+        return None
+    try:
+        return pd.to_datetime(column, format="ISO8601", utc=bool(zoned.all()))
+    except ValueError:
+        return None
 
 
 def text_files(files: Sequence[Path], dialect: Dialect, wanted: Sequence[str]) -> TextFiles:
