@@ -102,7 +102,7 @@ def open_source(
     source: Any, dialect: Dialect, options: Mapping[str, Any], spelt: Callable[[str], str] = str
 ) -> RestoredLog | StoredPublic | TableSource:
     """A log that adaptinf wrote, the public part of one, or the table that any other source is."""
-    if isinstance(source, (str, PathLike)) and source != STANDARD_INPUT:
+    if isinstance(source, (str, PathLike)) and str(source) != STANDARD_INPUT:
         path = as_path("read_log", "path", source)
         own = read_own(path, bool(options or dialect.said))
         if isinstance(own, pd.DataFrame) and not dialect.said:

@@ -110,7 +110,7 @@ def read_table(
     `wanted` are names of columns that it should have, by which separators are told apart.
     """
     if isinstance(source, (str, PathLike)):
-        if source == STANDARD_INPUT:
+        if str(source) == STANDARD_INPUT:
             return _of_stream(sys.stdin.buffer.read(), "standard input", dialect, wanted, subject)
         return _of_path(as_path(subject, argument, source), dialect, wanted, subject)
     if isinstance(source, (bytes, bytearray, memoryview)):

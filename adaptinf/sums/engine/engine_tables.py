@@ -65,9 +65,9 @@ def opened(
 ) -> Opened:
     """The rows of a frame, of a file, or of several; `uses` says what each of their columns is for."""
     files: Mapping[str, Mapping[str, str]] = {}
-    if isinstance(table, (str, PathLike)) and table != STANDARD_INPUT:
+    if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
         table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
-    elif table is STANDARD_INPUT or isinstance(table, (str, bytes)) or dialect.said:
+    elif isinstance(table, (str, PathLike, bytes)) or dialect.said:
         table = _in_memory(table, dialect, uses)
     try:
         return Opened(lazily(table), files)
