@@ -40,7 +40,7 @@ OUTCOMES: dict[str, tuple[Callable[[int], Any], pa.DataType]] = {
     "0/1": (lambda y: y % 2, pa.int64()),
     "bool": (lambda y: bool(y % 2), pa.bool_()),
     "int8": (lambda y: y, pa.int8()),
-    "Decimal": (lambda y: Decimal(y) / 8, pa.decimal128(12, 3)),
+    "Decimal": (lambda y: Decimal(y) / 8, pa.decimal128(12, 6)),
     "float32": (lambda y: y / 8, pa.float32()),
     "text": (lambda y: "Y" if y % 2 else "N", pa.string()),
 }
@@ -51,7 +51,7 @@ def rows_of(outcome: str, labels: str) -> Rows:
     """Rounds: day, arm, outcome, propensity; the last day has one small outcome of each arm."""
     rng = np.random.default_rng(SEED)
     make, (first, second) = OUTCOMES[outcome][0], LABELS[labels]
-    arms, values = rng.integers(2, size=ROUNDS), rng.integers(-5, 6, size=ROUNDS)
+    arms, values = rng.integers(2, size=ROUNDS), rng.integers(-2, 3, size=ROUNDS)
     return [
         {
             "day": 1 + row * DAYS // ROUNDS,
@@ -80,11 +80,11 @@ def sums_of(rows: Rows, outcome: str) -> Rows:
 
 
 def due(source: str, door: str, outcome: str, rows: Rows) -> dict[str, float] | tuple[str, ...] | None:
-    """What must come: means of the arms by their text, codes of a refusal, or None where there is no such door.
+    """What must come: means of the arms by their text, codes of a refusal; None where there is no such door.
 
-    The rule: the command line takes files and standard input. Text is an outcome where the door can be told which
-    one is a success, and is refused by `aggregate`, which cannot. Sums that are truth values are refused; sums
-    that are text are numbers in a file of text, where everything is, and refused in any other, where they are not.
+    The rule: the command line takes files and standard input. Text is an outcome where the door can be told
+    which one is a success, and is refused by `aggregate`, which cannot. Sums that are truth values are
+    refused; sums that are text are numbers in a file of text, where everything is, and refused in any other.
     Whatever else is the same.
     """
     if door == "CLI" and source not in FILES:
@@ -247,7 +247,7 @@ def of_command(name: str, success: dict[str, str]) -> dict[str, float]:
     if code:
         raise AssertionError(err.getvalue())
     results = json.loads(out.getvalue())["results"]
-    return {str(row["arm"]): row["estimate"] for row in results}
+    return {str(row["term"]): row["estimate"] for row in results}
 
 
 def outcome_of(source: str, door: str, outcome: str, labels: str) -> tuple[str, str]:
@@ -299,17 +299,18 @@ def page(found: dict[tuple[str, str, str, str], tuple[str, str]]) -> str:
 
 Command: `{COMMAND}`. Seed: {SEED}. Date: {evidence.stamp()}.
 
-{len(SOURCES)} sources, {len(DOORS)} doors (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`), {len(OUTCOMES)}
-types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} of labels ({", ".join(LABELS)}): {asked:,} uses that there
-are, of {ROUNDS} rounds each. What must come is worked out by plain Python from the rows, by a rule that was written
-before the first run: the mean of every arm to {LIMIT:.0e}, or a refusal by its codes and no other.
+{len(SOURCES)} sources, {len(DOORS)} doors (`read_log`, `Sums`, `aggregate`, `adaptinf analyze`),
+{len(OUTCOMES)} types of outcome ({", ".join(OUTCOMES)}) and {len(LABELS)} of labels ({", ".join(LABELS)}):
+{asked:,} uses that there are, of {ROUNDS} rounds each. What must come is worked out by plain Python from the
+rows, by a rule that was written before the first run: the mean of every arm to {LIMIT:.0e}, or a refusal by
+its codes and no other.
 
-Of {asked:,} uses {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the refusal that is due, {counts[OTHER]:,}
-something else, and {counts[RAW]:,} an error that is not adaptinf's own.
+Of {asked:,} uses {counts[SAME]:,} give the same means, {counts[REFUSED]:,} the refusal that is due,
+{counts[OTHER]:,} something else, and {counts[RAW]:,} an error that is not adaptinf's own.
 
-Refused are text outcomes in `aggregate`, which takes no `success=`, sums that are truth values, and sums that are
-text in anything but a file of text. The command line takes files and standard input alone. One of the labels that
-are text is `NA`.
+Refused are text outcomes in `aggregate`, which takes no `success=`, sums that are truth values, and sums that
+are text in anything but a file of text. The command line takes files and standard input alone. One of the
+labels that are text is `NA`.
 
 | source | {" | ".join(DOORS)} |
 | --- |{" --- |" * len(DOORS)}

@@ -117,7 +117,8 @@ def delimited(
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
     """What makes a column of the codes of its texts; distinct (L,)."""
     bare = [str(text).strip() for text in distinct]
-    missing = np.array([not text or text in found.missing for text in bare], dtype=bool)
+    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are no label
+    missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
     if found.kind in ("whole", "float", "flag"):
         return _native(bare, missing, found.kind, mark)
     values = np.empty(len(bare), dtype=object)

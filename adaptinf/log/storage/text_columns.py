@@ -115,7 +115,8 @@ def _of_numerals(
     if use == "text" or not numeric:
         flags = use != "text" and bool(present) and all(bare in FLAGS for bare in present)
         bare = use == "text" and (numeric or all(each in FLAGS for each in present))
-        return Typed("flag" if flags else "stripped" if bare else "text", missing)
+        problems = _one_truth(name, present) if flags else []
+        return Typed("flag" if flags else "stripped" if bare else "text", missing, (), tuple(problems))
     problems = _merged(name, numerals, use == "order") if use in ("label", "order") else []
     codes = [bare for bare in numerals if _CODE.fullmatch(bare)]
     odd = [bare for bare in numerals if not _plainly_written(bare)]
@@ -137,12 +138,16 @@ def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) 
     odd = [bare for bare in labels if bare not in ("True", "False")]
     if use == "label" and odd:
         told = Reading("labels", claims.AS_WRITTEN(name=name, example=odd[0]))
-        values: dict[bool, list[str]] = {}
-        for bare in labels:
-            values.setdefault(bare.lower() == "true", []).append(bare)
-        several = [texts for texts in values.values() if len(texts) > 1]
-        return Typed("stripped", missing, (told,), tuple(_one_label(name, texts) for texts in several[:1]))
+        return Typed("stripped", missing, (told,), tuple(_one_truth(name, labels)))
     return Typed("flag", missing)
+
+
+def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
+    """Truth values that are spelt in several ways, such as True and TRUE."""
+    values: dict[str, list[str]] = {}
+    for bare in labels:
+        values.setdefault(bare.lower(), []).append(bare)
+    return [_one_label(name, texts) for texts in values.values() if len(texts) > 1][:1]
 
 
 def _mixed(name: str, labels: Sequence[str], mark: str) -> list[str]:

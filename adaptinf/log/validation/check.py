@@ -189,12 +189,7 @@ def check_frame(
     """Read a frame, or raise one error that lists all that is found wrong with it."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found = Findings()
-    given, frame = frame, in_memory(frame)
-    if frame is None:
-        kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
-        found.add("not-a-frame", f"the log must be {kinds}, got {type(given).__name__}")
-        found.raise_if_any()
-    found.index = index_names(frame)
+    frame = _frame_of(frame, found)
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
@@ -235,6 +230,17 @@ def check_frame(
         tuple(found.readings),
         outcome_rounds,
     )
+
+
+def _frame_of(given: Any, found: Findings) -> Any:
+    """The frame in memory that a table is, or one error."""
+    frame = in_memory(given)
+    if frame is None:
+        kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
+        found.add("not-a-frame", f"the log must be {kinds}, got {type(given).__name__}")
+        found.raise_if_any()
+    found.index = index_names(frame)
+    return frame
 
 
 class _FrameCheck:

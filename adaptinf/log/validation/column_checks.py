@@ -441,15 +441,25 @@ def _numbers_of_objects(
     column: Column, what: str, role: str, found: Findings, booleans: bool
 ) -> Column | None:
     """Objects that are numbers as floats, and which of them lose digits; None with those that are none."""
+    wrong = no_number(column, booleans)
+    if wrong.any() or column.missing.all():
+        _tell_no_numbers(column, wrong, what, role, found)
+        return None
+    return number_column(column)
+
+
+def no_number(column: Column, booleans: bool) -> BoolArray:
+    """Rows of a column of objects that hold something else than a number."""
     known = [
         _is_number(value) or isinstance(value, Decimal) or (booleans and isinstance(value, (bool, np.bool_)))
         for value in column.values
     ]
-    wrong = ~np.array(known, dtype=bool) & ~column.missing
-    if wrong.any() or column.missing.all():
-        _tell_no_numbers(column, wrong, what, role, found)
-        return None
-    values, inexact = np.full(len(known), np.nan), np.zeros(len(known), dtype=bool)
+    return ~np.array(known, dtype=bool) & ~column.missing
+
+
+def number_column(column: Column) -> Column:
+    """Objects that are all numbers as floats, and the rows where these are of other size."""
+    values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
     for row in np.flatnonzero(~column.missing):
         values[row], inexact[row] = _nearest_float(column.values[row])
     return Column(values, column.missing | np.isnan(values), column.dtype, inexact)

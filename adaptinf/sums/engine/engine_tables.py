@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -37,6 +37,7 @@ from adaptinf.log.storage.tables import (
     read_table,
 )
 from adaptinf.log.storage.text_columns import Use
+from adaptinf.log.validation.column_checks import no_number, number_column
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.text_files import check_divided, instants, reads, text_files
@@ -48,6 +49,8 @@ NO_ROLES: Mapping[str, str] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
 _NANOSECONDS = "TIMESTAMPTZ_NS"
+_DIGITS = 18
+"""Digits of whole numbers that 64 bits have all of."""
 _HEAD = 1_000
 """Rows whose means are the centres, where none is given."""
 
@@ -201,18 +204,29 @@ def _kind(type_name: str | None) -> str:
     return "text" if type_name == "VARCHAR" or type_name.startswith("ENUM") else type_name.lower()
 
 
-def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Columns by the types that a log would read; what an engine has of its own stays as it is."""
+def readied(
+    rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Collection[str] = ()
+) -> nw.LazyFrame[Any]:
+    """Columns by the types that a log would read, where `numbers` are to be; others are an engine's own."""
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
-        return lazily(_plain(native[list(names)]))
+        return lazily(_plain(native[list(names)], numbers))
     if kind is nw.Implementation.DASK:
-        return lazily(native[list(names)].map_partitions(_plain, meta=_plain(native._meta[list(names)])))
+        meta = _plain(native._meta[list(names)], numbers)
+        return lazily(native[list(names)].map_partitions(_plain, numbers, meta=meta))
     if kind is nw.Implementation.PYARROW:
         return lazily(_plain_arrow(native.select(list(names))))
     if kind in (nw.Implementation.DUCKDB, nw.Implementation.IBIS):
-        return _with_instants(rows, names)
-    return rows
+        rows = _with_instants(rows, names)
+    return _with_whole(rows, names)
+
+
+def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Rows whose decimals without places are whole numbers of 64 bits, as far as these hold them."""
+    schema = rows.collect_schema()
+    decimals = {name: kind for name in names if isinstance(kind := schema[name], nw.Decimal)}
+    whole = [name for name, kind in decimals.items() if kind.scale == 0 and kind.precision <= _DIGITS]
+    return rows.with_columns(nw.col(*whole).cast(nw.Int64())) if whole else rows
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
@@ -241,12 +255,13 @@ def no_labels(rows: nw.LazyFrame[Any], name: str) -> bool:
     return column.dtype == object and bool(read_labels(read_series(column)).bad.any())
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+def _plain(frame: pd.DataFrame, numbers: Collection[str] = ()) -> pd.DataFrame:
     """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
-    return pd.DataFrame({name: _plain_series(frame[name]) for name in frame}, index=frame.index)
+    columns = {name: _plain_series(frame[name], name in numbers) for name in frame}
+    return pd.DataFrame(columns, index=frame.index)
 
 
-def _plain_series(series: pd.Series[Any]) -> Any:
+def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
@@ -255,8 +270,11 @@ def _plain_series(series: pd.Series[Any]) -> Any:
     extension = not isinstance(dtype, np.dtype)
     if values.dtype.kind == "b" and (extension or missing.any()):
         return pd.arrays.BooleanArray(values.astype(bool), missing)
-    if values.dtype.kind in "iu" and extension:
+    if values.dtype.kind in "iu":
         return pd.arrays.IntegerArray(values.copy(), missing)
+    if values.dtype.kind == "O" and numbers and not missing.all() and not no_number(column, True).any():
+        exact = number_column(column)
+        return series if exact.inexact is not None and exact.inexact.any() else exact.values
     if values.dtype.kind == "f":
         return np.where(missing, np.nan, values.astype(np.float64))
     if values.dtype.kind == "O" and str(dtype).partition("[")[0] in (
@@ -274,7 +292,9 @@ def _plain_arrow(table: Any) -> Any:
 
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= _DIGITS:
+            kind = pa.int64()
+        elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             kind = pa.float64()
         elif pa.types.is_string_view(kind):
             kind = pa.string()
