@@ -42,6 +42,7 @@ from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, 
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.text_files import check_divided, instants, reads, text_files
 from adaptinf.texts import listed
+from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
 """What columns of these names are for; of None, those that are named one by one."""
@@ -267,6 +268,12 @@ def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
         return series
     column = read_series(series)
     values, missing = column.values, column.missing
+    if isinstance(dtype, pd.ArrowDtype) and str(dtype).startswith("decimal"):
+        # By the type, as partitions, and an empty one that stands for them, must be alike.
+        arrow = dtype.pyarrow_dtype
+        if arrow.scale or arrow.precision > _DIGITS:
+            return _floats(series)
+        return pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int64), missing)
     extension = not isinstance(dtype, np.dtype)
     if values.dtype.kind == "b" and (extension or missing.any()):
         return pd.arrays.BooleanArray(values.astype(bool), missing)
@@ -284,6 +291,12 @@ def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
     ):
         return values
     return series  # times with their zone, text, and objects
+
+
+def _floats(decimals: pd.Series[Any]) -> FloatArray:
+    """Decimals as the floats next to them, NaN where there is none."""
+    found = [np.nan if value is None or value is pd.NA else float(value) for value in decimals]
+    return np.array(found, dtype=np.float64)
 
 
 def _plain_arrow(table: Any) -> Any:
