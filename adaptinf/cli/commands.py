@@ -24,6 +24,7 @@ from adaptinf.log.log_reading import dialect_from, named_log, open_source, uses_
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
 from adaptinf.log.storage.tables import TableSource
+from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection_facts import arms_seen, arms_summed
 from adaptinf.sums import Sums
@@ -73,7 +74,7 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
         *arguments.get("group", ()),
         *(arguments[role] for role in _ROLES if role in arguments),
     ]
-    sums = Sums(content, arm=options["action"], **arguments)
+    sums = Sums(content, arm=options["action"], **nested_options(arguments, OF_TABLES))
     return sums, [str(name) for name in content.columns if name not in named]
 
 

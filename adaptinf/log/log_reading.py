@@ -22,6 +22,7 @@ from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
 from adaptinf.log.storage.tables import STANDARD_INPUT, TableSource, read_table
 from adaptinf.log.storage.text_columns import Use
+from adaptinf.log.validation import nested_options
 from adaptinf.parameters import refuse
 
 _USES: dict[str, Use] = {
@@ -41,7 +42,8 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     path : path
         A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
     **options
-        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``.
+        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
+        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``.
 
     Returns
     -------
@@ -92,10 +94,21 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
 
 
 def dialect_from(subject: str, options: Mapping[str, Any]) -> tuple[Dialect, dict[str, Any]]:
-    """What options say of the text of a file, and the others."""
-    dialect, problems = dialect_of(options)
+    """What options, alone or in `reading`, say of the text of a file, and the others."""
+    inside = options.get("reading")
+    nested = dict(inside) if isinstance(inside, Mapping) else {}
+    dialect, problems = dialect_of({**nested, **options})
     refuse(subject, problems)
-    return dialect, {name: value for name, value in options.items() if name not in DIALECT}
+    others = {name: value for name, value in options.items() if name not in DIALECT}
+    if nested:
+        others["reading"] = {name: value for name, value in nested.items() if name not in DIALECT}
+    return dialect, others
+
+
+def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that each stand alone, those of `columns` and `reading` too."""
+    inside = [given for group in ("columns", "reading") if isinstance(given := options.get(group), Mapping)]
+    return {name: value for given in (*inside, options) for name, value in given.items()}
 
 
 def open_source(
@@ -128,10 +141,10 @@ def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Publ
 
 def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
     """The log that a table is by these arguments of `AdaptiveLog`; errors name the table and its lines."""
-    success = options.get("success")
-    frame, told = table.typed(uses_of(options, table.columns), _labels_of(success))
+    uses = uses_of(options, table.columns)
+    frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
-        log = AdaptiveLog(frame, **options)
+        log = AdaptiveLog(frame, **nested_options(options))
     except LogValidationError as error:
         raise table.located(error) from None
     unused = [str(name) for name in table.columns if name not in log.columns]
@@ -142,14 +155,16 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
 
 def named_columns(options: Mapping[str, Any]) -> list[str]:
     """Columns that the arguments of a log name one by one."""
-    single = [options.get(role) for role in _USES]
-    several = [name for role in ("context", "outcomes") for name in _listed(options.get(role))]
+    flat = flat_options(options)
+    single = [flat.get(role) for role in _USES]
+    several = [name for role in ("context", "outcomes") for name in _listed(flat.get(role))]
     return [name for name in dict.fromkeys([*single, *several]) if isinstance(name, str)]
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
     """What each column of a table is for by the arguments of a log, or each that they name (None)."""
     uses: dict[str, Use] = {}
+    options = flat_options(options)
     for name in columns or ():
         if isinstance(name, str) and _is_propensity(name, options.get("propensities")):
             uses[name] = "number"

@@ -29,7 +29,7 @@ from adaptinf.log.storage.log_files import check_regular, naming
 from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.frame_columns import column_names
-from adaptinf.log.validation.relations import arrow_frame, in_memory, table_name
+from adaptinf.log.validation.relations import arrow_frame, in_memory, table_name, without_texts
 from adaptinf.parameters import refuse
 
 STANDARD_INPUT = "-"
@@ -126,7 +126,7 @@ def read_table(
         )
         raise ParameterError(subject, [f"{argument} must be {kinds}, got {type(source).__name__}"])
     refuse(subject, _only_of_text(dialect, "a frame"))
-    return TableSource(table_name(source), table_name(source), frame)
+    return TableSource(table_name(source), table_name(source), _known(frame, dialect))
 
 
 def kind_of(path: Path) -> str:
@@ -178,7 +178,7 @@ def _of_path(path: Path, dialect: Dialect, wanted: Collection[str], subject: str
     with naming(path, label, subject):
         if kind in PARQUET:
             refuse(subject, _only_of_text(dialect, "a Parquet file", str(path)))
-            return TableSource(source, str(path), _parquet(files), path, readings=several)
+            return TableSource(source, str(path), _known(_parquet(files), dialect), path, readings=several)
         named = [("" if whole else file.name, file.read_bytes()) for file in files]
         return _of_bytes(kind, named, source, str(path), dialect, wanted, subject, path, several)
 
@@ -192,7 +192,8 @@ def _of_stream(
         if plain.startswith(b"PAR1"):
             refuse(subject, _only_of_text(dialect, "a Parquet file", name))
             table = pq.read_table(pa.BufferReader(plain))
-            return TableSource(f"Parquet from {name}", name, table.to_pandas(ignore_metadata=True))
+            frame = _known(table.to_pandas(ignore_metadata=True), dialect)
+            return TableSource(f"Parquet from {name}", name, frame)
         kind = ".arrow" if plain.startswith(b"ARROW1") else ".jsonl" if start == b"{" else ".csv"
         source = f"{_KINDS[kind]} from {name}"
         return _of_bytes(kind, [("", plain)], source, name, dialect, wanted, subject)
@@ -217,7 +218,13 @@ def _of_bytes(
         frame, numbers, told = _json_lines(parts, dialect)
         return TableSource(source, name, frame, path, numbers, [*readings, *told])
     tables = [ipc.open_file(pa.BufferReader(decompressed(data))).read_all() for _, data in parts]
-    return TableSource(source, name, arrow_frame(pa.concat_tables(tables)), path, readings=list(readings))
+    frame = _known(arrow_frame(pa.concat_tables(tables)), dialect)
+    return TableSource(source, name, frame, path, readings=list(readings))
+
+
+def _known(frame: Any, dialect: Dialect) -> Any:
+    """A frame without the texts that a user names as missing values."""
+    return frame if dialect.missing_values is None else without_texts(frame, dialect.missing_values)
 
 
 def _parquet(files: Sequence[Path]) -> pd.DataFrame:
@@ -298,7 +305,7 @@ def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
 def _only_of_text(dialect: Dialect, what: str, name: str = "") -> list[str]:
     """Options that are of text files alone, where something else is read."""
     of_lines = what == "JSON lines"
-    allowed = ("missing_values", "encoding") if of_lines else ()
+    allowed = ("missing_values", "encoding") if of_lines else ("missing_values",)
     given = [option for option in dialect.said if option not in allowed]
     where = f"{name} is" if name else "this is"
     return (

@@ -60,7 +60,7 @@ def numbered_outcomes(column: Column, name: object, success: object, found: Find
     labels = read_labels(column)
     what = f"reward column {name!r}"
     if labels.bad.any():
-        found.add_rows("bad-outcome", f"{what} must hold labels where success= is given", labels.bad)
+        found.add_rows("bad-outcome", f"{what} must hold labels where 'success' is given", labels.bad)
         return None
     if isinstance(success, Mapping):
         numbers = _by_mapping(labels, what, success, found)
@@ -90,7 +90,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
         return None
     others = [label for label in labels.values if not _same(label, wanted)]
     example = ", ".join(f"{label!r:.40}: ..." for label in labels.values[:_SHOWN])
-    advice = f"number every text: success={{{example}}}"
+    advice = f"number every text by 'success', such as {{{example}}}"
     alike = [label for label in others if _read(label) == _read(wanted)]
     if len(others) == len(labels.values) and others:
         found.add(
@@ -128,7 +128,7 @@ def _by_mapping(
         member = np.array([number is None for number in numbers] + [False])
         found.add_rows(
             "other-outcome",
-            f"{what} holds {_counted(labels, strangers)}, to which success= gives no number",
+            f"{what} holds {_counted(labels, strangers)}, to which 'success' gives no number",
             member[labels.codes],
         )
         return None
@@ -361,16 +361,26 @@ def check_randomised(column: Column, name: object, found: Findings) -> BoolArray
 
 def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
     """Who took part in each round."""
-    what = f"unit column {name!r}"
+    return _check_names("unit", column, name, found)
+
+
+def check_ids(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """What each decision is called elsewhere."""
+    return _check_names("id", column, name, found)
+
+
+def _check_names(role: str, column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """Labels that tell units, or decisions, apart."""
+    what = f"{role} column {name!r}"
     labels = read_labels(column)
-    found.add_rows("missing-unit", f"{what} has no value", labels.missing | blank_rows(labels))
-    found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows(f"missing-{role}", f"{what} has no value", labels.missing | blank_rows(labels))
+    found.add_rows(f"bad-{role}", f"{what} must hold {_LABELS}", labels.bad)
     alike = _alike_another(labels)
-    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
+    found.add_rows(f"ambiguous-{role}", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
     limit = whole_numbers(column)
     large = [isinstance(label, float) and abs(label) >= limit for label in labels.values]
     inexact = np.array([*large, False], dtype=bool)[labels.codes] & ~labels.missing
-    found.add_rows("inexact-unit", f"{what} {inexact_unit(limit)}", inexact)
+    found.add_rows(f"inexact-{role}", f"{what} {inexact_unit(limit)}", inexact)
     return _expand(labels)
 
 
@@ -503,7 +513,7 @@ def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: 
     """What is said of entries that are no numbers, of which the first are given, among those present."""
     shown = _shown(entries, count)
     if count == present:
-        success = "; say which text means success, as in success='Y' (--success Y on the command line)"
+        success = ", or say which text means 'success', such as 'Y' (--success Y on the command line)"
         return f"{what} of type {dtype} must be numeric, and holds {shown}{success * (role == 'reward')}"
     return (
         f"{what} holds numbers, and {shown}; correct {'this entry' if count == 1 else 'these entries'}, or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
@@ -55,6 +56,24 @@ def _arrow_table(table: Any) -> Any:
     import pyarrow as pa
 
     return table if isinstance(table, pa.Table) else pa.table(table)
+
+
+def without_texts(frame: Any, texts: Collection[str]) -> Any:
+    """A frame in which these texts are missing values."""
+    import narwhals as nw
+
+    if frame_kind(frame) == "pandas":
+        if frame.columns.duplicated().any():  # who checks the names says so
+            return frame
+        wanted = [name for name in frame if frame[name].dtype.kind not in "biufcmM"]
+        return frame.assign(**{name: frame[name].mask(frame[name].isin(list(texts))) for name in wanted})
+    rows = nw.from_native(frame)
+    kinds = (nw.String, nw.Categorical, nw.Enum)
+    wanted = [name for name, kind in rows.schema.items() if isinstance(kind, kinds)]
+    known = [
+        nw.when(~nw.col(name).cast(nw.String()).is_in(list(texts))).then(nw.col(name)) for name in wanted
+    ]
+    return rows.with_columns(*known).to_native() if known else frame
 
 
 def arrow_frame(table: Any) -> pd.DataFrame:

@@ -55,6 +55,21 @@ def arrow_bytes(frame: pd.DataFrame) -> bytes:
     return sink.getvalue()
 
 
+def arrow_backed(frame: pd.DataFrame) -> pd.DataFrame:
+    return pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+FRAMES: dict[str, Any] = {
+    "DuckDB": duckdb.from_df,
+    "Dask": lambda frame: dd.from_pandas(arrow_backed(frame), npartitions=2),
+    "lazy Polars": lambda frame: pl.from_pandas(frame).lazy(),
+    "Arrow": pa.Table.from_pandas,
+    "batches": lambda frame: pa.Table.from_pandas(frame).to_reader(),
+    "pandas": lambda frame: frame,
+    "Arrow-backed": arrow_backed,
+}
+
+
 def csv_of(**options: Any) -> bytes:
     return FRAME.to_csv(index=False, **options).encode()
 
@@ -215,6 +230,26 @@ def test_missing_values_that_are_named_are_those_of_every_column(tmp_path: Path)
     assert "holds numbers, and 'NA'" in refusal(place, propensity=None, missing_values=["-"])
 
 
+@pytest.mark.parametrize("make", FRAMES.values(), ids=list(FRAMES))
+def test_missing_values_of_frames(make: Any) -> None:
+    frame = FRAME.assign(region=["EU", "-", "NA", "EU"])
+    assert ai.AdaptiveLog(make(frame), **ROLES, context="region").column("region").tolist()[1:3] == [
+        "-",
+        "NA",
+    ]
+    for read in (
+        lambda: ai.AdaptiveLog(
+            make(frame), **ROLES, context="region", reading={"missing_values": ["-", "x"]}
+        ),
+        lambda: ai.read_log(make(frame), **ROLES, context="region", missing_values=["-"]),
+    ):
+        with pytest.raises(LogValidationError) as caught:
+            read()
+        assert [(each.code, each.rows) for each in caught.value.problems] == [("missing-context", (1,))]
+    with pytest.raises(LogValidationError, match="missing_values must be a list of texts, got '-'"):
+        ai.AdaptiveLog(make(frame), **ROLES, reading={"missing_values": "-"})
+
+
 def test_numbers_as_labels_have_no_texts_of_missing_values_beside_them(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text("arm,y,x\n1,1,0.5\n2,0,NA\nNA,1,0.25\n")
@@ -271,21 +306,6 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         assert log.report.source.endswith("from standard input")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"arm,y,p\na,x,1\nb,1,1\n")))
     assert refusal("-").startswith("the log in standard input has 1 problem (lines are counted from 1")
-
-
-def arrow_backed(frame: pd.DataFrame) -> pd.DataFrame:
-    return pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)
-
-
-FRAMES: dict[str, Any] = {
-    "DuckDB": duckdb.from_df,
-    "Dask": lambda frame: dd.from_pandas(arrow_backed(frame), npartitions=2),
-    "lazy Polars": lambda frame: pl.from_pandas(frame).lazy(),
-    "Arrow": pa.Table.from_pandas,
-    "batches": lambda frame: pa.Table.from_pandas(frame).to_reader(),
-    "pandas": lambda frame: frame,
-    "Arrow-backed": arrow_backed,
-}
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=list(FRAMES))

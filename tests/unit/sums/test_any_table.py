@@ -123,7 +123,9 @@ def test_cells_that_are_no_numbers_are_named(tmp_path: Path, monkeypatch: pytest
     assert str(refusal(place)) == told
     monkeypatch.setattr(text_files, "_DISTINCT", 5)  # as of a column with more texts than are looked at
     assert str(refusal(place)) == told
-    codes = {problem.code for problem in refusal(place, missing_values=["oops", "1,25", "-"]).problems}
+    codes = {
+        problem.code for problem in refusal(place, reading={"missing_values": ["oops", "1,25", "-"]}).problems
+    }
     assert codes == {"missing-reward", "missing-propensity"}
 
 
@@ -145,11 +147,12 @@ def test_what_is_said_is_taken_and_what_is_ambiguous_refused(tmp_path: Path) -> 
     place.write_text("arm;y;day\na;1,250;1\nb;3,400;1\n")
     plain = {"propensity": None}
     assert "which can be 1.250 or 1250: say decimal=','" in str(refusal(place, **plain))
-    sums = ai.aggregate(place, action="arm", reward="y", batch="day", decimal=",", centre=0.0)
+    sums = ai.aggregate(place, action="arm", reward="y", batch="day", reading={"decimal": ","}, centre=0.0)
     assert sums.frame["sum"].tolist() == [1.25, 3.4]
+    how = {"sep": ";", "encoding": "cp1252"}
     place.write_bytes("arm;y;day\nä;1;1\nb;3;1\n".encode("cp1252"))
     assert "line 2 is no UTF-8 text" in str(refusal(place, **plain))
-    assert ai.aggregate(place, action="arm", reward="y", batch="day", sep=";", encoding="cp1252").arms == (
+    assert ai.aggregate(place, action="arm", reward="y", batch="day", reading=how).arms == (
         "b",
         "ä",
     )

@@ -24,8 +24,8 @@ from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.arms.choice import arm_verdicts, default_estimator
-from adaptinf.inference.arms.facts.sample_facts import length_ratio
 from adaptinf.inference.arms.question import Question
+from adaptinf.inference.arms.sample_facts import length_ratio
 from adaptinf.inference.contrasts import Contrasts
 from adaptinf.inference.corrections.information_of_log import correction_for
 from adaptinf.inference.effects.cate import CATE
@@ -103,7 +103,7 @@ GIVEN: dict[str, Callable[[], AdaptiveLog]] = {
     "chosen arm's, contexts": lambda: user_log("chosen", context=True),
     "no propensities": lambda: user_log("none", reward_range=(0.0, 1.0)),
     "no propensities, contexts": lambda: user_log("none", context=True),
-    "no propensities, fixed": lambda: user_log("none", adaptive_rounds=0),
+    "no propensities, fixed": lambda: user_log("none", feedback_rounds=0),
     "estimated": lambda: user_log(propensity_status="estimated"),
     "estimated, contexts": lambda: user_log(propensity_status="estimated", context=True),
     "batches": lambda: user_log(batches=4, binary=False),
@@ -223,7 +223,7 @@ ADVICE = (
     context_claims.WITHIN_BIN(),
     context_claims.RELEASED_BINS(),
     "AdaptiveLog(..., reward_range=)",
-    "AdaptiveLog(..., context_free=True)",
+    "AdaptiveLog(..., about={'context_free': True})",
     "a log with a reward_range",
     "a log without reward_range, with method='asymptotic'",
     GUARANTEED_FLOOR(),
