@@ -34,16 +34,22 @@ _USES: dict[str, Use] = {
 """What the columns of single roles are for."""
 
 
-def read_log(path: str | PathLike[str], **options: Any) -> Any:
-    """Read a log from a file.
+def read_log(path: Any, **options: Any) -> Any:
+    """Read a log from a file, or from any other table.
 
     Parameters
     ----------
-    path : path
-        A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
+    path : path, "-", bytes or frame
+        A file of Parquet (``.parquet``, ``.pq``), CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``,
+        ``.ndjson``, ``.json``) or Arrow (``.arrow``, ``.feather``, ``.ipc``), all but Parquet also compressed
+        (``.gz``, ``.zst``, ``.bz2``); a folder of such files, which are read in the order of their names;
+        ``"-"``, standard input; bytes or a stream of them; or a frame of pandas, Polars, Arrow, DuckDB, Dask.
     **options
-        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
-        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``.
+        For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
+        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``; and for
+        text ``sep``, one character between fields, ``decimal``, ``"."`` or ``","``, ``encoding``, such as
+        ``"cp1252"``, all found out by default, and ``missing_values``, the texts that mean in every column
+        that there is no value.
 
     Returns
     -------
@@ -57,7 +63,8 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     FileError
         If the system does not let it be read.
     ParameterError
-        If the file is damaged, too large, of another version of the format, or needs other options.
+        If the file is damaged, too large, of another version of the format, can be read in two ways, or needs
+        other options.
     LogValidationError
         If a file that adaptinf did not write is not a valid log.
 
@@ -66,9 +73,10 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
     user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again.
 
-    In a CSV from elsewhere pandas decides the types, and text such as ``NA`` is a missing value; but labels
-    stay as they are written: in a column of arms or units that holds 01 or 1.50, and in a context of whole
-    numbers that holds 01234, everything is text.
+    In text from elsewhere columns get their types by what they are for. In columns of labels only empty text
+    is a missing value, and text such as ``NA`` in columns of numbers. Labels stay as they are written: in a
+    column of arms or units that holds 01 or 1.50, and in a context of whole numbers that holds 01234,
+    everything is text. How a text was divided and decoded stands in the log's report.
 
     Examples
     --------

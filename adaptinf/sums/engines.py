@@ -83,8 +83,8 @@ def aggregate(
     ----------
     table : lazy or eager frame, path, or glob
         Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
-        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read
-        by DuckDB.
+        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, and
+        folders of parts are read by DuckDB; whatever else `read_log` reads is read into memory.
     action, reward, batch : str
         Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
     propensity : str, optional
@@ -122,7 +122,8 @@ def aggregate(
     reading : dict, optional
         ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
         instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
-        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch.
+        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
     about : dict, optional
         As for `Sums`.
 

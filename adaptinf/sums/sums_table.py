@@ -72,9 +72,9 @@ class Sums(WithFurther, Grouped, Promises):
 
     Parameters
     ----------
-    frame : DataFrame
-        Of pandas or polars, a row for each batch and arm, in any order. An arm without a row in a batch had
-        propensity 0 there.
+    frame : DataFrame or path
+        Of pandas or polars, or anything that `read_log` reads, a row for each batch and arm, in any order. An
+        arm without a row in a batch had propensity 0 there.
     batch : str
         Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
     arm : str
@@ -112,7 +112,8 @@ class Sums(WithFurther, Grouped, Promises):
         ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
         same of a covariate: ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
-        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous.
+        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous; ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
     about : dict, optional
         ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
         `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
