@@ -15,14 +15,12 @@ import pyarrow.parquet as pq
 from adaptinf.claims.tables import CAUTION
 from adaptinf.cli.options.asked_options import label
 from adaptinf.cli.options.flag_columns import SUMS
-from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.log.log_reading import named_log, written_frame
+from adaptinf.log.log_reading import dialect_from, named_log, open_source, uses_of
 from adaptinf.log.public import PublicLog
-from adaptinf.log.storage.log_files import read_file
-from adaptinf.log.storage.parquet import StoredPublic
-from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.storage.tables import TableSource
 from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import refuse
 from adaptinf.reports.collection_facts import log_cautions
@@ -81,17 +79,19 @@ def sources_of(arguments: argparse.Namespace) -> list[Path]:
 
 def opened(sources: Sequence[Path], options: Mapping[str, Any]) -> OpenedData:
     """Data from files, with options as they come from the command line."""
-    path = sources[0]
-    if len(sources) > 1:
-        raise ParameterError(str(path), ["one file holds a log"])
-    if _holds_sums(path, options):
-        return _opened_sums(path, options)
-    return _opened_log(path, options)
+    if len(sources) == 1 and _holds_sums(sources[0], options):
+        return _opened_sums(sources[0], options)
+    source = sources[0] if len(sources) == 1 else list(sources)
+    return _opened_sums(source, options) if _named_sums(options) else _opened_log(source, options)
+
+
+def _named_sums(options: Mapping[str, Any]) -> bool:
+    return any(name in options for name in SUMS)
 
 
 def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
     """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
-    if any(name in options for name in SUMS):
+    if _named_sums(options):
         return True
     if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
         return False
@@ -101,61 +101,57 @@ def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
         return False
 
 
-def _opened_sums(path: Path, options: Mapping[str, Any]) -> OpenedData:
-    """Sums from a file."""
+def _opened_sums(source: Any, options: Mapping[str, Any]) -> OpenedData:
+    """Sums from a file, or from several."""
     if not options:
-        return OpenedData(Sums.read_parquet(path), str(path), [])
+        return OpenedData(Sums.read_parquet(source), str(source), [])
+    dialect, options = dialect_from("arguments", options)
     known = {"action", "epsilon", *_ROLES, *_OTHERS}
     problems = [f"{_flag(name)} is needed beside --n" for name in _SUMS_NEEDED if name not in options]
     problems += [
         f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
     ]
-    refuse(str(path), problems)
-    frame = read_file(path, named=True)
-    refuse(str(path), [] if isinstance(frame, pd.DataFrame) else ["it is a log that adaptinf wrote"])
+    refuse("arguments", problems)
+    content = open_source(source, dialect, options, _flag)
+    if not isinstance(content, TableSource):
+        raise ParameterError(str(source), ["it is a log that adaptinf wrote"])
     arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
     if "epsilon" in options:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
-    assert isinstance(frame, pd.DataFrame)
     named = [
         options["action"],
         *arguments.get("group", ()),
         *(arguments[role] for role in _ROLES if role in arguments),
     ]
-    try:
-        sums = Sums(frame, arm=options["action"], **nested_options(arguments, OF_TABLES))
-    except LogValidationError as error:
-        raise LogValidationError(error.problems, f"the table of sums in {path}") from None
-    return OpenedData(sums, str(path), [str(name) for name in frame.columns if name not in named])
+    sums = Sums(content, arm=options["action"], **nested_options(arguments, OF_TABLES))
+    return OpenedData(sums, content.name, [str(name) for name in content.columns if name not in named])
 
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _opened_log(path: Path, options: Mapping[str, Any]) -> OpenedData:
-    """A log from a file, or the public part of one."""
-    content = read_file(path, named=bool(options))
-    if isinstance(content, (RestoredLog, StoredPublic)):
-        if options:
-            flags = ", ".join(map(_flag, options))
-            raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
-        return OpenedData(read_log(path), str(path), [])
+def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
+    """A log from files, or the public part of one."""
+    dialect, options = dialect_from("arguments", options)
+    content = open_source(source, dialect, options, _flag)
+    if not isinstance(content, TableSource):
+        return OpenedData(read_log(source), str(source), [])
     missing = [
         f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
         if name not in options
     ]
-    refuse(str(path), missing)
+    refuse(content.name, missing)
     arguments = dict(options)
     if "epsilon" in arguments:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
-    frame, kept = written_frame(path, content, arguments)
     if isinstance(named := arguments.get("propensities"), dict):
+        frame, _ = content.typed(uses_of(arguments, content.columns))
         known = _labels(frame, arguments.get("assigned", arguments["action"]))
         arguments["propensities"] = {label(arm, known): column for arm, column in named.items()}
-    log = named_log(path, frame, arguments, kept)
-    return OpenedData(log, str(path), [str(name) for name in frame.columns if name not in log.columns])
+    log = named_log(content, arguments)
+    return OpenedData(log, content.name, [str(name) for name in content.columns if name not in log.columns])
 
 
 def _labels(frame: pd.DataFrame, action: str) -> dict[str, Any]:
