@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from adaptinf.claims import also_assumed, said
 from adaptinf.claims.logs import stopping
+from adaptinf.drawing import drawn
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.corrections.information import Correction
 from adaptinf.inference.distributions.references import AdjustedReference, Reference
@@ -29,6 +30,8 @@ from adaptinf.parameters import check_alpha
 from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from adaptinf.inference.results.summary import ResultSummary
 
 _FOLLOWED = ("arm-mean", "contrast", "policy-value")
@@ -113,6 +116,7 @@ class Results(JointInference):
     private: bool = False
     scores: Mapping[str, FloatArray] | None = None
     contrast_of: Callable[[int, int], Results] | None = None
+    _picture: ClassVar[str] = "forest"
 
     def __post_init__(self) -> None:
         for name in ("estimate", "std_error", "covariance"):
@@ -351,6 +355,39 @@ class Results(JointInference):
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the estimates and their intervals.
+
+        By `plots.forest`; confidence sequences by `plots.confidence_sequence`, and the best of several arms
+        by `plots.winner`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            As for that picture.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        ParameterError
+            Listing everything that does not fit.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.Thompson().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=500, rng=0)
+        >>> ai.ArmMeans(log).fit().plot(unit="clicks").get_xlabel()
+        'mean reward (clicks)'
+        """
+        return drawn(self._picture, self, ax, options)
 
     def __repr__(self) -> str:
         terms = "1 term" if len(self.terms) == 1 else f"{len(self.terms):,} terms"
