@@ -93,7 +93,7 @@ class Interim(LogColumns):
         rounds = np.arange(1, self.n_rounds + 1) if self._rounds is None else self._rounds
         limit = _limit_of(rounds, round)
         if limit is None:
-            kind = "a time or a date, as 2026-03-01T12:00" if rounds.dtype.kind == "M" else "a finite number"
+            kind = "a time or a date (2026-03-01T12:00)" if rounds.dtype.kind == "M" else "a finite number"
             problems.insert(0, f"round must be {kind}, as the log's rounds are, got {shown(round)}")
         refuse(subject, problems)
         assert limit is not None

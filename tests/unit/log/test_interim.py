@@ -12,7 +12,7 @@ import pytest
 
 import adaptinf as ai
 from adaptinf.errors import ParameterError
-from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON
+from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON, Outputs
 from adaptinf.log.validation import DesignRecord, LogArrays
 
 ARMS = ai.environments.BernoulliArms([0.3, 0.6])
@@ -123,7 +123,7 @@ def test_a_time_and_a_day_say_how_far() -> None:
     with pytest.raises(ParameterError) as error:
         log.until(2)
     assert str(error.value) == (
-        "AdaptiveLog.until: round must be a time or a date, as 2026-03-01T12:00, as the log's rounds are, got 2"
+        "AdaptiveLog.until: round must be a time or a date (2026-03-01T12:00), as the log's rounds are, got 2"
     )
     with pytest.raises(ParameterError) as error:
         log.until("2026-02-28")
@@ -203,11 +203,11 @@ def test_what_a_log_cannot_tell_is_refused_together() -> None:
     assert error.value.problems == (
         "3 rounds of participants who were erased are left out, and the log does not say which: take "
         'trial.log(erased="keep")',
-        "2 outcomes were amended, and the log does not say when: take log(amended=False), which has those that "
-        "came first",
+        "2 outcomes were amended, and the log does not say when: take log(amended=False), which has "
+        "those that came first",
         "missing='best' needs a finite reward_range",
-        "1 outcome was not known by then, and observation= has the probabilities that outcomes are observed in "
-        "the end",
+        "1 outcome was not known by then, and observation= has the probabilities that outcomes are observed "
+        "in the end",
         "1 outcome was not known by then, and those in outcomes= ('cost') must all be known",
     )
     nothing = LogArrays(action=np.array([0, 1]), reward=np.ones(2), known=np.array([2, 2]))
@@ -265,7 +265,7 @@ def test_the_public_part_of_a_beginning_says_who_chose_its_length() -> None:
 
 
 def test_a_design_that_ends_by_its_releases_did_not_end_the_beginning() -> None:
-    traits = ai.designs.DesignTraits(outputs=ai.designs.Outputs(length="releases"))
+    traits = ai.designs.DesignTraits(outputs=Outputs(length="releases"))
     log = ai.AdaptiveLog.from_arrays(
         LogArrays(action=np.array([0, 1, 0]), reward=np.ones(3)),
         arms=("a", "b"),
