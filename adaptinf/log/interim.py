@@ -19,11 +19,12 @@ from adaptinf.log.report import FIXED, STOPPINGS, Reading
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON
 from adaptinf.log.validation import DesignRecord, LogArrays, arrays_of
+from adaptinf.log.validation.check import MEANINGS
 from adaptinf.parameters import OneOf, OrNone, problems_of, refuse
 from adaptinf.texts import shown
 from adaptinf.typing import BoolArray
 
-_MISSING = OrNone(OneOf("drop", "worst", "best"))
+_MISSING = OrNone(OneOf(*MEANINGS))
 _STOPPING = OrNone(OneOf(*STOPPINGS))
 _DAY = len("2026-03-01")
 
