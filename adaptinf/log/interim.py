@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -166,8 +165,9 @@ def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
     return _Limit(np.datetime64(given.astimezone(UTC).replace(tzinfo=None) if given.tzinfo else given))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+def _is_number(value: object) -> bool:
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def _pending(arrays: LogArrays, count: int) -> BoolArray:

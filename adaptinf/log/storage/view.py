@@ -209,8 +209,8 @@ class LogColumns(Promises):
         >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
         >>> log.head(2)[["t", "action", "reward"]]
            t  action  reward
-        0  1       0     1.0
-        1  2       1     0.0
+        0  1       0     0.0
+        1  2       1     1.0
         """
         check("AdaptiveLog.head", n=(n, Count(0)))
         return pd.DataFrame({name: values[: int(n)] for name, values in self._canonical_columns().items()})
