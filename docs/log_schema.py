@@ -143,7 +143,7 @@ def log_fields() -> dict[str, Any]:
         "reward_range": or_null(a_tuple(NUMBER, minItems=2, maxItems=2)),
         "propensity_status": one_of(STATUSES),
         "noise": or_null(one_of(BACKENDS)),
-        "adaptive_rounds": count,
+        "feedback_rounds": count,
         "released_rounds": count,
         "rounds_per_unit": or_null({"type": "integer", "minimum": 1}),
         "guarantee_source": or_null(one_of(SOURCES)),
@@ -235,7 +235,7 @@ def arrow_schema() -> pa.Schema:
         outcomes={"<outcome>": one},
     )
     texts = np.array(["u"], dtype=object)
-    columns = canonical_columns(arrays, ("a", "b"), ("phase",), None, texts, one)
+    columns = canonical_columns(arrays, ("a", "b"), ("phase",), None, texts, one, texts)
     return pa.table({name: pa.array(values) for name, values in columns.items()}).schema
 
 

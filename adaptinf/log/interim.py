@@ -195,9 +195,10 @@ def _beginning(
     part.arrays, part.n_rounds = arrays_of(columns), count
     stated = np.isnan(reward).any() or columns["observation"] is not None
     part.missing = (missing or log.missing) if stated else None
-    part._rounds, part.units = _first(log._rounds, count), _first(log.units, count)
+    part._rounds = _first(log._rounds, count)
+    part.units, part.ids = _first(log.units, count), _first(log.ids, count)
     part._outcome_rounds = _known_only(_first(log._outcome_rounds, count), pending)
-    part.adaptive_rounds, part.released_rounds = _moving(log, columns["known"], count)
+    part.feedback_rounds, part.released_rounds = _moving(log, columns["known"], count)
     part.recommended, part.stopping = None, stopping or "data-chosen"
     part.design = None if log.design is None else _record(log, log.design, count)
     made = log.releases["round"].isna() | (log.releases["round"] > count)
@@ -272,7 +273,7 @@ def _by_releases(log: Any) -> bool:
 
 def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
     """Most rewards that can have moved a later action of the beginning, and a release too."""
-    actions, releases = log.adaptive_rounds, log.released_rounds
+    actions, releases = log.feedback_rounds, log.released_rounds
     if actions is not None:
         last = count - 1 if known is None else int(np.count_nonzero(known < count))
         actions = min(actions, last)

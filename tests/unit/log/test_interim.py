@@ -48,7 +48,7 @@ def test_the_beginning_of_a_sessions_log_is_its_log_then(name: str) -> None:
     assert part.design.parameters[PLANNED] == rounds
     for field in ("arms", "guarantee", "reward_guarantee", "guarantee_source", "noise", "reward_range"):
         assert getattr(part, field) == getattr(then, field)
-    assert (part.adaptive_rounds, part.released_rounds) == (then.adaptive_rounds, then.released_rounds)
+    assert (part.feedback_rounds, part.released_rounds) == (then.feedback_rounds, then.released_rounds)
     assert (part.n_rounds, len(part), part.missing, part.recommended) == (begun, begun, None, None)
 
 
@@ -82,7 +82,7 @@ def test_outcomes_that_came_later_are_missing() -> None:
     assert part.arrays.known.tolist() == [4, 4, 4, 4]
     assert part.frame["outcome_round"].tolist()[::2] == [4.0, 4.0]
     assert part.frame["outcome_round"].isna().tolist() == [False, True, False, True]
-    assert (part.missing, part.adaptive_rounds) == ("drop", then.adaptive_rounds)
+    assert (part.missing, part.feedback_rounds) == ("drop", then.feedback_rounds)
     assert "outcomes that became known later (2) count as missing" in str(part.report)
     with pytest.raises(ParameterError) as error:
         whole[:4]
@@ -100,6 +100,7 @@ def dated(**options: Any) -> Any:
             "in": pd.to_datetime(["2026-03-01 10:00", "2026-03-02 23:00", "2026-03-02 10:00"]),
             "arm": ["a", "b", "a"],
             "y": [1.0, 0.0, 1.0],
+            "arm_id": ["i", "j", "k"],
         }
     )
     roles = {"action": "arm", "reward": "y", "round": "day", "reward_range": (0, 1)}
@@ -133,12 +134,13 @@ def test_a_time_and_a_day_say_how_far() -> None:
 
 
 def test_an_outcome_counts_by_the_time_that_it_came() -> None:
-    log = dated(outcome_round="in")
+    log = dated(columns={"outcome_round": "in"})
     part = log.until("2026-03-02 22:00", missing="worst")
     assert part.arrays.recorded.tolist()[::2] == [1.0, 1.0]
     assert part.arrays.observed.tolist() == [True, False, True]
     assert part.frame["outcome_round"].isna().tolist() == [False, True, False]
     assert log.until("2026-03-02").missing is None
+    assert dated(id="arm_id")[:2].ids.tolist() == ["i", "j"]
     assert log[:1].arrays.reward.tolist() == [1.0]
     with pytest.raises(ParameterError, match="1 outcome was not known by then"):
         log[:2]
@@ -163,7 +165,7 @@ def test_a_part_of_a_part_keeps_the_plan() -> None:
     part = log[:100][:50]
     pd.testing.assert_frame_equal(part.frame, log[:50].frame)
     assert part.design == log[:50].design
-    assert (part.adaptive_rounds, log[:50].adaptive_rounds) == (49, 49)
+    assert (part.feedback_rounds, log[:50].feedback_rounds) == (49, 49)
 
 
 def test_a_log_of_unknown_length_has_no_plan() -> None:
@@ -177,14 +179,14 @@ def test_what_was_known_at_the_end_is_left_out() -> None:
     )
     arrays = LogArrays(action=np.array([0, 1, 0, 1, 0]), reward=np.ones(5))
     log = ai.AdaptiveLog.from_arrays(
-        arrays, arms=("a", "b"), design=record, recommended="a", adaptive=True, adaptive_rounds=3
+        arrays, arms=("a", "b"), design=record, recommended="a", adaptive=True, feedback_rounds=3
     )
     part = log[:4]
     assert part.design.parameters == {PLANNED: 9, "depth": 3, REMOVED: [["a", 2]]}
-    assert (part.recommended, part.adaptive_rounds, log[:3].adaptive_rounds) == (None, 3, 2)
+    assert (part.recommended, part.feedback_rounds, log[:3].feedback_rounds) == (None, 3, 2)
     assert REMOVED not in log[:2].design.parameters
     # that one round's reward moved none, and that assignment adapted, cannot both be stated
-    assert log[:1].adaptive_rounds is None
+    assert log[:1].feedback_rounds is None
     assert log.design is record
 
 

@@ -59,6 +59,7 @@ def stranger() -> tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]], di
     columns: dict[str, list[Any]] = {
         "t": [1, 2, 3],
         "unit_id": ["u", "v", "ü"],
+        "decision_id": ["i", "j", "k"],
         "action": ["a", "b", "a"],
         "received": ["a", "b", "b"],
         "reward": [1.0, 0.0, math.nan],
@@ -81,7 +82,7 @@ def stranger() -> tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]], di
         "reward_range": {"tuple": [0.0, {"float": "inf"}]},
         "propensity_status": "exact",
         "noise": "simulation",
-        "adaptive_rounds": 1,
+        "feedback_rounds": 1,
         "released_rounds": 3,
         "rounds_per_unit": 1,
         "guarantee_source": "stated",
