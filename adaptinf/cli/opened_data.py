@@ -32,6 +32,8 @@ _ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")
 _SUMS_NEEDED = ("action", "batch", "n", "sum", "sum_squares")
 _OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopping")
 _NEEDED = ("action", "reward")
+_HOLDER = "{arm}"
+_FROM_BATCHES = "from batches"
 _PUBLIC = (
     "it is the public part of a log, without rows: adaptinf report reads it, and in Python ArmMeans, "
     "Contrast, CATE and BinMeans take read_log(path)"
@@ -146,16 +148,41 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
     arguments = dict(options)
     if "epsilon" in arguments:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
-    if isinstance(named := arguments.get("propensities"), dict):
-        frame, _ = content.typed(uses_of(arguments, content.columns))
-        known = _labels(frame, arguments.get("assigned", arguments["action"]))
-        arguments["propensities"] = {label(arm, known): column for arm, column in named.items()}
+    _name_propensities(arguments, content)
     log = named_log(content, arguments)
     return OpenedData(log, content.name, [str(name) for name in content.columns if name not in log.columns])
 
 
-def _labels(frame: pd.DataFrame, action: str) -> dict[str, Any]:
+def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
+    """Put labels for their texts, and a number, or a pattern, for a text that no column is called."""
+    columns, named = content.columns, arguments.get("propensities")
+    if "propensity" in arguments:
+        arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
+    if isinstance(named, dict) or "arms" in arguments:
+        frame, _ = content.typed(uses_of(arguments, columns))
+        known = _labels(frame, arguments.get("assigned", arguments["action"]))
+        if "arms" in arguments:
+            arguments["arms"] = [label(arm, known) for arm in arguments["arms"]]
+        if isinstance(named, dict):
+            arguments["propensities"] = {
+                label(arm, known): _column_or_number(column, columns) for arm, column in named.items()
+            }
+    if isinstance(named, str) and not (_HOLDER in named or named == _FROM_BATCHES or named in columns):
+        arguments["propensities"] = named + _HOLDER
+
+
+def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
+    """A column of that name, else the number that it is, else a name that is wrong."""
+    try:
+        return text if text in columns else float(text)
+    except ValueError:
+        return text
+
+
+def _labels(frame: pd.DataFrame, action: str | list[str]) -> dict[str, Any]:
     """Arms that a column holds, by their text; none where there is no such column, or several."""
+    if isinstance(action, list):  # columns of 0 and 1, whose names are the arms
+        return {each: each for each in action}
     if list(frame.columns).count(action) != 1:
         return {}
     return {str(each): each for each in frame[action].unique().tolist()}

@@ -165,9 +165,8 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
 def named_columns(options: Mapping[str, Any]) -> list[str]:
     """Columns that the arguments of a log name one by one."""
     flat = flat_options(options)
-    single = [flat.get(role) for role in _USES]
-    several = [name for role in ("context", "outcomes") for name in _listed(flat.get(role))]
-    return [name for name in dict.fromkeys([*single, *several]) if isinstance(name, str)]
+    roles = (*_USES, "context", "outcomes")
+    return list(dict.fromkeys(name for role in roles for name in _listed(flat.get(role))))
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:

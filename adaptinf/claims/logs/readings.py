@@ -46,13 +46,28 @@ PARTS = Claim(
     "{count:,} files of a folder were read in the order of their names",
     "note",
 )
+FILES = Claim(
+    "log.storage.tables.read_table",
+    "{count:,} files were read in the order in which they were named",
+    "note",
+)
 UNUSED_COLUMNS = Claim(
-    "cli.commands.with_unused",
+    "cli.analyze_command.with_unused",
     "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "
     "column as a context (--context).",
     "note",
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
+
+BEGINNING = Claim(
+    "log.interim.Interim.until",
+    "only the first {kept:,} of {rounds:,} rounds are used{pending}{releases}",
+    "note",
+)
+PENDING = Claim(
+    "log.interim.Interim.until", "; outcomes that became known later ({count:,}) count as missing", "phrase"
+)
+LATER_RELEASES = Claim("log.interim.Interim.until", "; later releases ({count:,}) were dropped", "phrase")
 
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",

@@ -10,11 +10,9 @@ from adaptinf.cli.grammar import CommandParser, path_of
 from adaptinf.cli.options.flag_columns import COLUMNS, HELP, SUMS
 from adaptinf.errors import ParameterError
 
-_HOLDER = "{arm}"
-_FROM_BATCHES = "from batches"
 _PERIODS = ("hour", "day", "week", "month")
 _PLAIN = (
-    *("context", "epsilon", "success", "missing", "adaptive", "stopping"),
+    *("arms", "context", "epsilon", "success", "missing", "adaptive", "stopping"),
     *("sep", "decimal", "encoding", "missing_values", "date_format", "timezone", "every"),
     *("sort", "round_propensities"),
 )
@@ -34,17 +32,19 @@ def add_log_options(parser: CommandParser) -> None:
     columns = parser.add_argument_group(
         "columns", "A file that adaptinf wrote knows its columns: name none of them then."
     )
-    for role in COLUMNS:
+    columns.add_argument("--action", action="append", metavar="COLUMN", help=HELP["action"])
+    for role in COLUMNS[1:]:
         _add_column(columns, role)
     columns.add_argument(
         "--propensities",
         action="append",
         type=_pairs,
         metavar="ARM=COLUMN[,...]",
-        help="probability of each arm, chosen or not; or a pattern of the columns' names such as p_{arm}, or "
-        "what they begin with (default: columns propensity_ARM); or 'from batches', within which those of "
-        "the chosen arms stay",
+        help="probability of each arm, chosen or not, as a column or a number; or a pattern of the columns' "
+        "names such as p_{arm}, or what they begin with (default: columns propensity_ARM); or a column of "
+        "lists in the order of --arms; or 'from batches', within which those of the chosen arms stay",
     )
+    columns.add_argument("--arms", type=_listed, metavar="ARM[,...]", help="all arms, in this order")
     columns.add_argument(
         "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
     )
@@ -130,9 +130,12 @@ def _success(text: str) -> str | dict[str, float]:
 
 def _pairs(text: str) -> dict[str, str] | str:
     """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
-    if "=" not in text:
-        return text if _HOLDER in text or text == _FROM_BATCHES else text + _HOLDER
-    return _split(text)
+    return _split(text) if "=" in text else text
+
+
+def _listed(text: str) -> list[str]:
+    """Labels between commas."""
+    return text.split(",")
 
 
 def shares(text: str) -> dict[str, float]:
@@ -157,6 +160,8 @@ def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was said of the file, by the names of `read_log`."""
     named = {name: getattr(arguments, name) for name in (*COLUMNS, *SUMS, *_PLAIN)}
     options = {name: value for name, value in named.items() if value is not None}
+    if len(options.get("action", ())) == 1:
+        [options["action"]] = arguments.action
     if arguments.reward_range is not None:
         options["reward_range"] = tuple(arguments.reward_range)
     if arguments.propensities is not None:

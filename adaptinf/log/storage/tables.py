@@ -185,7 +185,8 @@ def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subje
     kept = next(
         (file for file in files if owners_alone(file)), files[0]
     )  # what nobody else may read stays so
-    told = f"{files[0]} and {len(files) - 1} more" if len(files) > 1 else str(files[0])
+    more = len(files) - 1
+    told = f"{files[0]} and {more} more file{'s' if more > 1 else ''}" if more else str(files[0])
     return _of_files(files, list(map(str, files)), where, told, kept, dialect, wanted, subject)
 
 
@@ -206,7 +207,8 @@ def _of_files(
     kind = kind_of(files[0])
     label = _KINDS[kind]
     source = f"{label} {where}"
-    several = [Reading("dialect", claims.PARTS(count=len(files)))] if len(files) > 1 else []
+    in_order = claims.PARTS if path.is_dir() else claims.FILES
+    several = [Reading("dialect", in_order(count=len(files)))] if len(files) > 1 else []
     with naming(path, label, subject):
         if kind in PARQUET:
             refuse(subject, _only_of_text(dialect, "a Parquet file", told))
