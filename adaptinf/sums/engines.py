@@ -16,6 +16,7 @@ from adaptinf.log.validation import Label
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
 from adaptinf.log.validation.frame_columns import Findings, read_column
+from adaptinf.log.validation.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
@@ -30,7 +31,7 @@ from adaptinf.sums.engine.engine_tables import (
     waiting,
 )
 from adaptinf.sums.engine.movement import moving_pvalue, together
-from adaptinf.sums.engine.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
+from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
     FAULTY,

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptinf.claims.logs import readings as claims
 from adaptinf.log.report import Reading
 from adaptinf.log.validation import column_checks as rows
 from adaptinf.log.validation.arm_columns import (
     FROM_BATCHES,
     ArmColumns,
+    arms_of_entries,
     check_actions,
     check_propensity_rows,
     code_actions,
@@ -22,9 +24,17 @@ from adaptinf.log.validation.arm_columns import (
     find_arm_columns,
     order_arms,
 )
+from adaptinf.log.validation.clock_changes import in_utc_from
 from adaptinf.log.validation.column_checks import check_probabilities, implied_range, numbered_outcomes
-from adaptinf.log.validation.column_roles import CANONICAL, Roles, check_arm_names, locate_roles
+from adaptinf.log.validation.column_roles import (
+    CANONICAL,
+    Roles,
+    check_arm_names,
+    locate_roles,
+    missing_column,
+)
 from adaptinf.log.validation.frame_columns import (
+    SUM_TOLERANCE,
     Column,
     Findings,
     Label,
@@ -37,7 +47,26 @@ from adaptinf.log.validation.frame_columns import (
     read_labels,
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
-from adaptinf.log.validation.row_order import check_date_format, date_column, date_formats, row_order
+from adaptinf.log.validation.one_hot_actions import one_hot_column, one_hot_names
+from adaptinf.log.validation.propensity_shapes import (
+    Supplied,
+    constant_column,
+    entry_columns,
+    holds_entries,
+    is_constant,
+    read_entries,
+)
+from adaptinf.log.validation.row_order import (
+    check_date_format,
+    date_column,
+    date_formats,
+    has_zone,
+    instants,
+    row_order,
+    tell_ties,
+)
+from adaptinf.log.validation.time_periods import PERIODS, UTC, clock_of, cut_to_periods, zone_problem
+from adaptinf.texts import listed, unlisted
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MEANINGS = ("drop", "worst", "best")
@@ -102,6 +131,7 @@ def check_known(
     rounds: NDArray[Any] | None,
     missing: BoolArray,
     date_format: str | None,
+    zone: str | None,
     found: Findings,
 ) -> tuple[NDArray[Any], IntArray] | None:
     """When outcomes became known, as written and as numbers of rounds that had begun, shape (T,) each.
@@ -110,6 +140,7 @@ def check_known(
     """
     what = f"outcome_round column {name!r}"
     found.add_rows("missing-outcome-round", f"{what} has no value", column.missing & ~missing)
+    zoned = has_zone(column, date_format)
     if column.values.dtype.kind == "O":
         dates = date_column(column, what, "outcome-round", date_format, found)
         if dates is None:
@@ -131,6 +162,8 @@ def check_known(
         )
     elif values.dtype.kind in "iu" and column.missing.any():
         values = np.where(column.missing, np.nan, values.astype(np.float64))
+    elif zone is not None and not zoned:
+        values = in_utc_from(values, own, zone, what, "outcome-round", found)
     early = ~column.missing & (values < own)
     found.add_rows("early-outcome-round", f"{what} is before the round itself", early)
     known = np.searchsorted(own, values, side="right").astype(np.int64)
@@ -168,6 +201,8 @@ class CheckedLog:
     metadata: Metadata
     readings: tuple[Reading, ...] = ()
     outcome_rounds: NDArray[Any] | None = None
+    also_read: tuple[Hashable, ...] = ()
+    """Columns that were read and have no canonical name of their own."""
 
 
 def check_frame(
@@ -183,6 +218,9 @@ def check_frame(
     date_format: object = None,
     sort: object = False,
     success: object = None,
+    round_propensities: object = False,
+    every: object = None,
+    timezone: object = None,
     as_written: bool = False,
 ) -> CheckedLog:
     """Read a frame, or raise one error that lists all that is found wrong with it."""
@@ -194,9 +232,26 @@ def check_frame(
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
-    check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found, outcomes), found)
-    check.as_written = as_written
+    names = column_names(frame)
+    one_hot = {role: given for role, given in single.items() if isinstance(given, list)}
+    constant = single.get("propensity")
+    is_number = is_constant(constant) and constant not in names
+    named = {
+        role: name
+        for role, name in single.items()
+        if role not in one_hot and not (is_number and role == "propensity")
+    }
+    check = _FrameCheck(frame, locate_roles(names, named, context, found, outcomes), found)
+    check.as_written, check.rounded = as_written, bool(round_propensities)
+    if not isinstance(round_propensities, (bool, np.bool_)):
+        message = f"round_propensities must be True or False, got {round_propensities!r:.60}"
+        found.add("bad-round-propensities", message)
+    check.check_periods(every, timezone)
     check.put_in_order(sort, check_date_format(date_format, found))
+    arms_of_columns = check.find_one_hot(one_hot)
+    declared = arms_of_columns if declared is None else declared
+    if is_number:
+        check.constant = constant_column(constant, "propensity=", "(0", len(frame), found)
     check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
     check.find_arms(None if check.from_batches else propensities, declared)
     given_range = implied_range(success) if reward_range is None else reward_range
@@ -206,6 +261,9 @@ def check_frame(
     check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
+    if rounds is not None and not found.problems:
+        what = f"round column {check.roles.single['round']!r}"
+        tell_ties(what, rounds, columns["batch"] is not None, found)
     outcome_rounds = check.outcome_rounds(columns, rounds)
     units = check.single("unit", rows.check_units)
     checked = check_metadata(
@@ -230,6 +288,7 @@ def check_frame(
         checked,
         tuple(found.readings),
         outcome_rounds,
+        tuple(check.also_read),
     )
 
 
@@ -248,6 +307,13 @@ class _FrameCheck:
         self.success: object = None
         self.formats: dict[str, str | None] = {}
         self.from_batches = False
+        self.rounded = False
+        self.constant: Column | None = None
+        self.made: dict[Hashable, Column] = {}
+        self.every: str | None = None
+        self.zone: str | None = None
+        self.instants: dict[Hashable, Column | None] = {}
+        self.also_read: list[Hashable] = []
 
     def put_in_order(self, sort: object, date_format: str | None) -> None:
         """Take the rows in the order of their rounds, else batches, where the user says so."""
@@ -255,15 +321,87 @@ class _FrameCheck:
         names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
         columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
         self.formats = date_formats(columns, date_format, self.found)
+        if self.zone is not None:
+            for role, name in names.items():
+                self.put_in_zone(role, name)
+            columns = {
+                role: column for role, name in names.items() if (column := self.read(name)) is not None
+            }
         self.found.order = row_order(sort, columns, names, self.formats, self.found)
+
+    def check_periods(self, every: object, timezone: object) -> None:
+        """What times are cut to, and by which clock they are read."""
+        if every is not None and every not in PERIODS:
+            self.found.add("bad-every", unlisted("every", PERIODS, every))
+        elif every is not None and not {"round", "batch"} & set(self.roles.single):
+            told = "every= needs batch= or round=, the column of times that is cut to periods"
+            self.found.add("bad-every", told)
+        else:
+            self.every = None if every is None else str(every)
+        if timezone is not None and (problem := zone_problem(timezone)):
+            self.found.add("bad-timezone", problem)
+        elif timezone is not None and not {"round", "batch"} & set(self.roles.single):
+            self.found.add("bad-timezone", "timezone= needs round= or batch=, a column of times")
+        else:
+            self.zone = None if timezone is None else str(timezone)
+
+    def put_in_zone(self, role: str, name: Hashable) -> None:
+        """Read the times of a role by the clock of the zone, as instants."""
+        column, what = self.read(name), f"{role} column {name!r}"
+        if column is None or self.zone is None:
+            return
+        naive = not has_zone(column, self.formats.get(role))
+        read = instants(column, what, role, self.formats.get(role), self.zone, self.found)
+        self.instants[name] = read
+        if naive and read is not None and read.values.dtype.kind == "M":
+            self.found.tell("dates", claims.IN_ZONE(column=what, zone=self.zone))
+
+    def batches(self) -> IntArray | None:
+        """Batches of the rows, shape (T,): those of a column, or periods that its times are cut to."""
+        if self.every is None:
+            read: IntArray | None = self.single("batch", rows.check_batches, self.formats.get("batch"))
+            return read
+        role = "batch" if "batch" in self.roles.single else "round"
+        name = self.roles.single[role]
+        column, what = self.read(name), f"{role} column {name!r}"
+        if column is None:
+            return None
+        zoned, kind, problems = has_zone(column, self.formats.get(role)), column.values.dtype.kind, Findings()
+        times: Column | None = column
+        if kind == "O" or (self.formats.get(role) is not None and kind in "iu"):
+            # What is wrong with rounds is told as they are read.
+            told = self.found if role == "batch" else problems
+            times = date_column(column, what, role, self.formats.get(role), told)
+        if times is None:
+            return None
+        if times.values.dtype.kind != "M":
+            self.found.add("bad-every", f"every= cuts dates and times, and {what} is of type {column.dtype}")
+            return None
+        starts, _ = cut_to_periods(clock_of(times.values, self.zone if zoned else None), self.every)
+        found = self.found if role == "batch" else problems
+        cut = Column(starts, times.missing, "datetime64[us, UTC]" if zoned else "datetime64[us]")
+        codes = rows.check_batches(cut, name, None, found)
+        if codes is not None:
+            clock = f"by the clock of {self.zone or UTC}" if zoned else "as they are written"
+            count = int(codes.max(initial=-1)) + 1
+            values = {"every": self.every, "column": what, "clock": clock, "batches": count}
+            self.found.tell("batches", claims.PERIODS(**values))
+        return codes
 
     def read(self, name: Hashable) -> Column | None:
         """Column of that name; None where it is repeated or has no rows."""
+        if name in self.made:
+            return self.made[name]
         position = self.roles.positions.get(name)
         if position is None or not len(self.frame):
             return None
-        column, order = read_column(self.frame, position), self.found.order
-        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
+        order = self.found.order
+        column = self.instants[name] if name in self.instants else read_column(self.frame, position)
+        return (
+            column
+            if column is None or order is None
+            else Column(column.values[order], column.missing[order], column.dtype)
+        )
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""
@@ -277,9 +415,72 @@ class _FrameCheck:
         """Settle the arms, their order and their propensity columns."""
         self.labels = self.single("action", check_actions, "action", self.as_written)
         observed = [] if self.labels is None else self.labels.values
+        propensities = self.supplied(propensities, observed, declared)
         self.arm_columns = find_arm_columns(propensities, observed, declared, self.roles, self.found)
         self.arms = order_arms(observed, declared, self.arm_columns, self.found)
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)
+
+    def find_one_hot(self, roles: Mapping[str, Sequence[object]]) -> list[Label] | None:
+        """Take the arms of roles that list columns of 0 and 1 from these; all arms that can be chosen."""
+        arms = None
+        for role, given in roles.items():
+            told = "action" if role == "received" else role
+            names = one_hot_names(told, given, self.found)
+            absent = [name for name in names or () if name not in self.roles.names]
+            for name in absent:
+                missing_column(name, told, self.roles.names, self.found)
+            if names is None or absent or not self.use(names, told):
+                continue
+            columns = {name: column for name in names if (column := self.read(name)) is not None}
+            made = one_hot_column(columns, told, self.found) if len(columns) == len(names) else None
+            if made is not None:
+                key = Supplied(f"of {listed(names)}")
+                self.made[key], self.roles.single[role] = made, key
+                arms = names if role == "action" else arms
+        return arms
+
+    def use(self, names: Sequence[Hashable], role: str) -> bool:
+        """Mark columns as read, and report those that have another role, too."""
+        taken = {name: other for other, name in self.roles.users}
+        twice = [name for name in names if name in taken]
+        for name in twice:
+            told = f"column {name!r} is used as {taken[name]} and {role}; copy or drop one"
+            self.found.add("column-used-twice", told)
+        self.also_read += names
+        return not twice
+
+    def supplied(
+        self, propensities: object, observed: Sequence[Label], declared: Sequence[Label] | None
+    ) -> object:
+        """What propensities= is, with constants and the entries of lists as columns by arm."""
+        if isinstance(propensities, Mapping):
+            return {arm: self.constant_of(arm, given) for arm, given in propensities.items()}
+        if not isinstance(propensities, str) or (column := self.read(propensities)) is None:
+            return propensities
+        if not holds_entries(column):
+            return propensities
+        self.use([propensities], "propensities")
+        n_arms = None if declared is None else len(declared)
+        entries = read_entries(column, propensities, n_arms, self.found)
+        if entries is None:
+            return None
+        by_place = {arm: place for place, arm in enumerate(declared or ())}
+        if entries.texts is not None:
+            what = f"propensity column {propensities!r}"
+            arms = arms_of_entries(entries.texts, what, observed, declared, self.found)
+            by_place = {arm: entries.texts.index(text) for arm, text in arms}
+        made = entry_columns(entries, by_place, propensities)
+        self.made |= {key: column for key, (_, column) in made.items()}
+        return {arm: key for key, (arm, _) in made.items()}
+
+    def constant_of(self, arm: object, given: object) -> object:
+        """The column of an arm's propensities: one of a number where a number is no column's name."""
+        if not is_constant(given) or given in self.roles.names:
+            return given
+        key = Supplied(f"{given!r} (arm {arm!r})")
+        what = f"propensities= of arm {arm!r}"
+        self.made[key] = constant_column(given, what, "[0", len(self.frame), self.found)
+        return key
 
     def columns(self, declared: bool, reward_range: tuple[float, float] | None) -> dict[str, Any]:
         """Arrays by field of `LogArrays`, and the phases."""
@@ -287,7 +488,7 @@ class _FrameCheck:
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
         del labels  # of every row
         reward = self.single("reward", self.check_rewards, reward_range)
-        batch = self.single("batch", rows.check_batches, self.formats.get("batch"))
+        batch = self.batches()
         chosen, table = self.propensities(action, batch)
         check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
@@ -333,7 +534,7 @@ class _FrameCheck:
         unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
         if unusable or self.found.problems:
             return None
-        options = rounds, np.isnan(columns["reward"]), self.formats.get("round")
+        options = rounds, np.isnan(columns["reward"]), self.formats.get("round"), self.zone
         written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
         return written
 
@@ -358,6 +559,8 @@ class _FrameCheck:
     ) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
         chosen: FloatArray | None = self.single("propensity", rows.check_propensity)
+        if self.constant is not None:
+            chosen = self.constant.values
         if self.from_batches:
             settled = action is not None and not self.found.problems
             filled = (batch, action, chosen, len(self.arms), self.found)
@@ -372,14 +575,20 @@ class _FrameCheck:
                 table[:, position[label_key(arm)]] = values
                 complete.add(label_key(arm))
             del values, column  # a log may fill the memory
+        if not complete and self.constant is not None and chosen is not None:
+            # One propensity for whichever arm is every arm's where they fill the whole.
+            alike = np.broadcast_to(chosen[:, None], table.shape)
+            fills = len(chosen) and abs(float(chosen[0]) * len(self.arms) - 1.0) <= SUM_TOLERANCE
+            return chosen, alike.copy() if fills else None
         if not complete or len(complete) < len(self.arms):
             return chosen, None
         names = [name for _, name in self.arm_columns.pairs]
-        return check_propensity_rows(chosen, table, action, names, self.found), table
+        own = check_propensity_rows(chosen, table, action, names, self.rounded, self.found)
+        return own, table
 
     def names(self) -> dict[Hashable, str]:
         """Canonical names by the user's own."""
-        single = {name: CANONICAL[role] for role, name in self.roles.single.items()}
-        by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs}
+        single = {name: CANONICAL[role] for role, name in self.roles.single.items() if name not in self.made}
+        by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs if name not in self.made}
         own: dict[Hashable, str] = {name: name for name in (*self.roles.context, *self.roles.outcomes)}
         return {**single, **by_arm, **own}
