@@ -249,9 +249,13 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        given: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
+        given |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}
+        given |= {"covariate": covariate, "arm_error": arm_error, "chosen_from": chosen_from}
+        given |= {"stationary": stationary}
         if self._public or (isinstance(estimator, str) and estimator == "released"):
-            return self._released(dict(locals()))
-        if (result := by_deviation(self, dict(locals()))) is not None:
+            return self._released(given)
+        if (result := by_deviation(self, given)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
@@ -294,7 +298,7 @@ class ArmMeans:
         )
 
     def _released(self, arguments: Mapping[str, Any]) -> Results:
-        """From released successes and failures; the arguments of `fit`, the model among them."""
+        """From released successes and failures; the arguments of `fit`."""
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
         kept = ("estimator", "null")
         refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")

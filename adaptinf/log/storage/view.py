@@ -37,11 +37,14 @@ class LogColumns(Promises):
     """Names of the columns of further outcomes."""
     units: NDArray[Any] | None
     """Unit of every round, shape (T,), where the log names them."""
+    ids: NDArray[Any] | None
+    """What every round's decision is called elsewhere, shape (T,), where the log names them."""
     _frame: pd.DataFrame | None
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
     _outcome_rounds: NDArray[Any] | None
+    _also_read: tuple[Hashable, ...]
     _source: str
     _readings: tuple[Reading, ...]
     kept: dict[str, Any]
@@ -53,6 +56,11 @@ class LogColumns(Promises):
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
+
+    @property
+    def read_columns(self) -> set[Hashable]:
+        """The user's columns that were read, those of lists and of 0 and 1 included."""
+        return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
         """The same log, whose report says where it came from and what else was done; for readers."""
@@ -227,5 +235,5 @@ class LogColumns(Promises):
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
         return canonical_columns(
-            self.arrays, self.arms, self.phases, self._rounds, self.units, self._outcome_rounds
+            self.arrays, self.arms, self.phases, self._rounds, self.units, self._outcome_rounds, self.ids
         )

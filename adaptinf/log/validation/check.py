@@ -33,6 +33,7 @@ from adaptinf.log.validation.column_roles import (
     locate_roles,
     missing_column,
 )
+from adaptinf.log.validation.decision_ids import check_decisions
 from adaptinf.log.validation.frame_columns import (
     SUM_TOLERANCE,
     Column,
@@ -85,7 +86,7 @@ def check_meaning(
     if missing != "drop" and observation:
         found.add(
             "bad-missing",
-            f"observation= belongs to missing='drop': bounds (missing={missing!r}) use no probabilities",
+            f"'observation' belongs to missing='drop': bounds (missing={missing!r}) use no probabilities",
         )
     bounded = reward_range is not None and bool(np.isfinite(reward_range).all())
     if missing != "drop" and not bounded:
@@ -189,7 +190,7 @@ def _same(label: Label, arm: Label) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """Everything that a frame was found to hold; rounds, units (T,)."""
+    """Everything that a frame was found to hold; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -201,6 +202,7 @@ class CheckedLog:
     metadata: Metadata
     readings: tuple[Reading, ...] = ()
     outcome_rounds: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
     also_read: tuple[Hashable, ...] = ()
     """Columns that were read and have no canonical name of their own."""
 
@@ -215,17 +217,13 @@ def check_frame(
     reward_range: object,
     metadata: Metadata,
     outcomes: object = None,
-    date_format: object = None,
-    sort: object = False,
-    success: object = None,
-    round_propensities: object = False,
-    every: object = None,
-    timezone: object = None,
+    reading: Mapping[str, Any] | None = None,
     as_written: bool = False,
+    found: Findings | None = None,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists all that is found wrong with it."""
+    """Read a frame, or raise one error that lists all that is found wrong with it, and was before."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
-    found = Findings()
+    found, how = Findings() if found is None else found, reading or {}
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
         found.raise_if_any()
@@ -242,21 +240,19 @@ def check_frame(
         if role not in one_hot and not (is_number and role == "propensity")
     }
     check = _FrameCheck(frame, locate_roles(names, named, context, found, outcomes), found)
-    check.as_written, check.rounded = as_written, bool(round_propensities)
-    if not isinstance(round_propensities, (bool, np.bool_)):
-        message = f"round_propensities must be True or False, got {round_propensities!r:.60}"
-        found.add("bad-round-propensities", message)
-    check.check_periods(every, timezone)
-    check.put_in_order(sort, check_date_format(date_format, found))
+    check.as_written = as_written
+    check.check_rounding(how.get("round_propensities", False))
+    check.check_periods(how.get("every"), how.get("timezone"))
+    check.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
     arms_of_columns = check.find_one_hot(one_hot)
     declared = arms_of_columns if declared is None else declared
     if is_number:
         check.constant = constant_column(constant, "propensity=", "(0", len(frame), found)
     check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
     check.find_arms(None if check.from_batches else propensities, declared)
-    given_range = implied_range(success) if reward_range is None else reward_range
+    check.success = how.get("success")
+    given_range = implied_range(check.success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
-    check.success = success
     meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
     check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
@@ -265,9 +261,13 @@ def check_frame(
         what = f"round column {check.roles.single['round']!r}"
         tell_ties(what, rounds, columns["batch"] is not None, found)
     outcome_rounds = check.outcome_rounds(columns, rounds)
-    units = check.single("unit", rows.check_units)
+    units, ids = check.single("unit", rows.check_units), check.single("id", rows.check_ids)
+    if ids is not None:
+        check.compare_decisions(
+            ids, columns, {"round": rounds, "unit": units, "outcome_round": outcome_rounds}
+        )
     checked = check_metadata(
-        replace(metadata, missing=meaning, adaptive_rounds=check.adaptive_rounds(metadata, columns["known"])),
+        replace(metadata, missing=meaning, feedback_rounds=check.feedback_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
@@ -288,6 +288,7 @@ def check_frame(
         checked,
         tuple(found.readings),
         outcome_rounds,
+        ids,
         tuple(check.also_read),
     )
 
@@ -329,19 +330,26 @@ class _FrameCheck:
             }
         self.found.order = row_order(sort, columns, names, self.formats, self.found)
 
+    def check_rounding(self, asked: object) -> None:
+        """Whether rows of propensities that miss 1 by rounding are to be renormalised."""
+        self.rounded = bool(asked)
+        if not isinstance(asked, (bool, np.bool_)):
+            told = f"'round_propensities' must be True or False, got {asked!r:.60}"
+            self.found.add("bad-round-propensities", told)
+
     def check_periods(self, every: object, timezone: object) -> None:
         """What times are cut to, and by which clock they are read."""
         if every is not None and every not in PERIODS:
-            self.found.add("bad-every", unlisted("every", PERIODS, every))
+            self.found.add("bad-every", unlisted("'every'", PERIODS, every))
         elif every is not None and not {"round", "batch"} & set(self.roles.single):
-            told = "every= needs batch= or round=, the column of times that is cut to periods"
+            told = "'every' needs batch= or round=, the column of times that is cut to periods"
             self.found.add("bad-every", told)
         else:
             self.every = None if every is None else str(every)
         if timezone is not None and (problem := zone_problem(timezone)):
             self.found.add("bad-timezone", problem)
         elif timezone is not None and not {"round", "batch"} & set(self.roles.single):
-            self.found.add("bad-timezone", "timezone= needs round= or batch=, a column of times")
+            self.found.add("bad-timezone", "'timezone' needs round= or batch=, a column of times")
         else:
             self.zone = None if timezone is None else str(timezone)
 
@@ -375,7 +383,7 @@ class _FrameCheck:
         if times is None:
             return None
         if times.values.dtype.kind != "M":
-            self.found.add("bad-every", f"every= cuts dates and times, and {what} is of type {column.dtype}")
+            self.found.add("bad-every", f"'every' cuts dates and times, and {what} is of type {column.dtype}")
             return None
         starts, _ = cut_to_periods(clock_of(times.values, self.zone if zoned else None), self.every)
         found = self.found if role == "batch" else problems
@@ -529,6 +537,20 @@ class _FrameCheck:
             column = numbered
         return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
 
+    def compare_decisions(
+        self, ids: NDArray[Any], columns: Mapping[str, Any], others: Mapping[str, NDArray[Any] | None]
+    ) -> None:
+        """Report ids that stand in several rows, as far as columns could be read; ids and columns (T,)."""
+        single = {**columns, **others}
+        read = {(role, name): single.get(role) for role, name in self.roles.single.items()}
+        for role, names in (("context", self.roles.context), ("outcomes", self.roles.outcomes)):
+            read |= {(role, name): columns[role].get(name) for name in names}
+        table = columns["propensities"]
+        if table is not None:
+            read |= {("propensities", arm): table[:, place] for place, arm in enumerate(self.arms)}
+        known = {key: values for key, values in read.items() if values is not None}
+        check_decisions(ids, self.roles.single["id"], known, self.found)
+
     def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
         """When outcomes became known, shape (T,), as written; `columns` gets the numbers of rounds."""
         unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
@@ -538,21 +560,20 @@ class _FrameCheck:
         written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
         return written
 
-    def adaptive_rounds(self, given: Metadata, known: IntArray | None) -> Any:
+    def feedback_rounds(self, given: Metadata, known: IntArray | None) -> Any:
         """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
         if known is None:
-            return given.adaptive_rounds
-        if given.adaptive is False and given.adaptive_rounds is None:
+            return given.feedback_rounds
+        if given.adaptive is False and given.feedback_rounds is None:
             return None
         most = int(np.count_nonzero(known < len(known)))
-        if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
+        if isinstance(given.feedback_rounds, (int, np.integer)) and given.feedback_rounds > most:
             self.found.add(
-                "bad-adaptive-rounds",
-                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before "
-                f"the "
-                "last choice",
+                "bad-feedback-rounds",
+                f"feedback_rounds is {given.feedback_rounds}, and only {most} outcomes became known before "
+                "the last choice",
             )
-        return most if given.adaptive_rounds is None else given.adaptive_rounds
+        return most if given.feedback_rounds is None else given.feedback_rounds
 
     def propensities(
         self, action: IntArray | None, batch: IntArray | None

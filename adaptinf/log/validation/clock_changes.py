@@ -44,9 +44,9 @@ def clock_change(what: str, times: NDArray[Any]) -> str:
     before, after = pairs[0]
     return (
         f"{what} goes back from {before} to {after}, where the clocks of {named} went back: the hour that "
-        f"came "
-        "twice is in order, and sorting would mix it up. Say in which zone the times were written, as in "
-        f"timezone={usual[0]!r} (--timezone on the command line), or write them in UTC"
+        "came twice is in order, and sorting would mix it up. Set 'timezone' to the zone in which the times "
+        "were "
+        f"written, such as {usual[0]!r} (--timezone on the command line), or write them in UTC"
     )
 
 

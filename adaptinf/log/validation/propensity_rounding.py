@@ -11,7 +11,9 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.log.validation.frame_columns import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE, Findings
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
-ROUND_HINT = "say round_propensities=True (--round-propensities on the command line) to renormalise the rows"
+ROUND_HINT = (
+    "set 'round_propensities' to True (--round-propensities on the command line) to renormalise the rows"
+)
 _MOST_DECIMALS = 7
 """With more of them rows miss 1 by less than is tolerated."""
 _FLOAT32 = 6e-8

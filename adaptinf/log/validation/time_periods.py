@@ -20,7 +20,7 @@ def zone_problem(timezone: object) -> str:
     """Why a value is no zone; empty where it is one."""
     if isinstance(timezone, str) and timezone in zoneinfo.available_timezones():
         return ""
-    return f"timezone must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
+    return f"'timezone' must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
 
 
 def clock_of(instants: NDArray[Any], zone: str | None) -> NDArray[Any]:

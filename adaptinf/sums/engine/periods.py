@@ -45,7 +45,7 @@ def check_zone(timezone: object, every: str | None) -> None:
     if problem := zone_problem(timezone):
         problems.append(problem)
     elif every is None:
-        problems.append("timezone= goes with every=, which cuts times to hours, days, weeks or months")
+        problems.append("'timezone' goes with every=, which cuts times to hours, days, weeks or months")
     refuse("aggregate", problems)
 
 
@@ -73,8 +73,8 @@ def not_times(name: str, kind: str) -> str:
 def not_instants(name: str, zone: str) -> str:
     """That stamps without a zone are no instants."""
     return (
-        f"timezone={zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
-        "are cut as they are written, so leave timezone= out, or give them the zone that they are in"
+        f"'timezone' {zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
+        "are cut as they are written, so leave 'timezone' out, or give them the zone that they are in"
     )
 
 

@@ -84,7 +84,9 @@ def own_case(
 ) -> Case:
     """A file that the library wrote, or the sidecar of it: refused, or read back as it was."""
     trial = draw_trial(rng)
-    log = AdaptiveLog(pd.DataFrame(trial.columns), **trial.options, design="UCB", adaptive_rounds=trial.size)
+    log = AdaptiveLog(
+        pd.DataFrame(trial.columns), **trial.options, about={"design": "UCB", "feedback_rounds": trial.size}
+    )
     path = folder / f"own{suffix}"
     (log.to_parquet if suffix == ".parquet" else log.to_csv)(path)
     target = path.with_name(path.name + ".json") if sidecar else path

@@ -31,6 +31,7 @@ ROWS = pd.DataFrame(
         "B": [False, True, False, True],
     }
 ).replace('{"A":.5e0,"B":5e-1}', '{"A":5e-1,"B":0.5}')
+READING = ("round_propensities", "every", "timezone", "sort")
 EVERY = [[0.6, 0.4], [0.7, 0.3], [0.6, 0.4], [0.5, 0.5]]
 
 
@@ -38,7 +39,15 @@ def check(frame: Any = ROWS, **options: Any) -> CheckedLog:
     """The frame as a log reads it."""
     single = {"action": options.pop("action", "arm"), "reward": "y"}
     single |= {role: options.pop(role) for role in ("propensity", "unit") if role in options}
-    given = {"context": (), "propensities": None, "arms": None, "reward_range": None, **options}
+    reading = {name: options.pop(name) for name in READING if name in options}
+    given = {
+        "context": (),
+        "propensities": None,
+        "arms": None,
+        "reward_range": None,
+        "reading": reading,
+        **options,
+    }
     return check_frame(frame, single=single, metadata=Metadata(), **given)
 
 
@@ -222,12 +231,9 @@ def test_cells_of_lists_that_cannot_be_read_are_named() -> None:
     )
     assert of(fine, [0.5, 0.6], fine, fine) == (
         "rows of 'lists' (entry of arm 'A'), 'lists' (entry of arm 'B') do not sum to 1 (tolerance 1e-06) "
-        "but to "
-        "1.1; if they were rounded to 1 decimal, say round_propensities=True (--round-propensities on the "
-        "command "
-        "line) to renormalise the rows; otherwise every arm needs its column, and propensities= or arms= "
-        "says "
-        "which columns count [row 1]"
+        "but to 1.1; if they were rounded to 1 decimal, set 'round_propensities' to True "
+        "(--round-propensities on the command line) to renormalise the rows; otherwise every arm needs its "
+        "column, and propensities= or arms= says which columns count [row 1]"
     )
     assert of(fine, [1.5, -0.5], fine, fine).splitlines() == [
         "propensity column 'lists' (entry of arm 'A') has values outside [0, 1] [row 1]",
@@ -267,7 +273,7 @@ def test_rounded_propensities_are_refused_with_their_sums_or_renormalised(share:
         f"do not sum to 1 (tolerance 1e-06) but to {3 * float(share):.7g}; if they were rounded to "
         f"{decimals} " in told
     )
-    assert "round_propensities=True (--round-propensities on the command line)" in told
+    assert "set 'round_propensities' to True (--round-propensities on the command line)" in told
     read = check(thirds(share), round_propensities=True)
     np.testing.assert_allclose(read.arrays.propensities, 1 / 3, rtol=1e-15)
     np.testing.assert_array_equal(read.arrays.propensity, read.arrays.propensities[:, 0])
@@ -296,7 +302,7 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
         "every arm needs its column, and propensities= or arms= says which columns count [rows 0, 1, 2, 3, "
         "4, 5]"
     ]
-    assert refused(round_propensities="yes") == "round_propensities must be True or False, got 'yes'"
+    assert refused(round_propensities="yes") == "'round_propensities' must be True or False, got 'yes'"
 
 
 def test_rows_that_sum_to_1_stay_as_they_are() -> None:
@@ -315,7 +321,7 @@ def test_the_chosen_arms_propensity_keeps_its_digits_beside_rounded_columns() ->
     frame = thirds(0.33, p=[0.3312345] * 6)
     told = refused(frame, propensity="p")
     assert (
-        "differs from the arm's own column (relative tolerance 1e-06); if it was rounded to 2 decimals, say"
+        "differs from the arm's own column (relative tolerance 1e-06); if it was rounded to 2 decimals, set"
         in told
     )
     read = check(frame, propensity="p", round_propensities=True)
