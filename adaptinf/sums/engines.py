@@ -341,9 +341,6 @@ def _read(
         found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
     elif columns.propensity is not None and not columns.every and _sure_beside_others(cells):
         found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
-    elif columns.propensity is None and not columns.every and np.any(cells.pulls == 0.0):
-        where = "batch of every group" if columns.groups else "batch"
-        found.add("missing-arm", f"without propensities every arm needs rounds in every {where}")
     return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
 
 

@@ -45,6 +45,10 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     if len(kinds) > 1 and "M" in kinds:
         problems.append("the batches of one are times, those of the other numbers")
     problems = [f"to be merged they must be of one trial: {problem}" for problem in problems]
+    if not (first.batched and second.batched):
+        problems.append(
+            "totals without batches are not merged: number the parts, and name the column as batch="
+        )
     if first.by_unit is not None or second.by_unit is not None:
         reason = "a unit may be in both, so that sums by unit are not merged: aggregate all rows at once"
         problems.append(reason)
@@ -185,14 +189,14 @@ class Sums(WithFurther, Grouped, Promises):
         self,
         frame: Any,
         *,
-        batch: str,
         arm: str,
         n: str,
         sum: str,
         sum_squares: str,
+        batch: str | None = None,
         sum_cubes: str | None = None,
         nonzero: str | None = None,
-        propensity: str | None = None,
+        propensity: str | float | None = None,
         group: str | Sequence[str] | None = None,
         denominator: str | None = None,
         covariate: str | None = None,
@@ -223,11 +227,12 @@ class Sums(WithFurther, Grouped, Promises):
             centre=float(centre),
             reward_range=span,
             date_format=how.get("date_format"),
+            rounded=how.get("round_propensities", False),
             estimated=propensity is None or known.get("propensity_status") == "estimated",
             found=found,
         )
         stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
-        self._check(read, span, stated, found, shares=propensity is None)
+        self._check(read, span, stated, found, shares=propensity is None, batched=batch is not None)
 
     def _check(
         self,
@@ -272,6 +277,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         by_unit: UnitTotals | None = None,
         moved: float | None = None,
+        batched: bool = True,
     ) -> None:
         self._parts, self.arms, self.group_names = parts, arms, parts.names
         self.cells, self.batches = parts.whole(shares=shares)
@@ -280,7 +286,7 @@ class Sums(WithFurther, Grouped, Promises):
         self._promise(metadata)
         self.units, self.by_unit = None, by_unit
         self.n_units = None if by_unit is None else by_unit.count
-        self.share_movement = moved
+        self.share_movement, self.batched = moved, batched
         self.kept: dict[str, Any] = {}
 
     @classmethod
@@ -358,7 +364,8 @@ class Sums(WithFurther, Grouped, Promises):
         context = tuple(name for name in self.context if name not in gone)
         sums = type(self).__new__(type(self))
         about = self.reward_range, metadata, context
-        sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
+        kept: dict[str, Any] = {"moved": self.share_movement, "batched": self.batched}
+        sums._fill(parts, self.arms, *about, shares=self.shares, **kept)
         sums.owner_only = self.owner_only
         return sums
 
@@ -410,7 +417,8 @@ class Sums(WithFurther, Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        kept = {"shares": also["shares"], "moved": also["share_movement"], "by_unit": stored.by_unit}
+        kept = {"shares": also["shares"], "moved": also["share_movement"], "batched": also["batched"]}
+        kept |= {"by_unit": stored.by_unit}
         sums._fill(stored.parts, stored.arms, *told, **kept)
         sums.owner_only = owners_alone(Path(path)) is True
         return sums
@@ -437,4 +445,4 @@ class Sums(WithFurther, Grouped, Promises):
         return visible_lines(lines)
 
 
-_ALSO = ("context", "reward_range", "shares", "share_movement")
+_ALSO = ("context", "reward_range", "shares", "share_movement", "batched")
