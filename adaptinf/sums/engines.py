@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,8 @@ from adaptinf.sums.engine.queries import (
     highest_power,
 )
 from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
+from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
@@ -186,10 +188,17 @@ def aggregate(
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
+    given |= {"rounded": how.get("round_propensities", False)}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
+    table, given = with_entries(table, given, declared, found)
     source = opened(table)
     with naming_failures():
-        asked = _asked(source, given, declared, span, found)
+        rows, given = with_supplied(source.rows, given, found)
+        found.raise_if_any("the table")
+        if declared is None and isinstance(action, list):
+            declared = declare_arms(action, found)
+            given["arms"] = declared
+        asked = _asked(replace(source, rows=rows), given, declared, span, found)
         if not collect:
             return _uncollected(asked)
         with waiting(progress):
@@ -236,6 +245,8 @@ def _asked(
     check_types(rows, columns, found)
     check_times(rows, columns.batch, every, timezone, found)
     found.raise_if_any("the table")
+    rows = settled_shares(rows, columns, given["rounded"], found)
+    found.raise_if_any("the table")
     centres = _centres(rows, columns, centre)
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
     pieces = within if columns.shares else None
@@ -261,7 +272,8 @@ def _answered(
         moved, frame = moving_pvalue(frame), together(frame)
     if frame[FAULTY].sum():
         counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
-        _tell_faults(counts, faults_of(columns, asked.cut.collect_schema(), asked.reward_range), found)
+        faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
+        _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
@@ -299,6 +311,17 @@ def _unit_totals(
     query = unit_query(rows, columns, read[1], centre)
     limit = exact_units(rows.collect_schema()[columns.unit])
     return totals_of(collected(query), columns.unit, limit, read, found)
+
+
+def _sums_told(
+    counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
+) -> dict[str, tuple[str, Any]]:
+    """The fault of propensities that do not sum to 1 with their sums, where there are some."""
+    code = "propensities-sum"
+    if code not in faults or not counts[column_of_fault(code)].sum():
+        return {}
+    told, flag = faults[code]
+    return {code: (told + told_rounding(asked.rows, asked.columns, asked.given["rounded"]), flag)}
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:

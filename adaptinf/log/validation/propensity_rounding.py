@@ -14,7 +14,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 ROUND_HINT = (
     "set 'round_propensities' to True (--round-propensities on the command line) to renormalise the rows"
 )
-_MOST_DECIMALS = 7
+MOST_DECIMALS = 7
 """With more of them rows miss 1 by less than is tolerated."""
 _FLOAT32 = 6e-8
 """By how much a number of 32 bits may miss its decimals."""
@@ -44,10 +44,15 @@ class Rounding(NamedTuple):
         return f"{self.decimals} decimal{'s' if self.decimals > 1 else ''}"
 
 
+def slack_of(decimals: int) -> float:
+    """By how much a number may miss so many decimals, as floats of 32 bits do."""
+    return float(min(10.0 ** -(decimals + 3), _FLOAT32))
+
+
 def rounding_of(table: FloatArray) -> Rounding | None:
     """The rounding that the digits of propensities show, shape (T, K); None where they show none."""
-    for decimals in range(1, _MOST_DECIMALS + 1):
-        slack = min(10.0 ** -(decimals + 3), _FLOAT32)
+    for decimals in range(1, MOST_DECIMALS + 1):
+        slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
         # A missing value is no digit.
         if all(not np.any(np.abs(part - np.round(part, decimals)) > slack) for part in blocks):
