@@ -128,7 +128,7 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
             continue
         lacking = [repr(f"{role}{part}") for part in _PARTS if names[part] is None]
         if lacking:
-            found.add("bad-column-name", f"{role}= needs {' and '.join(lacking)} among columns=")
+            found.add("bad-column-name", f"{role}= needs {' and '.join(lacking)} beside it")
         roles |= {f"{role}{part}": name for part, name in names.items() if name is not None}
         if not isinstance(cubes, Sequence) or isinstance(cubes, str) or len(cubes) not in (0, 3):
             told = f"'{role}_sum_cubes' must name three columns, got {cubes!r:.80}"

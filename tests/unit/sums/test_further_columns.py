@@ -304,7 +304,7 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
         ("impossible-cubes", (3,)),
     }
     for dropped, message in [
-        ("denominator_sum_squares", "denominator= needs 'denominator_sum_squares' among columns="),
+        ("denominator_sum_squares", "denominator= needs 'denominator_sum_squares' beside it"),
         ("covariate", "'covariate_sum_squares', 'covariate_sum_products' without covariate="),
     ]:
         roles = {role: name for role, name in ROLES.items() if role != dropped}
