@@ -16,7 +16,7 @@ from adaptinf.log.validation import OF_AGGREGATES, Label, group_options
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
 from adaptinf.log.validation.frame_columns import Findings, read_column
-from adaptinf.log.validation.time_periods import PERIODS
+from adaptinf.log.validation.times.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
@@ -57,11 +57,11 @@ from adaptinf.typing import FloatArray, IntArray
 def aggregate(
     table: Any,
     *,
-    action: str,
+    action: str | list[Any],
     reward: str,
     batch: str,
-    propensity: str | None = None,
-    propensities: Mapping[Any, str] | str | None = None,
+    propensity: str | float | None = None,
+    propensities: Mapping[Any, str | float] | str | None = None,
     by: str | Sequence[str] = (),
     denominator: str | Sequence[str] = (),
     covariate: str | Sequence[str] = (),
@@ -87,13 +87,16 @@ def aggregate(
         frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read
         by DuckDB.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
-    propensity : str, optional
-        Column with the propensity of the chosen arm. It may vary from row to row.
-    propensities : mapping of arm to str, or str, optional
-        Columns with the propensity of each arm, or their names with ``{arm}`` for the arm; by default those
-        named ``propensity_<arm>``. Combined weights of a contrast need them. Without any propensity the
-        arms' shares of each batch stand in.
+        Columns of the chosen arm, its reward, and the batch, within which weights stay the same. A list of
+        actions names columns of 0 and 1, one for each arm, whose name is the column's.
+    propensity : str or float, optional
+        Column with the propensity of the chosen arm, which may vary from row to row, or one number.
+    propensities : mapping of arm to str or float, or str, optional
+        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` for the arm, or
+        what these begin with; in a frame of pandas or Polars also a column of lists or objects, as for
+        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast need them.
+        Without any propensity the arms' shares of each batch stand in, and an arm without rounds in a batch
+        counts as one that could not be chosen there.
     by : str or list of str
         Columns whose labels make groups, which count as contexts; by default none.
     denominator : str or list of str
@@ -124,6 +127,7 @@ def aggregate(
         ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
         instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
         periods began, in UTC. An hour that comes twice, as clocks go back, is one batch.
+        ``"round_propensities"``: as for `AdaptiveLog`, at the cost of one more query.
     about : dict, optional
         As for `Sums`.
 

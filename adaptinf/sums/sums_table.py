@@ -77,23 +77,24 @@ class Sums(WithFurther, Grouped, Promises):
     ----------
     frame : DataFrame
         Of pandas or polars, a row for each batch and arm, in any order. An arm without a row in a batch had
-        propensity 0 there.
-    batch : str
-        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
+        propensity 0 there; or what the others leave where it is the only one and nobody need have got it.
     arm : str
         Column of the arms.
     n : str
         Column of the number of rounds.
     sum, sum_squares : str
         Columns of the sums of their rewards, and of these squared.
+    batch : str, optional
+        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
+        Without it the table holds totals, which take propensities to be constant over all rounds.
     sum_cubes : str, optional
         Column of the sums of cubed rewards, with which intervals are corrected for skewness. Rewards that are
         0 or one other value need none, and no `nonzero` either.
     nonzero : str, optional
         Column of the number of rewards other than 0, by which rare outcomes are known.
-    propensity : str, optional
-        Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
-        estimates.
+    propensity : str or float, optional
+        Column of the arm's propensity in the batch, or one number for all. Without it the arms' shares of the
+        batch stand in, as estimates; an arm without rounds in a batch counts as one that could not be chosen.
     group : str or list of str, optional
         Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
         count as contexts.
@@ -115,7 +116,8 @@ class Sums(WithFurther, Grouped, Promises):
         ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
         same of a covariate: ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
-        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous.
+        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous;
+        ``"round_propensities"``, as for `AdaptiveLog`.
     about : dict, optional
         ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
         `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
@@ -137,6 +139,8 @@ class Sums(WithFurther, Grouped, Promises):
         Columns that make the groups; empty without groups.
     denominators, covariates : tuple of str
         Further columns, by which there are ratios and adjustments; empty without any.
+    batched : bool
+        Whether the table has batches.
     share_movement : float or None
         P-value of arms' shares that stay put within batches, where `aggregate` cut times without
         propensities and saw the rows; None elsewhere.

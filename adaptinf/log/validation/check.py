@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptinf.claims.logs import readings as claims
 from adaptinf.log.report import Reading
 from adaptinf.log.validation import column_checks as rows
 from adaptinf.log.validation.arm_columns import (
@@ -24,11 +23,9 @@ from adaptinf.log.validation.arm_columns import (
     find_arm_columns,
     order_arms,
 )
-from adaptinf.log.validation.clock_changes import in_utc_from
 from adaptinf.log.validation.column_checks import check_probabilities, implied_range, numbered_outcomes
 from adaptinf.log.validation.column_roles import (
     CANONICAL,
-    Roles,
     check_arm_names,
     locate_roles,
     missing_column,
@@ -44,7 +41,6 @@ from adaptinf.log.validation.frame_columns import (
     column_names,
     frame_kind,
     label_key,
-    read_column,
     read_labels,
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
@@ -57,17 +53,10 @@ from adaptinf.log.validation.propensity_shapes import (
     is_constant,
     read_entries,
 )
-from adaptinf.log.validation.row_order import (
-    check_date_format,
-    date_column,
-    date_formats,
-    has_zone,
-    instants,
-    row_order,
-    tell_ties,
-)
-from adaptinf.log.validation.time_periods import PERIODS, UTC, clock_of, cut_to_periods, zone_problem
-from adaptinf.texts import listed, unlisted
+from adaptinf.log.validation.row_order import check_date_format, date_column, has_zone, tell_ties
+from adaptinf.log.validation.times.clock_changes import in_utc_from
+from adaptinf.log.validation.times.timed_rows import TimedRows
+from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MEANINGS = ("drop", "worst", "best")
@@ -230,42 +219,21 @@ def check_frame(
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
-    names = column_names(frame)
-    one_hot = {role: given for role, given in single.items() if isinstance(given, list)}
-    constant = single.get("propensity")
-    is_number = is_constant(constant) and constant not in names
-    named = {
-        role: name
-        for role, name in single.items()
-        if role not in one_hot and not (is_number and role == "propensity")
-    }
-    check = _FrameCheck(frame, locate_roles(names, named, context, found, outcomes), found)
+    check = _FrameCheck(frame, single, context, outcomes, how, found)
     check.as_written = as_written
-    check.check_rounding(how.get("round_propensities", False))
-    check.check_periods(how.get("every"), how.get("timezone"))
-    check.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
-    arms_of_columns = check.find_one_hot(one_hot)
+    arms_of_columns = check.find_one_hot()
     declared = arms_of_columns if declared is None else declared
-    if is_number:
-        check.constant = constant_column(constant, "propensity=", "(0", len(frame), found)
     check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
     check.find_arms(None if check.from_batches else propensities, declared)
-    check.success = how.get("success")
     given_range = implied_range(check.success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
     meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
     check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
-    rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
-    if rounds is not None and not found.problems:
-        what = f"round column {check.roles.single['round']!r}"
-        tell_ties(what, rounds, columns["batch"] is not None, found)
+    rounds = check.rounds(columns["batch"] is not None)
     outcome_rounds = check.outcome_rounds(columns, rounds)
     units, ids = check.single("unit", rows.check_units), check.single("id", rows.check_ids)
-    if ids is not None:
-        check.compare_decisions(
-            ids, columns, {"round": rounds, "unit": units, "outcome_round": outcome_rounds}
-        )
+    check.compare_decisions(ids, columns, {"round": rounds, "unit": units, "outcome_round": outcome_rounds})
     checked = check_metadata(
         replace(metadata, missing=meaning, feedback_rounds=check.feedback_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
@@ -293,42 +261,42 @@ def check_frame(
     )
 
 
-class _FrameCheck:
+def _is_number_alone(given: object, names: Sequence[Hashable]) -> bool:
+    """Whether a number stands where a column could, which no column is named."""
+    return is_constant(given) and given not in names
+
+
+class _FrameCheck(TimedRows):
     """The checks of one frame, and what later ones need of earlier ones."""
 
-    def __init__(self, frame: Any, roles: Roles, found: Findings) -> None:
-        self.frame = frame
-        self.roles = roles
-        self.found = found
+    def __init__(
+        self,
+        frame: Any,
+        single: Mapping[str, object],
+        context: object,
+        outcomes: object,
+        how: Mapping[str, Any],
+        found: Findings,
+    ) -> None:
+        names, constant = column_names(frame), single.get("propensity")
+        self.one_hot = {role: given for role, given in single.items() if isinstance(given, list)}
+        no_columns = {*self.one_hot, *({"propensity"} if _is_number_alone(constant, names) else ())}
+        named = {role: name for role, name in single.items() if role not in no_columns}
+        super().__init__(frame, locate_roles(names, named, context, found, outcomes), found)
+        self.constant: Column | None = None
+        if "propensity" in no_columns - {*self.one_hot}:
+            self.constant = constant_column(constant, "propensity=", "(0", len(frame), found)
         self.labels: Labels | None = None
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
         self.as_written = False
         self.gaps = False
-        self.success: object = None
-        self.formats: dict[str, str | None] = {}
+        self.success = how.get("success")
         self.from_batches = False
-        self.rounded = False
-        self.constant: Column | None = None
-        self.made: dict[Hashable, Column] = {}
-        self.every: str | None = None
-        self.zone: str | None = None
-        self.instants: dict[Hashable, Column | None] = {}
         self.also_read: list[Hashable] = []
-
-    def put_in_order(self, sort: object, date_format: str | None) -> None:
-        """Take the rows in the order of their rounds, else batches, where the user says so."""
-        roles: tuple[str, ...] = ("round", "batch")
-        names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
-        columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
-        self.formats = date_formats(columns, date_format, self.found)
-        if self.zone is not None:
-            for role, name in names.items():
-                self.put_in_zone(role, name)
-            columns = {
-                role: column for role, name in names.items() if (column := self.read(name)) is not None
-            }
-        self.found.order = row_order(sort, columns, names, self.formats, self.found)
+        self.check_rounding(how.get("round_propensities", False))
+        self.check_periods(how.get("every"), how.get("timezone"))
+        self.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
 
     def check_rounding(self, asked: object) -> None:
         """Whether rows of propensities that miss 1 by rounding are to be renormalised."""
@@ -336,88 +304,6 @@ class _FrameCheck:
         if not isinstance(asked, (bool, np.bool_)):
             told = f"'round_propensities' must be True or False, got {asked!r:.60}"
             self.found.add("bad-round-propensities", told)
-
-    def check_periods(self, every: object, timezone: object) -> None:
-        """What times are cut to, and by which clock they are read."""
-        if every is not None and every not in PERIODS:
-            self.found.add("bad-every", unlisted("'every'", PERIODS, every))
-        elif every is not None and not {"round", "batch"} & set(self.roles.single):
-            told = "'every' needs batch= or round=, the column of times that is cut to periods"
-            self.found.add("bad-every", told)
-        else:
-            self.every = None if every is None else str(every)
-        if timezone is not None and (problem := zone_problem(timezone)):
-            self.found.add("bad-timezone", problem)
-        elif timezone is not None and not {"round", "batch"} & set(self.roles.single):
-            self.found.add("bad-timezone", "'timezone' needs round= or batch=, a column of times")
-        else:
-            self.zone = None if timezone is None else str(timezone)
-
-    def put_in_zone(self, role: str, name: Hashable) -> None:
-        """Read the times of a role by the clock of the zone, as instants."""
-        column, what = self.read(name), f"{role} column {name!r}"
-        if column is None or self.zone is None:
-            return
-        naive = not has_zone(column, self.formats.get(role))
-        read = instants(column, what, role, self.formats.get(role), self.zone, self.found)
-        self.instants[name] = read
-        if naive and read is not None and read.values.dtype.kind == "M":
-            self.found.tell("dates", claims.IN_ZONE(column=what, zone=self.zone))
-
-    def batches(self) -> IntArray | None:
-        """Batches of the rows, shape (T,): those of a column, or periods that its times are cut to."""
-        if self.every is None:
-            read: IntArray | None = self.single("batch", rows.check_batches, self.formats.get("batch"))
-            return read
-        role = "batch" if "batch" in self.roles.single else "round"
-        name = self.roles.single[role]
-        column, what = self.read(name), f"{role} column {name!r}"
-        if column is None:
-            return None
-        zoned, kind, problems = has_zone(column, self.formats.get(role)), column.values.dtype.kind, Findings()
-        times: Column | None = column
-        if kind == "O" or (self.formats.get(role) is not None and kind in "iu"):
-            # What is wrong with rounds is told as they are read.
-            told = self.found if role == "batch" else problems
-            times = date_column(column, what, role, self.formats.get(role), told)
-        if times is None:
-            return None
-        if times.values.dtype.kind != "M":
-            self.found.add("bad-every", f"'every' cuts dates and times, and {what} is of type {column.dtype}")
-            return None
-        starts, _ = cut_to_periods(clock_of(times.values, self.zone if zoned else None), self.every)
-        found = self.found if role == "batch" else problems
-        cut = Column(starts, times.missing, "datetime64[us, UTC]" if zoned else "datetime64[us]")
-        codes = rows.check_batches(cut, name, None, found)
-        if codes is not None:
-            clock = f"by the clock of {self.zone or UTC}" if zoned else "as they are written"
-            count = int(codes.max(initial=-1)) + 1
-            values = {"every": self.every, "column": what, "clock": clock, "batches": count}
-            self.found.tell("batches", claims.PERIODS(**values))
-        return codes
-
-    def read(self, name: Hashable) -> Column | None:
-        """Column of that name; None where it is repeated or has no rows."""
-        if name in self.made:
-            return self.made[name]
-        position = self.roles.positions.get(name)
-        if position is None or not len(self.frame):
-            return None
-        order = self.found.order
-        column = self.instants[name] if name in self.instants else read_column(self.frame, position)
-        return (
-            column
-            if column is None or order is None
-            else Column(column.values[order], column.missing[order], column.dtype)
-        )
-
-    def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
-        """Result of a check on the column of a role, or None where there is no such column."""
-        if role not in self.roles.single:
-            return None
-        name = self.roles.single[role]
-        column = self.read(name)
-        return None if column is None else check(column, name, *options, self.found)
 
     def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
         """Settle the arms, their order and their propensity columns."""
@@ -428,10 +314,10 @@ class _FrameCheck:
         self.arms = order_arms(observed, declared, self.arm_columns, self.found)
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)
 
-    def find_one_hot(self, roles: Mapping[str, Sequence[object]]) -> list[Label] | None:
+    def find_one_hot(self) -> list[Label] | None:
         """Take the arms of roles that list columns of 0 and 1 from these; all arms that can be chosen."""
         arms = None
-        for role, given in roles.items():
+        for role, given in self.one_hot.items():
             told = "action" if role == "received" else role
             names = one_hot_names(told, given, self.found)
             absent = [name for name in names or () if name not in self.roles.names]
@@ -537,10 +423,22 @@ class _FrameCheck:
             column = numbered
         return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
 
+    def rounds(self, batched: bool) -> NDArray[Any] | None:
+        """Numbers or times of the rounds, shape (T,), of which ties are told."""
+        rounds: NDArray[Any] | None = self.single("round", rows.check_rounds, self.formats.get("round"))
+        if rounds is not None and not self.found.problems:
+            tell_ties(f"round column {self.roles.single['round']!r}", rounds, batched, self.found)
+        return rounds
+
     def compare_decisions(
-        self, ids: NDArray[Any], columns: Mapping[str, Any], others: Mapping[str, NDArray[Any] | None]
+        self,
+        ids: NDArray[Any] | None,
+        columns: Mapping[str, Any],
+        others: Mapping[str, NDArray[Any] | None],
     ) -> None:
         """Report ids that stand in several rows, as far as columns could be read; ids and columns (T,)."""
+        if ids is None:
+            return
         single = {**columns, **others}
         read = {(role, name): single.get(role) for role, name in self.roles.single.items()}
         for role, names in (("context", self.roles.context), ("outcomes", self.roles.outcomes)):

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
-from adaptinf.log.validation.clock_changes import clock_change
 from adaptinf.log.validation.frame_columns import (
     EXACT,
     FAULTS,
@@ -40,6 +39,7 @@ from adaptinf.log.validation.row_order import (
     tell_numbered,
     text_numbers,
 )
+from adaptinf.log.validation.times.clock_changes import clock_change
 from adaptinf.spelling import reads_as, told_apart
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 

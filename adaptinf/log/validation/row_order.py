@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
-from adaptinf.log.validation.clock_changes import clock_change, in_utc
 from adaptinf.log.validation.frame_columns import Column, Findings, Label, as_float, read_labels
+from adaptinf.log.validation.times.clock_changes import clock_change, in_utc
 from adaptinf.typing import BoolArray, IntArray
 
 ISO_EXAMPLES = "2024-03-01 or 2024-03-01T09:30"

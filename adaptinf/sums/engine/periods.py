@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.log.validation.frame_columns import Findings, read_series
-from adaptinf.log.validation.time_periods import UTC, clock_of, cut_to_periods, zone_problem
+from adaptinf.log.validation.times.time_periods import UTC, clock_of, cut_to_periods, zone_problem
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.engine_tables import lazily
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.log.validation.frame_columns import Findings
-from adaptinf.log.validation.time_periods import UTC
+from adaptinf.log.validation.times.time_periods import UTC
 
 _LEAST = np.timedelta64(30, "m")
 """Times that go back by less are out of order by themselves; clocks go back by an hour, or by half of one."""
