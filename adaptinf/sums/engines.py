@@ -189,6 +189,7 @@ def aggregate(
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
+    arms = action if arms is None and isinstance(action, list) else arms
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
@@ -199,9 +200,6 @@ def aggregate(
     with naming_failures():
         rows, given = with_supplied(source.rows, given, found)
         found.raise_if_any("the table")
-        if declared is None and isinstance(action, list):
-            declared = declare_arms(action, found)
-            given["arms"] = declared
         asked = _asked(replace(source, rows=rows), given, declared, span, found)
         if not collect:
             return _uncollected(asked)
