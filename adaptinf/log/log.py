@@ -38,7 +38,7 @@ class AdaptiveLog(LogColumns, Publishable):
     ----------
     frame : DataFrame
         A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
-        are counted from 0.
+        are counted from 0. A table of Arrow, DuckDB, Dask or another engine is read whole.
     action : str or list of str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
         same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused. A list
@@ -111,7 +111,8 @@ class AdaptiveLog(LogColumns, Publishable):
         ``"every"``, ``"hour"``, ``"day"``, ``"week"`` or ``"month"``, to make batches of the times in `batch`
         (or `round`), cut by the clock of that zone, or else in UTC where they have a zone and as they are
         written where not; ``"round_propensities"``, True to renormalise rows of propensities that miss 1 by
-        no more than the rounding that their digits show.
+        no more than the rounding that their digits show; ``"missing_values"``, a list of texts that mean
+        that there is no value.
     about : dict, optional
         What else is known of the collection:
 

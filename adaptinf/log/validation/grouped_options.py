@@ -16,7 +16,7 @@ _ABOUT = ("design", "noise", "feedback_rounds", "released_rounds", "context_free
 OF_LOGS: Groups = {
     "columns": ("phase", "randomised", "observation", "outcome_round"),
     "reading": (
-        *(*OF_FILES, "date_format", "timezone", "sort", "every"),
+        *(*OF_FILES, "missing_values", "date_format", "timezone", "sort", "every"),
         *("round_propensities", "success"),
     ),
     "about": (*_ABOUT, "reward_guarantee", "releases", "rounds_per_unit", "recommended"),
@@ -28,11 +28,14 @@ OF_TABLES: Groups = {
         for role in ("denominator", "covariate")
         for part in ("sum_squares", "sum_products", "sum_cubes")
     ),
-    "reading": ("date_format", "round_propensities"),
+    "reading": (*OF_FILES, "missing_values", "date_format", "round_propensities"),
     "about": (*_ABOUT, "reward_guarantee", "context"),
 }
 """The same of `Sums`."""
-OF_AGGREGATES: Groups = {"reading": ("timezone", "round_propensities"), "about": OF_TABLES["about"]}
+OF_AGGREGATES: Groups = {
+    "reading": (*OF_FILES, "missing_values", "timezone", "round_propensities"),
+    "about": OF_TABLES["about"],
+}
 """The same of `aggregate`."""
 
 

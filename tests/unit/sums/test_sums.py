@@ -104,7 +104,7 @@ def test_other_faults() -> None:
     zero["squares"] *= [1, 1, 1, 0, 1, 1]
     assert codes(zero.assign(total=5.0)) == ["sums-of-nobody"]
     assert codes(table(), propensity=None, propensity_status="exact") == ["bad-propensity-status"]
-    with pytest.raises(ParameterError, match="DataFrame of pandas or polars"):
+    with pytest.raises(ParameterError, match="frame of pandas, polars, Arrow, DuckDB or Dask, got"):
         ai.Sums([1, 2], **NAMES)
 
 

@@ -108,11 +108,7 @@ class TimedRows:
             return None
         order = self.found.order
         column = self.instants[name] if name in self.instants else read_column(self.frame, position)
-        return (
-            column
-            if column is None or order is None
-            else Column(column.values[order], column.missing[order], column.dtype)
-        )
+        return column if column is None or order is None else column.at(order)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""
