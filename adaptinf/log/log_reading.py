@@ -156,7 +156,7 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
         log = AdaptiveLog(frame, **nested_options(options))
     except LogValidationError as error:
         raise table.located(error) from None
-    unused = [str(name) for name in table.columns if name not in log.columns]
+    unused = [str(name) for name in table.columns if name not in log.read_columns]
     left = [Reading("left out", claims.UNUSED(names=", ".join(unused)))] if unused else []
     log.owner_only = table.path is not None and owners_alone(table.path) is True
     return log.read_from(table.source, [*told, *left])
