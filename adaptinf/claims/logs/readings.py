@@ -42,6 +42,11 @@ SKIPPED = Claim(
     "events with _skipLearn set were dropped ({skipped:,} of {events:,} events)",
     "note",
 )
+WITHOUT_SLOT = Claim(
+    "formats.dsjson.read_dsjson",
+    "events without the slot were left out ({absent:,} of {events:,} events)",
+    "note",
+)
 THROTTLED = Claim(
     "formats.dsjson.read_dsjson",
     "the client dropped events with probability {rate:g} (pdrop); the file does not show whether "
