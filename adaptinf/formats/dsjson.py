@@ -50,7 +50,10 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Decisions of a file; rows (n,) are their places among lines with text, skipped counts those dropped, absent those without the slot."""
+    """Decisions of a file; rows (n,) are their places among lines with text.
+
+    skipped counts those dropped, and absent those without the slot.
+    """
 
     listed: list[dict[str, Any]]
     rows: IntArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from adaptinf.texts import several
 
@@ -21,7 +21,7 @@ MESSAGES = {
         "here _label_Action is another action. If that one, counted from 1, is the action that was played, "
         'pass played="label", which reads a and p in any order'
     ),
-    "no-played": 'with played="label" every event needs _label_Action, counted from 1, and _label_probability',
+    "no-played": 'played="label" needs _label_Action, counted from 1, and _label_probability',
     "other-label": "the probability in p of the action that was played is not _label_probability",
     "other-index": "_labelIndex, counted from 0, is another action than _label_Action, counted from 1",
     "slots": (
@@ -90,7 +90,7 @@ def rewritten(event: dict[str, Any], form: Form) -> Rewritten:
     return _by_label(event) if form.played == "label" else _explained(event)
 
 
-def _listed(values: Any) -> bool:
+def _listed(values: Any) -> TypeGuard[list[Any]]:
     return isinstance(values, list) and bool(values)
 
 
@@ -104,10 +104,10 @@ def _start(event: dict[str, Any]) -> int | None:
 
 def _by_label(event: dict[str, Any]) -> Rewritten:
     """The action of the label first, places counted from 1."""
-    start, played, index = _start(event), event.get("_label_Action"), event.get("_labelIndex")
+    start, index = _start(event), event.get("_labelIndex")
     if start is None:
         return Rewritten(event)
-    chance = event.get("_label_probability")
+    played, chance = event.get("_label_Action"), event.get("_label_probability")
     if type(played) is not int or not 1 <= played <= len(event["a"]) or not finite(chance):
         return Rewritten(event, "no-played", _content(event, "_label_Action", "_label_probability"))
     if index is not None and index != played - 1:
@@ -170,7 +170,7 @@ def offered(event: dict[str, Any]) -> list[int]:
     return [place for place, chance in zip(event["a"], event["p"], strict=True) if chance > 0.0]
 
 
-def finite(value: Any) -> bool:
+def finite(value: Any) -> TypeGuard[float]:
     """Whether a value of JSON is a number that float64 has."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -137,7 +137,7 @@ def test_slots_are_named_where_none_was_asked_for(tmp_path: Path) -> None:
         "a round: pass slot=1 for a log of the first slot, slot=2 for one of the second, and so on (line 1: "
         "the number of slots is 2: top, side) [row 0]"
     ]
-    with pytest.raises(LogValidationError, match="has neither c._slots nor _outcomes: leave slot out"):
+    with pytest.raises(LogValidationError, match=r"has neither c\._slots nor _outcomes: leave slot out"):
         read_dsjson(_write(tmp_path / "log", _listed(1, [1.0], 1)), slot=1)
 
 
