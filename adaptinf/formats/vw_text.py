@@ -81,9 +81,9 @@ def read_vw(
     >>> path = Path(tempfile.mkdtemp()) / "log.vw"
     >>> _ = path.write_text("1:-1:0.8 |User age:30\n2:0.5:0.2 |User age:41\n")
     >>> ai.formats.read_vw(path).frame
-       action  reward  propensity  User.age
-    0       1     1.0         0.8      30.0
-    1       2    -0.5         0.2      41.0
+       t  action  reward  propensity  User.age
+    0  1       1     1.0         0.8      30.0
+    1  2       2    -0.5         0.2      41.0
     """
     names = None if context is None else [context] if isinstance(context, str) else list(context)
     problems = [] if names is None else names_problems("context", names)
