@@ -307,6 +307,7 @@ class Schema:
 TIMES = ("2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z")
 IDS = ("01940000-0000-7000-8000-000000000000", "01950000-0000-7000-8000-000000000000")
 EVEN = {"a": 0.5, "b": 0.5}
+MARKDOWN = "md"  # a page of theirs, not the one that this script writes
 TABLES = "crates/tensorzero-core/src/db/postgres/migrations/"
 INFERENCES = {"id": IDS, "function_name": ("f", "f"), "variant_name": ("a", "b"), "episode_id": IDS}
 SCHEMAS = [
@@ -320,7 +321,7 @@ SCHEMAS = [
     ),
     Schema(
         EPPO,
-        "docs/sdks/event-logging/assignment-logging.md",
+        f"docs/sdks/event-logging/assignment-logging.{MARKDOWN}",
         r"(?<=\| )(experiment|subject|variation|timestamp|subject_attributes)(?=  +\|| \|)",
         "read_eppo",
         {"timestamp": TIMES, "experiment": ("e", "e"), "subject": ("u", "v"), "variation": ("a", "b")},
