@@ -15,6 +15,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.formats.platforms.platform_tables import (
     Table,
     Weights,
+    gathered,
     platform_table,
     share_problems,
     shares_of,
@@ -102,9 +103,13 @@ def read_eppo(
     (('adidas', 'nike'), array([0.75, 0.25]))
     """
     context = [context] if isinstance(context, str) else list(context)
-    refuse(_SUBJECT, names_problems("context", context))
     texts = ["subject", "action", "variation", "bandit_key", "experiment"]
-    table = platform_table(_SUBJECT, assignments, ["timestamp", "subject"], text=texts)
+    table, found, _ = gathered(
+        _SUBJECT,
+        lambda: platform_table(_SUBJECT, assignments, ["timestamp", "subject"], text=texts),
+        lambda: outcomes and platform_table(_SUBJECT, outcomes, ["subject", value], text=["subject"]),
+        lambda: refuse(_SUBJECT, names_problems("context", context)),
+    )
     bandit = "action" in table.frame
     needed = ["bandit_key", "action", "action_probability"] if bandit else ["experiment", "variation"]
     missing = [name for name in [*needed, *([] if outcomes else [value])] if name not in table.frame]
@@ -118,11 +123,11 @@ def read_eppo(
     table.in_time("timestamp")
     if not bandit:
         table.first_of_units("subject", "variation")
-    if outcomes:
+    if found:
         if again := int(table.frame.duplicated("subject").sum()):
             problem = f"{again} further actions of a subject: put the outcome of each action into {value!r}"
             raise ParameterError(_SUBJECT, [f"{table.path} has {problem} of the table itself"])
-        table.join("subject", outcomes, value, absent)
+        table.join(found, "subject", value, absent)
     roles = _bandit_roles(table) if bandit else shares_of(table, "variation", weights)
     for name, values in _attributes(table, context).items():
         table.frame = table.frame.assign(**{name: values})

@@ -13,7 +13,7 @@ import pandas as pd
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
-from adaptinf.formats.platforms.platform_tables import platform_table
+from adaptinf.formats.platforms.platform_tables import gathered, platform_table
 from adaptinf.formats.transport import log_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
@@ -99,9 +99,11 @@ def read_growthbook(
     1    new     0.0      1         0.8
     """
     place = as_path(_SUBJECT, "experiment", experiment)
-    names, starts, weights = _periods(place, _experiment(place), phase)
-    table = platform_table(
-        _SUBJECT, units, [unit, "variation", "first_exposure_timestamp", value], text=[unit, "variation"]
+    needed = [unit, "variation", "first_exposure_timestamp", value]
+    (names, starts, weights), table = gathered(
+        _SUBJECT,
+        lambda: _periods(place, _experiment(place), phase),
+        lambda: platform_table(_SUBJECT, units, needed, text=[unit, "variation"]),
     )
     several = (table.frame["variation"] == _SEVERAL).to_numpy()
     left = table.frame.loc[several, unit].nunique()

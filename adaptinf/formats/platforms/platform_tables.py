@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -23,6 +24,10 @@ from adaptinf.parameters import refuse
 from adaptinf.texts import did_you_mean, several
 
 Weights = Mapping[Any, Any] | str | None
+# As BigQuery, Snowflake and Postgres write zones: "10:00:00 UTC", "10:00:00 +0000", "10:00:00+00".
+_ZONE = re.compile(
+    r"(?P<time>.*\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(?:UTC|(?P<sign>Z|[+-]\d\d)(?P<rest>:?\d\d)?)"
+)
 _SUM_ERROR = 1e-6
 _SHOWN = 8
 
@@ -62,7 +67,8 @@ class Table:
     def in_time(self, column: str) -> None:
         """Put the rows in order of time."""
         self.frame = self.frame.reset_index(drop=True)
-        times, bad = read_times(column_of(self.frame[[column]].astype(object), column))
+        texts = self.frame[[column]].astype(object).map(_written)
+        times, bad = read_times(column_of(texts, column))
         if (wrong := np.flatnonzero(bad | times.missing)).size:
             value = self.frame[column].iloc[wrong[0]]
             problem = f"{wrong.size} values of {column} are no times in ISO 8601, such as {value!r:.60}"
@@ -83,9 +89,8 @@ class Table:
         self.keep(~again, claims.LATER_EXPOSURES(later=int(again.sum()), rows=len(again)))
         self.frame = self.frame.reset_index(drop=True)
 
-    def join(self, key: str, outcomes: Any, value: str, absent: float | None) -> None:
+    def join(self, other: Table, key: str, value: str, absent: float | None) -> None:
         """Add the outcome of every row from another table, one row a key."""
-        other = platform_table(self.subject, outcomes, [key, value], text=[key])
         problems = [f"{self.path} has a column {value} too: rename one"] if value in self.frame else []
         if twice := int(other.frame.duplicated(key).sum()):
             problems.append(f"{other.path} has {twice} further rows of a {key}: add them up to one row each")
@@ -106,6 +111,27 @@ class Table:
             )
         joined = self.frame[key].map(found)
         self.frame = self.frame.assign(**{value: joined.where(~none, absent) if none.any() else joined})
+
+
+def _written(value: Any) -> Any:
+    """A time with its zone as ISO 8601 has it."""
+    found = _ZONE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    sign, rest = found["sign"] or "Z", found["rest"] or ""
+    return found["time"] + (sign if sign == "Z" else f"{sign}{rest or ':00'}")
+
+
+def gathered(subject: str, *made: Callable[[], Any]) -> list[Any]:
+    """What some calls make; one error with everything that is wrong."""
+    results, problems = list[Any](), list[str]()
+    for make in made:
+        try:
+            results.append(make())
+        except ParameterError as error:
+            problems += error.problems
+    refuse(subject, problems)
+    return results
 
 
 def platform_table(

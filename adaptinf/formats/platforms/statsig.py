@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from os import PathLike
 
-from adaptinf.formats.platforms.platform_tables import Weights, platform_table, share_problems, shares_of
+from adaptinf.formats.platforms.platform_tables import (
+    Weights,
+    gathered,
+    platform_table,
+    share_problems,
+    shares_of,
+)
 from adaptinf.formats.transport import log_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
@@ -81,13 +87,17 @@ def read_statsig(
     >>> log.arms, log.arrays.reward
     (('Control', 'Test'), array([0. , 3.5]))
     """
-    refuse(_SUBJECT, share_problems(weights, _LACKING))
     names = ["unit_id", "name", "experiment_group"]
-    table = platform_table(_SUBJECT, exposures, [*names, "first_exposure_utc"], text=names)
+    table, found, _ = gathered(
+        _SUBJECT,
+        lambda: platform_table(_SUBJECT, exposures, [*names, "first_exposure_utc"], text=names),
+        lambda: platform_table(_SUBJECT, outcomes, ["unit_id", value], text=["unit_id"]),
+        lambda: refuse(_SUBJECT, share_problems(weights, _LACKING)),
+    )
     table.only("name", experiment, "experiment")
     table.in_time("first_exposure_utc")
     table.first_of_units("unit_id", "experiment_group")
-    table.join("unit_id", outcomes, value, absent)
+    table.join(found, "unit_id", value, absent)
     roles = shares_of(table, "experiment_group", weights)
     with log_of(str(table.path)):
         log = AdaptiveLog(

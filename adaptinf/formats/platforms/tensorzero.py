@@ -13,6 +13,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.formats.platforms.platform_tables import (
     Table,
     Weights,
+    gathered,
     platform_table,
     share_problems,
     shares_of,
@@ -105,9 +106,14 @@ def read_tensorzero(
         if level in ("inference", "episode")
         else [f'level must be "inference" or "episode", got {level!r:.60}']
     )
-    refuse(_SUBJECT, problems + share_problems(weights, _LACKING))
     names = ["id", "function_name", "variant_name", "episode_id"]
-    table = platform_table(_SUBJECT, inferences, names, text=names)
+    targets = ["id", "target_id", "metric_name"]
+    table, other, _ = gathered(
+        _SUBJECT,
+        lambda: platform_table(_SUBJECT, inferences, names, text=names),
+        lambda: platform_table(_SUBJECT, feedback, [*targets, "value"], text=targets),
+        lambda: refuse(_SUBJECT, problems + share_problems(weights, _LACKING)),
+    )
     table.only("function_name", function, "function")
     order = np.argsort(_times(table), kind="stable")
     if (np.diff(order) < 0).any():
@@ -121,7 +127,7 @@ def read_tensorzero(
         moved = {"moved": episodes[several].nunique(), "units": episodes.nunique()}
         table.keep(~several, claims.SEVERAL_ARMS(**moved))
     target = "id" if level == "inference" else "episode_id"
-    found = _feedback(table, feedback, metric)
+    found = _feedback(table, other, metric)
     none = ~table.frame[target].isin(found.index).to_numpy()
     if none.any() and absent is None:
         problem = f"{int(none.sum())} of {len(none)} targets have no feedback: pass absent=0 if that means 0"
@@ -145,10 +151,8 @@ def read_tensorzero(
     return log.read_from(f"TensorZero inferences {table.path.name}", table.readings)
 
 
-def _feedback(table: Table, path: Any, metric: str | None) -> Any:
+def _feedback(table: Table, feedback: Table, metric: str | None) -> Any:
     """Value of the last feedback by target."""
-    names = ["id", "target_id", "metric_name"]
-    feedback = platform_table(_SUBJECT, path, [*names, "value"], text=names)
     feedback.only("metric_name", metric, "metric")
     feedback.frame = feedback.frame.iloc[np.argsort(_times(feedback), kind="stable")]
     last = ~feedback.frame.duplicated("target_id", keep="last").to_numpy()

@@ -250,10 +250,13 @@ def test_statsig_exposures_are_joined_to_outcomes(tmp_path: Path) -> None:
     assert log.arrays.propensity is not None
     assert log.arrays.propensity.tolist() == [0.75, 0.25]
     assert f"left out: {claims.UNUSED_OUTCOMES(unused=1, rows=3)}" in str(log.report)
-    with pytest.raises(
-        ParameterError, match="Statsig's exposures have no allocation by group: pass weights="
-    ):
-        read_statsig(path, outcomes, experiment="button")
+    with pytest.raises(ParameterError) as caught:
+        read_statsig(path, outcomes, value="revenue", experiment="button")
+    assert caught.value.problems == (
+        "outcomes.csv has no column revenue; there are: unit_id, value",
+        "Statsig's exposures have no allocation by group: pass weights={arm: share} if the shares of traffic "
+        'were constant, or weights="unknown" for a log without propensities',
+    )
     lacking = _write(path, EXPOSED.replace("experiment_group", "group"))
     with pytest.raises(
         ParameterError, match=r"exposures\.csv has no column experiment_group; there are: company_id"
@@ -431,6 +434,26 @@ def test_rows_of_a_trial_are_counted_as_in_the_file(tmp_path: Path) -> None:
     assert caught.value.problems[0].rows == (3,)
     with pytest.raises(ParameterError, match=r"probability must be a column or a number in \(0, 1\), got 1"):
         read_mrt(path, unit="userid", treatment="intervention", probability=1, outcome="steps")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2025-01-01 10:00:00 UTC", "2025-01-01 09:59:59.5 UTC"),
+        ("2025-01-01 10:00:00+00", "2025-01-01 11:30:00+02"),
+        ("2025-01-01 10:00:00.000 +0000", "2025-01-01 15:00:00.000 +0530"),
+        ("2025-01-01 10:00:00.000 Z", "2025-01-01 09:00:00.000 Z"),
+    ],
+)
+def test_times_as_warehouses_write_them(tmp_path: Path, first: str, second: str) -> None:
+    text = EXPOSED.replace("2025-01-01 10:00:00", first).replace("2025-01-01 09:00:00", second)
+    path = _write(tmp_path / "exposures.csv", text.replace("2025-01-01 08:00:00", first))
+    outcomes = _write(tmp_path / "outcomes.csv", "unit_id,value\nu1,1.5\nu2,2.5\n")
+    log = read_statsig(path, outcomes, experiment="button", weights="unknown")
+    assert log.arrays.reward.tolist() == [1.5, 2.5]
+    _write(path, text.replace(first, "10 o'clock UTC"))
+    with pytest.raises(ParameterError, match='are no times in ISO 8601, such as "10 o\'clock UTC"'):
+        read_statsig(path, outcomes, experiment="button", weights="unknown")
 
 
 def test_parquet_is_read_as_csv(tmp_path: Path) -> None:
