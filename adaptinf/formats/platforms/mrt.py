@@ -116,7 +116,7 @@ def read_mrt(
     if (wrong := np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0)))).size:
         problem = f"{named} must be in [0, 1], and is {chance[wrong[0]]:g} in {wrong.size} rows"
         raise ParameterError(_SUBJECT, [f"{table.path}: {problem}"])
-    own = {"arm": treated.astype(int), "propensity of 0": 1.0 - chance, "propensity of 1": chance}
+    own = {"drawn": treated.astype(int), "propensity of 0": 1.0 - chance, "propensity of 1": chance}
     if clash := [name for name in own if name in table.frame]:
         raise ParameterError(_SUBJECT, [f"{table.path}: columns may not be called {', '.join(clash)}"])
     frame = table.frame.assign(**own)
@@ -127,7 +127,7 @@ def read_mrt(
     with log_of(str(table.path), rows):
         log = AdaptiveLog(
             frame,
-            action="arm",
+            action="drawn",
             reward=outcome,
             propensities={0: "propensity of 0", 1: "propensity of 1"},
             unit=unit,

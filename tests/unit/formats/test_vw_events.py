@@ -190,3 +190,11 @@ def test_converted_events_are_those_of_the_reader(tmp_path: Path) -> None:
     assert convert(slotted, tmp_path / "b.parquet", action_id="id", slot=2) == 1
     with pytest.raises(ParameterError, match="and none of the others has slot 3"):
         convert(slotted, tmp_path / "b.parquet", slot=3)
+    folder = tmp_path / "random" / "men"
+    folder.mkdir(parents=True)
+    (folder / "item_context.csv").write_text("item_id\n0\n")
+    (folder / "men.csv").write_text("timestamp,item_id,position,click,propensity_score\n")
+    with pytest.raises(
+        ParameterError, match="played and slot are of dsjson: leave them out for an Open Bandit"
+    ):
+        convert(folder, tmp_path / "c.parquet", played="label")
