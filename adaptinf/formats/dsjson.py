@@ -330,7 +330,7 @@ def read_dsjson(
     Slots make logs of their own, not rows of one: the slots of an event are filled before any of their
     outcomes is known, each without the actions that earlier slots took, so that two rows of an event would
     not be two rounds. Actions that a slot could not take in an event have propensity 0 there; those that it
-    could never take are no arms. For a later slot the log has ``context_free=False`` where earlier choices
+    could never take are no arms. For a later slot the log has ``'context_free': False`` where earlier choices
     changed. Slates, which have one cost for the choices of all slots together, are refused.
 
     Events with ``"_skipLearn": true`` are dropped, as Vowpal Wabbit drops them, and counted in
@@ -338,7 +338,7 @@ def read_dsjson(
 
     A policy may have looked at features that are no contexts of the log: lists, those that some events lack
     or that `context` leaves out, and those of actions. Where such features change from event to event the
-    log has ``context_free=False``, so that no estimator takes the arms' rounds to be comparable mixes.
+    log has ``'context_free': False``, so that no estimator takes the arms' rounds to be comparable mixes.
 
     ``pdrop``, the probability with which a client left out events, must be the same throughout: thinning that
     is unrelated to the outcome and constant leaves every estimate valid, other thinning does not.
@@ -434,7 +434,7 @@ def _log(
         context=kept,
         arms=names,
         reward_range=reward_range,
-        context_free=False if _hides_features(events, set(kept)) else None,
+        about={"context_free": False if _hides_features(events, set(kept)) else None},
     )
 
 

@@ -65,8 +65,8 @@ def read_vw(
 
     Notes
     -----
-    As with `read_dsjson`, the log has ``context_free=False`` where features that are no contexts of the log
-    change between examples, and a slot is a log of its own. Where a slot's label has the probabilities of
+    As with `read_dsjson`, the log has ``'context_free': False`` where features that are no contexts of the
+    log change between examples, and a slot is a log of its own. Where a slot's label has the probabilities of
     several actions, only that of the first, which was played, is read.
 
     References
@@ -112,7 +112,7 @@ def read_vw(
             context=list(columns),
             arms=arms if arms is not None else examples[0].actions or None,
             reward_range=reward_range,
-            context_free=False if _hides_features(examples, set(columns)) else None,
+            about={"context_free": False if _hides_features(examples, set(columns)) else None},
         )
     return log.read_from(f"Vowpal Wabbit file {place.name}", [])
 

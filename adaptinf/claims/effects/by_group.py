@@ -90,7 +90,7 @@ DIFFERENCE = (
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
-    "batched data (if assignment did not depend on contexts, set context_free=True instead)",
+    "batched data (if assignment did not depend on contexts, set 'context_free' to True instead)",
     "needs",
 )
 WEIGHTED_NEEDS = (

@@ -91,6 +91,7 @@ COLUMNS = {
     "action": ACTION,
     "phase": PHASE,
     "unit_id": (UNIT,),
+    "decision_id": (Claim("always", "decision identifiers can be linked to participants", "needs"),),
     "reward": (REWARD,),
     "received": (
         Claim(
@@ -161,7 +162,7 @@ FIELDS = {
         Claim("always", "the recommended arm may depend on data other than the releases", "needs"),
     ),
     "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
-    "adaptive_rounds": (
+    "feedback_rounds": (
         Claim(
             "always",
             "the number of adaptive rounds may depend on the design's random draws, which the privacy "

@@ -69,7 +69,7 @@ def read_eppo(
     -------
     AdaptiveLog
         Of a bandit, one round an action, in order of time, with the probability that Eppo's client logged
-        and ``context_free=False``; batches are the versions of the model (``model_version``) where one
+        and ``'context_free': False``; batches are the versions of the model (``model_version``) where one
         follows on the other. Of an experiment, one round a subject.
 
     Raises
@@ -139,8 +139,10 @@ def read_eppo(
             unit="subject",
             context=context,
             reward_range=reward_range,
-            design="Eppo bandit" if bandit else "Eppo experiment",
             adaptive=False if not bandit and roles else None,
+            about={"design": "Eppo bandit", "context_free": False}
+            if bandit
+            else {"design": "Eppo experiment"},
             **roles,
         )
     return log.read_from(f"Eppo log {table.path.name}", table.readings)
@@ -148,7 +150,7 @@ def read_eppo(
 
 def _bandit_roles(table: Table) -> dict[str, Any]:
     """Roles of a bandit's columns; versions of the model are batches where they do not overlap."""
-    roles = {"propensity": "action_probability", "context_free": False}
+    roles = {"propensity": "action_probability"}
     if "model_version" not in table.frame:
         return roles
     versions = table.frame["model_version"].astype(str)

@@ -57,7 +57,7 @@ def read_evidential(
     -------
     AdaptiveLog
         One round a draw, in order of time; a participant has one. Of a contextual bandit without `context`
-        the log has ``context_free=False``.
+        the log has ``'context_free': False``.
 
     Raises
     ------
@@ -102,8 +102,7 @@ def read_evidential(
         raise ParameterError(_SUBJECT, [f"{table.path} has no {_VALUES}: leave context out"])
     if context:
         table.frame = table.frame.assign(**_contexts(table, context))
-    roles: dict[str, Any] = {"context_free": False} if used and not context else {}
-    roles |= shares_of(table, "arm_name", weights)
+    roles = shares_of(table, "arm_name", weights)
     with log_of(str(table.path)):
         log = AdaptiveLog(
             table.frame,
@@ -113,7 +112,7 @@ def read_evidential(
             context=context,
             missing=missing,
             reward_range=reward_range,
-            design="Evidential bandit",
+            about={"design": "Evidential bandit", "context_free": False if used and not context else None},
             **roles,
         )
     return log.read_from(f"Evidential draws {table.path.name}", table.readings)

@@ -131,8 +131,8 @@ def read_growthbook(
             propensities={key: f"propensity of {key}" for key in keys},
             arms=keys,
             reward_range=reward_range,
-            design="GrowthBook bandit" if starts.size else "GrowthBook experiment",
             adaptive=None if starts.size else False,
+            about={"design": "GrowthBook bandit" if starts.size else "GrowthBook experiment"},
         )
     periods = [Reading("caution", claims.BEFORE_PERIODS())] if starts.size else []
     return log.read_from(f"GrowthBook units {table.path.name}", [*table.readings, *periods])

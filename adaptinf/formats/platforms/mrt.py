@@ -135,8 +135,8 @@ def read_mrt(
             arms=[0, 1],
             missing=missing,
             reward_range=reward_range,
-            design="micro-randomised trial",
             adaptive=adaptive,
+            about={"design": "micro-randomised trial"},
         )
     return log.read_from(f"micro-randomised trial {table.path.name}", table.readings)
 

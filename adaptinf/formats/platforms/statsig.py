@@ -106,8 +106,8 @@ def read_statsig(
             reward=value,
             unit="unit_id",
             reward_range=reward_range,
-            design="Statsig experiment",
             adaptive=False if roles else None,
+            about={"design": "Statsig experiment"},
             **roles,
         )
     return log.read_from(f"Statsig exposures {table.path.name}", table.readings)

@@ -143,9 +143,10 @@ def read_tensorzero(
             action="variant_name",
             reward="reward",
             unit="episode_id",
+            id="id",
             reward_range=reward_range,
-            design="TensorZero experiment",
             adaptive=False if roles else None,
+            about={"design": "TensorZero experiment"},
             **roles,
         )
     return log.read_from(f"TensorZero inferences {table.path.name}", table.readings)
