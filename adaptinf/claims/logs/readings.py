@@ -54,6 +54,16 @@ UNUSED_COLUMNS = Claim(
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 
+BEGINNING = Claim(
+    "log.interim.Interim.until",
+    "only the first {kept:,} of {rounds:,} rounds are used{pending}{releases}",
+    "note",
+)
+PENDING = Claim(
+    "log.interim.Interim.until", "; outcomes that became known later ({count:,}) count as missing", "phrase"
+)
+LATER_RELEASES = Claim("log.interim.Interim.until", "; later releases ({count:,}) were dropped", "phrase")
+
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",
     "events with _skipLearn set were dropped ({skipped:,} of {events:,} events)",
