@@ -42,7 +42,7 @@ class AdaptiveLog(Interim, Publishable):
     ----------
     frame : DataFrame
         A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
-        are counted from 0.
+        are counted from 0. A table of Arrow, DuckDB, Dask or another engine is read whole.
     action : str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
         same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused.
@@ -105,7 +105,7 @@ class AdaptiveLog(Interim, Publishable):
         `batch` that are text, as for `datetime.datetime.strptime`, needed where nothing tells the month from
         the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch`
         where there is no `round`, for files that are stored newest first: arrays by round that a model is
-        given are then in that order.
+        given are then in that order; ``"missing_values"``, a list of texts that mean that there is no value.
     about : dict, optional
         What else is known of the collection:
 

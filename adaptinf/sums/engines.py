@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.log_reading import dialect_from, uses_of
 from adaptinf.log.validation import OF_AGGREGATES, Label, group_options
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
-from adaptinf.log.validation.frame_columns import Findings, read_column
+from adaptinf.log.validation.frame_columns import Findings, index_names, read_column
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
@@ -81,8 +83,8 @@ def aggregate(
     ----------
     table : lazy or eager frame, path, or glob
         Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
-        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read
-        by DuckDB.
+        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, and
+        folders of parts are read by DuckDB; whatever else `read_log` reads is read into memory.
     action, reward, batch : str
         Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
     propensity : str, optional
@@ -120,7 +122,8 @@ def aggregate(
     reading : dict, optional
         ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
         instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
-        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch.
+        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
     about : dict, optional
         As for `Sums`.
 
@@ -179,14 +182,16 @@ def aggregate(
         progress=(progress, BOOLEAN),
     )
     found = Findings()
+    found.index = index_names(table)
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
+    dialect, _ = dialect_from("aggregate", how)
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
-    source = opened(table)
+    source = opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
     with naming_failures():
         asked = _asked(source, given, declared, span, found)
         if not collect:
@@ -201,6 +206,29 @@ def aggregate(
     stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
     sums._check(read, span, stated, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a query as the arguments of a log have them."""
+    same = ("action", "reward", "batch", "propensity", "propensities", "unit")
+    several = {name: _names(given[name]) for name in ("by", "denominator", "covariate")}
+    return {
+        **{name: given[name] for name in same},
+        "context": several["by"],
+        "outcomes": [*several["denominator"], *several["covariate"]],
+    }
+
+
+def _roles(given: Mapping[str, Any]) -> dict[str, str]:
+    """What a log calls columns of numbers that are named; those of propensities are all the others."""
+    found = dict.fromkeys(_names(given["denominator"]), "outcome")
+    found |= dict.fromkeys(_names(given["covariate"]), "context")
+    return defaultdict(lambda: "propensity", {**found, given["reward"]: "reward"})
+
+
+def _names(given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,7 +259,7 @@ def _asked(
     assert columns is not None
     check_files(source.files, columns.names, found)
     found.raise_if_any("the table")
-    rows = readied(source.rows, columns.names)
+    rows = readied(source.rows, columns.names, {name for name, _ in columns.numbers.values()})
     check_types(rows, columns, found)
     check_times(rows, columns.batch, every, timezone, found)
     found.raise_if_any("the table")

@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from adaptinf.errors import ParameterError
+from adaptinf.log.storage.dialects import PLAIN, Dialect
+from adaptinf.log.storage.tables import TableSource, read_table
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.arm_columns import (
     ArmColumns,
     check_actions,
@@ -32,7 +35,7 @@ from adaptinf.log.validation.frame_columns import (
     Findings,
     Label,
     column_names,
-    frame_kind,
+    index_names,
     read_column,
 )
 from adaptinf.log.validation.row_order import check_date_format
@@ -321,10 +324,10 @@ def read_parts(
     date_format: str | None,
     estimated: bool,
     found: Findings,
+    dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
     """Parts and arms of a table, None where it has problems; shares stand in for propensities."""
-    if frame_kind(frame) is None:
-        raise ParameterError("Sums", [f"frame must be a DataFrame of pandas or polars, got {_kind(frame)}"])
+    frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
         return None
@@ -346,8 +349,26 @@ def read_parts(
     return Parts(table.groups, table.strata.parts(_cells(table, columns, centre), table.batches)), table.arms
 
 
-def _kind(frame: object) -> str:
-    return f"a {type(frame).__name__}"
+def _typed(
+    source: Any, columns: Mapping[str, object], group: object, dialect: Dialect, found: Findings
+) -> Any:
+    """The frame of a table, with columns by their roles where it is text; errors get its lines."""
+    groups = [group] if isinstance(group, str) else list(group) if isinstance(group, (list, tuple)) else []
+    roles = {name: role for role, name in columns.items() if isinstance(name, str)}
+    wanted = [name for name in (*roles, *groups) if isinstance(name, str)]
+    opened = isinstance(source, TableSource)
+    table = source if opened else read_table(source, dialect, wanted, "Sums", "frame")
+    uses: dict[str, Use] = dict.fromkeys(groups, "context")
+    uses |= {name: _USES.get(role, "number") for name, role in roles.items()}
+    frame, _ = table.typed(uses)
+    found.index = index_names(frame)
+    if table.of_file:
+        found.located = partial(table.located, what="the table of sums")
+    return frame
+
+
+_USES: dict[str, Use] = {"arm": "label", "batch": "order"}
+"""What columns of a table of sums are for that hold no numbers."""
 
 
 def _cells(table: Table, columns: Mapping[str, object], centre: float) -> Cells:

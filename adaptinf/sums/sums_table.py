@@ -14,6 +14,7 @@ from adaptinf.claims.logs import rows as claims
 from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.log_reading import dialect_from
 from adaptinf.log.provenance import Promises, source_note
 from adaptinf.log.validation import METADATA, OF_TABLES, Label, Metadata, group_options
 from adaptinf.log.validation.column_checks import check_reward_range
@@ -71,9 +72,9 @@ class Sums(WithFurther, Grouped, Promises):
 
     Parameters
     ----------
-    frame : DataFrame
-        Of pandas or polars, a row for each batch and arm, in any order. An arm without a row in a batch had
-        propensity 0 there.
+    frame : DataFrame or path
+        Of pandas or polars, or anything that `read_log` reads, a row for each batch and arm, in any order. An
+        arm without a row in a batch had propensity 0 there.
     batch : str
         Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
     arm : str
@@ -111,7 +112,8 @@ class Sums(WithFurther, Grouped, Promises):
         ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
         same of a covariate: ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
-        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous.
+        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous; ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`.
     about : dict, optional
         ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
         `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
@@ -225,6 +227,7 @@ class Sums(WithFurther, Grouped, Promises):
             date_format=how.get("date_format"),
             estimated=propensity is None or known.get("propensity_status") == "estimated",
             found=found,
+            dialect=dialect_from("Sums", how)[0],
         )
         stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
         self._check(read, span, stated, found, shares=propensity is None)

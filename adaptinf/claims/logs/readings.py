@@ -29,6 +29,23 @@ COUNTED_AS = Claim(
 AS_WRITTEN = Claim(
     "log.storage.csvs.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
 )
+MISSING_TEXT = Claim(
+    "log.storage.text_columns.typed",
+    "the text {text!r} in column {name!r} is a label ({count:,} rows)",
+    "note",
+)
+SEPARATED = Claim("log.storage.delimited.delimited", "fields are separated by {sep}", "note")
+DECODED = Claim("log.storage.dialects.decoded", "the text is encoded as {encoding}", "note")
+DECIMAL_COMMA = Claim(
+    "log.storage.text_columns.decimal_mark",
+    "numbers have a decimal comma, such as {example} in column {name!r}",
+    "note",
+)
+PARTS = Claim(
+    "log.storage.tables.read_table",
+    "{count:,} files of a folder were read in the order of their names",
+    "note",
+)
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",
     "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "

@@ -31,12 +31,13 @@ from adaptinf.log.validation.frame_columns import (
     Labels,
     as_float,
     column_names,
-    frame_kind,
+    index_names,
     label_key,
     read_column,
     read_labels,
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
+from adaptinf.log.validation.relations import in_memory, without_texts
 from adaptinf.log.validation.row_order import check_date_format, date_column, date_formats, row_order
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -188,9 +189,7 @@ def check_frame(
     """Read a frame, or raise one error that lists all that is found wrong with it, and was before."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found, how = Findings() if found is None else found, reading or {}
-    if frame_kind(frame) is None:
-        found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
-        found.raise_if_any()
+    frame = _frame_of(frame, how.get("missing_values"), found)
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
@@ -234,6 +233,24 @@ def check_frame(
     )
 
 
+def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
+    """The frame in memory that a table is, without texts that mean that there is no value, or one error."""
+    frame = in_memory(table)
+    if frame is None:
+        kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
+        found.add("not-a-frame", f"the log must be {kinds}, got {type(table).__name__}")
+        found.raise_if_any()
+    found.index = index_names(frame)
+    if missing_values is None:
+        return frame
+    given = missing_values if isinstance(missing_values, (list, tuple, set, frozenset)) else [None]
+    texts = [text for text in given if isinstance(text, str)]
+    if len(texts) < len(given):
+        found.add("bad-option", f"missing_values must be a list of texts, got {missing_values!r:.60}")
+        return frame
+    return without_texts(frame, texts)
+
+
 class _FrameCheck:
     """The checks of one frame, and what later ones need of earlier ones."""
 
@@ -264,7 +281,7 @@ class _FrameCheck:
         if position is None or not len(self.frame):
             return None
         column, order = read_column(self.frame, position), self.found.order
-        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
+        return column if order is None else column.at(order)
 
     def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
         """Result of a check on the column of a role, or None where there is no such column."""

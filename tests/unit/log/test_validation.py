@@ -94,8 +94,6 @@ ROW_DAMAGE: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], Expected]] = [
     (put("y", {1: 1.5, 3: -0.01}), [("reward-out-of-range", (1, 3))]),
     (put("y", {0: "0.0", 4: "x"}, object), [("non-numeric-reward", (0, 4))]),
     (put("y", {0: None, 4: "x"}, object), [("missing-reward", (0,)), ("non-numeric-reward", (4,))]),
-    (put("y", {}, object), [("non-numeric-reward", ())]),
-    (put("y", {3: Decimal("0.5")}, object), [("non-numeric-reward", (3,))]),
     (put("y", {3: [0.5]}, object), [("non-numeric-reward", (3,))]),
     (whole("y", list("01010101")), [("non-numeric-reward", ALL)]),
     (whole("y", np.full(8, 0.5 + 0j)), [("non-numeric-reward", ())]),
@@ -380,8 +378,13 @@ def test_something_that_is_no_frame(frame: Any) -> None:
     assert problems(frame) == [("not-a-frame", ())]
 
 
-def test_a_lazy_polars_frame_is_no_frame() -> None:
-    assert problems(pl.LazyFrame({"arm": ["a"], "y": [1.0]})) == [("not-a-frame", ())]
+def test_numbers_may_be_objects() -> None:
+    plain = AdaptiveLog(good_frame(), **GOOD)
+    for values in ({}, {3: Decimal("0.5")}, {3: np.float32(0.5), 4: True}):
+        log = AdaptiveLog(put("y", values, object)(good_frame()), **GOOD)
+        expected = plain.arrays.reward.copy()
+        expected[list(values)] = list(map(float, values.values()))
+        np.testing.assert_array_equal(log.arrays.reward, expected)
 
 
 @pytest.mark.parametrize(

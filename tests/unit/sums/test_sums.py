@@ -106,7 +106,7 @@ def test_other_faults() -> None:
     assert codes(zero, propensity=None) == ["arm-without-rounds"]
     assert codes(zero.assign(total=5.0)) == ["sums-of-nobody"]
     assert codes(table(), propensity=None, propensity_status="exact") == ["bad-propensity-status"]
-    with pytest.raises(ParameterError, match="DataFrame of pandas or polars"):
+    with pytest.raises(ParameterError, match="frame of pandas, polars, Arrow, DuckDB or Dask, got"):
         ai.Sums([1, 2], **NAMES)
 
 
