@@ -164,9 +164,8 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
 def named_columns(options: Mapping[str, Any]) -> list[str]:
     """Columns that the arguments of a log name one by one."""
     flat = flat_options(options)
-    single = [flat.get(role) for role in _USES]
-    several = [name for role in ("context", "outcomes") for name in _listed(flat.get(role))]
-    return [name for name in dict.fromkeys([*single, *several]) if isinstance(name, str)]
+    roles = (*_USES, "context", "outcomes")
+    return list(dict.fromkeys(name for role in roles for name in _listed(flat.get(role))))
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
@@ -183,6 +182,8 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
     uses |= dict.fromkeys(_listed(options.get("context")), "context")
     if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
         uses |= dict.fromkeys(_listed(options["action"]), "number")
+    if options.get("propensities") in (columns or ()):  # lists or objects, as text
+        uses[str(options["propensities"])] = "text"
     if _labels_of(options.get("success")):
         uses |= dict.fromkeys(_listed(options.get("reward")), "text")
     return {name: use for name, use in uses.items() if columns is None or name in columns}
