@@ -183,6 +183,8 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
     uses |= dict.fromkeys(_listed(options.get("context")), "context")
     if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
         uses |= dict.fromkeys(_listed(options["action"]), "number")
+    if options.get("propensities") in (columns or ()):  # lists or objects, as text
+        uses[str(options["propensities"])] = "text"
     if _labels_of(options.get("success")):
         uses |= dict.fromkeys(_listed(options.get("reward")), "text")
     return {name: use for name, use in uses.items() if columns is None or name in columns}

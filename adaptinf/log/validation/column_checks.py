@@ -31,6 +31,7 @@ from adaptinf.log.validation.frame_columns import (
     read_labels,
     whole_numbers,
 )
+from adaptinf.log.validation.propensity_shapes import holds_entries
 from adaptinf.log.validation.row_order import (
     SORT_HINT,
     backward_message,
@@ -224,6 +225,12 @@ def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
 
 def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
     """Propensities of the chosen arms as float64."""
+    if holds_entries(column):
+        found.add(
+            "non-numeric-propensity",
+            f"propensity column {name!r} holds lists or objects, with every arm's: name it in propensities=",
+        )
+        return None
     return check_probabilities(column, f"propensity column {name!r}", "(0", found)
 
 
