@@ -36,6 +36,12 @@ def add_convert(commands: Any, short: str) -> None:
     other = parser.add_argument_group("other formats")
     other.add_argument("--action-id", metavar="NAME", help="feature that names an action (dsjson)")
     other.add_argument(
+        "--played",
+        choices=("first", "label"),
+        help="which action was played: the first of a (default), or that of _label_Action (dsjson)",
+    )
+    other.add_argument("--slot", type=int, metavar="N", help="slot of a conditional bandit, from 1 (dsjson)")
+    other.add_argument(
         "--affinities", action="store_true", help="keep user-item affinities too (Open Bandit Dataset)"
     )
     output = parser.add_argument_group("output")
@@ -98,6 +104,8 @@ def _other(arguments: argparse.Namespace, sources: list[Path], options: dict[str
         action_id=arguments.action_id,
         context=options.get("context"),
         affinities=arguments.affinities,
+        played=arguments.played or "first",
+        slot=arguments.slot,
     )
     confirm(arguments, arguments.output, f"{count:,} rows")
     return DONE

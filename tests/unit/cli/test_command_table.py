@@ -314,7 +314,7 @@ def test_report_and_convert_write_what_the_library_writes(run: Run, path: str, t
     estimate = ai.Contrast(log, treatment="B", control="A").fit().params.iloc[0]
     assert f"{estimate:.4f}" in page.read_text(encoding="utf-8")
     code, _, err = run("convert", path, *COLUMNS, "--affinities", "--output", str(stored))
-    assert (code, "--affinities: they are of dsjson files" in err) == (2, True)
+    assert (code, "--affinities: of dsjson files or Open Bandit folders, not of a table" in err) == (2, True)
 
 
 def test_nothing_is_mixed_into_the_answer_where_standard_error_is_closed(
