@@ -75,11 +75,11 @@ def _log(arguments: argparse.Namespace, sources: list[Path], options: dict[str, 
     from adaptinf.cli.opened_data import opened
     from adaptinf.sums import Sums
 
-    if arguments.action_id is not None or arguments.affinities:
-        problem = (
-            "they are of dsjson files and of Open Bandit folders, not of a table whose columns are named"
-        )
-        raise ParameterError("--action-id and --affinities", [problem])
+    given = [name for name in ("action_id", "played", "slot", "affinities") if getattr(arguments, name)]
+    if given:
+        flags = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        problem = "of dsjson files or Open Bandit folders, not of a table whose columns are named"
+        raise ParameterError(flags, [f"{problem}: leave it out"])
     log, output = opened(sources, options).log, arguments.output
     if isinstance(log, Sums):
         if output.suffix.lower() == ".csv":

@@ -404,7 +404,10 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
         ([*COLUMNS, "--estimator", "ols"], "estimator must be one of 'sample-mean', 'ipw', 'aipw'"),
         ([*COLUMNS, "--by", "site"], "difference-in-means is not valid for this log"),
         ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
-        ([*COLUMNS, "--propensities", "pa"], "--propensities 'pa{arm}' finds no column for 'a<x>' (paa<x>)"),
+        (
+            [*COLUMNS, "--propensities", "pa"],
+            "--propensities 'pa{arm}' finds no column for 'b & 50%_#1' (pab & 50%_#1), 'a<x>' (paa<x>)",
+        ),
         (
             [*COLUMNS, "--propensities", "p_{arm}", "--propensities", "a=p"],
             "names all columns: give it alone",
