@@ -75,6 +75,14 @@ class AdjustedReference(Protocol):
         """Distances from the null in standard errors, shape (k,)."""
 
 
+@runtime_checkable
+class EnclosedReference(Protocol):
+    """A reference that knows limits around its intervals without computing them."""
+
+    def enclosure(self, log_alpha: float) -> FloatArray:
+        """Limits that the intervals at level 1 - exp(log_alpha) lie within, infinite at worst; (k, 2)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalReference:
     """Two-sided normal tests and intervals.

@@ -178,6 +178,10 @@ def betting_bounds(
 class Side(Protocol):
     """Evidence that the mean of n scores is larger than claimed, and what it leaves possible."""
 
+    @property
+    def lowest(self) -> float:
+        """Smallest mean that there can be, below which no bound falls."""
+
     def peak(self, mean: float) -> float:
         """Largest log wealth ever reached against a claimed mean: at least 0, and falling in the mean."""
 
@@ -194,6 +198,7 @@ class LinearSide:
 
     gain: FloatArray
     stake: FloatArray
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
@@ -214,6 +219,7 @@ class BettingSide:
     bet: FloatArray
     floor: FloatArray
     cap: float = CAP
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""

@@ -31,6 +31,9 @@ class Track(Protocol):
     def log_pvalue(self, null: float) -> float:
         """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
 
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within; infinite where the means have no bounds."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleTrack:
@@ -70,6 +73,11 @@ class SingleTrack:
         """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
         return min(0.0, math.log(self.shares) - max(self.peaks(null)))
 
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within, rounded as its ends are."""
+        low, high = self.lower.lowest, self.mirror - self.upper.lowest
+        return self.origin + self.width * low, self.origin + self.width * high
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceTrack:
@@ -94,6 +102,11 @@ class DifferenceTrack:
         above = self._peak(null, 0)
         below = self._peak(null, 1)
         return min(0.0, math.log(2.0 * self.first.shares) - max(above, below))
+
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within, rounded as its ends are."""
+        (low_first, high_first), (low_second, high_second) = self.first.enclosure(), self.second.enclosure()
+        return low_first - high_second, high_first - low_second
 
     def _peak(self, null: float, side: int) -> float:
         """Largest threshold at which one end has passed the null.
@@ -149,6 +162,10 @@ class SequenceReference:
         """Intervals after the last round at level 1 - exp(log_alpha), shape (k, 2)."""
         last = self.times(np.array([self.n_rounds], dtype=np.int64))
         return np.vstack([track.limits(log_alpha, last) for track in self.tracks])
+
+    def enclosure(self, log_alpha: float) -> FloatArray:
+        """Limits that the intervals lie within at every level, shape (k, 2)."""
+        return np.array([track.enclosure() for track in self.tracks])
 
     def times(self, rounds: IntArray) -> IntArray:
         """What tracks go by, after some rounds: these, or the number of batches that are over; (r,)."""

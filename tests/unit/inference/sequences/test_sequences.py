@@ -109,6 +109,20 @@ def test_table_is_nested_and_ends_at_the_interval() -> None:
             assert rows["high"].iloc[-1] == pytest.approx(result.conf_int(0.1).loc[term, "high"], abs=1e-12)
 
 
+def test_every_interval_lies_within_the_range_of_its_means() -> None:
+    """That of sample means and scores, and of their differences; only means without bounds have none."""
+    for result in fits(greedy()):
+        around = result.reference.enclosure(math.log(0.3))
+        bounded = result.reference.name != "asymptotic"
+        assert np.isfinite(around).all() == bounded
+        one = 1.0 if len(result.terms) == 2 else 2.0
+        assert not bounded or np.allclose(around[:, 1] - around[:, 0], one, rtol=1e-12)
+        for alpha in (1e-9, 0.3):
+            limits = result.conf_int(alpha).to_numpy()
+            assert (around[:, 0] <= limits[:, 0]).all()
+            assert (limits[:, 1] <= around[:, 1]).all()
+
+
 def test_intervals_shrink_and_narrow_methods_are_narrow() -> None:
     """Widths are a few standard errors, and fall like 1/sqrt(n) up to slowly growing factors."""
     rng = np.random.default_rng(2)
