@@ -264,12 +264,13 @@ def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
 ) -> bool:
     """Whether an interval may be so long, to be asked before one is computed; std_error (k,)."""
-    if isinstance(reference, EnclosedReference):
+    if not isinstance(reference, _NOT_LONG):
+        if not isinstance(reference, EnclosedReference):
+            return True
         around = reference.enclosure(math.log(USUAL))
         known = np.isfinite(around).all()
         return not known or bool(np.isnan(meaningful(around, estimands, spread, std_error)).any())
-    kinds = {one.kind for one in estimands}
-    if not kinds.isdisjoint(_RELATIVE) or not isinstance(reference, _NOT_LONG):
+    if not {one.kind for one in estimands}.isdisjoint(_RELATIVE):
         return True
     if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
         return True

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from adaptinf.inference.distributions.references import EnclosedReference
 from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
@@ -141,7 +142,7 @@ class DifferenceTrack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequenceReference:
+class SequenceReference(EnclosedReference):
     """Confidence sequences of k quantities over T rounds.
 
     Tracks are by round, or by batch where `ends` has the number of rounds after each batch, shape (B,).

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtri
 
 from adaptinf.claims.laws import TRUNCATED
+from adaptinf.inference.distributions.references import EnclosedReference
 from adaptinf.inference.winners.contest import Contest, split
 from adaptinf.typing import FloatArray
 
@@ -187,7 +188,7 @@ _USUAL = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class WinnerLaw:
+class WinnerLaw(EnclosedReference):
     """Intervals and p-values for what is asked of the winner: a `Reference` of one term.
 
     Attributes
