@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from adaptinf.version import __version__
+
 if TYPE_CHECKING:
     from adaptinf import audit, datasets, designs, errors, formats, plots, privacy, theory
     from adaptinf.guarantee import PrivacyGuarantee
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
     from adaptinf.simulation import environments
     from adaptinf.sums import Sums, aggregate
     from adaptinf.trial import Trial
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CATE",

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from adaptinf import __version__
 from adaptinf.cli.flag_columns import COLUMNS, HELP, SUMS
 from adaptinf.cli.trial_commands import add_trial
 from adaptinf.errors import AdaptinfError, ParameterError
 from adaptinf.files import atomic_write
 from adaptinf.texts import visible
+from adaptinf.version import __version__
 
 _LINE = "\n"
 _HOLDER = "{arm}"

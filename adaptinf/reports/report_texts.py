@@ -28,6 +28,7 @@ from adaptinf.inference.winners.winner_results import WinnerResults
 from adaptinf.log import AdaptiveLog
 from adaptinf.reports.collection_facts import design_told
 from adaptinf.sums import Sums
+from adaptinf.version import __version__
 
 if TYPE_CHECKING:
     from adaptinf.inference.distributions.references import Reference
@@ -160,8 +161,6 @@ _SHOWN = 8
 
 def versions() -> str:
     """The package, Python, and what the numbers rest on."""
-    from adaptinf import __version__
-
     parts = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _PACKAGES)]
     return f"adaptinf {__version__} ({', '.join(parts)})"
 

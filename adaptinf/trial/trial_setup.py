@@ -12,7 +12,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from adaptinf import __version__
 from adaptinf.designs import Design
 from adaptinf.designs.recorded_designs import rebuilt
 from adaptinf.errors import FileError, ParameterError
@@ -24,6 +23,7 @@ from adaptinf.sessions.participants import plain
 from adaptinf.sessions.steppers import Draw
 from adaptinf.trial.journal import Entry
 from adaptinf.trial.trial_noise import private_terms
+from adaptinf.version import __version__
 
 _HALF = 2**128
 

@@ -6,7 +6,7 @@ import evidence
 import numpy as np
 from scipy import special, stats
 
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
+from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, predictions
 

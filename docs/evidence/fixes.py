@@ -75,7 +75,7 @@ FIXES = (
     ),
     Fix(
         "means that must stay are stated or cautioned",
-        f"{VALID}/stationarity.py",
+        f"{VALID}/constant_means.py",
         "return self.profile.drift_of(self.codes)",
         "return None",
         f"{UNIT}/validity/test_stationarity.py::test_alee_and_sequences_say_that_means_must_stay",
@@ -168,7 +168,7 @@ FIXES = (
     ),
     Fix(
         "a short two-arm trial names its exact test",
-        f"{ARMS}/facts/arm_facts.py",
+        f"{ARMS}/arm_facts.py",
         "if calls is None:",
         "if True:",
         f"{UNIT}/results/test_compare.py::test_a_short_trial_of_two_arms_names_its_exact_test",
@@ -210,7 +210,7 @@ FIXES = (
     ),
     Fix(
         "nor does the weight of both arms",
-        "inference/effects/projections/weighted_projection.py",
+        "inference/effects/effect_weights.py",
         "if past.free or combined_stays(propensities, past.cell, batch):",
         "if True:",
         f"{HIDDEN}::test_the_mix_of_effects_is_the_log_s",

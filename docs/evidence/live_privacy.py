@@ -122,7 +122,7 @@ def trials() -> list[Live]:
             "contexts in two coordinates, 4 rounds",
             lambda epsilon: neighbouring_trials(LinPriv(epsilon=epsilon, dimension=2))[0],
             dict.fromkeys(EPSILONS, 1_000),
-            {4.0: 3_000},
+            {4.0: 12_000},
         ),
         Live(
             "DPNAS",
@@ -130,7 +130,7 @@ def trials() -> list[Live]:
             "sums near the threshold, then across 0",
             None,
             dict.fromkeys(EPSILONS, 1_000),
-            {4.0: 12_000},
+            {4.0: 48_000},
         ),
         Live(
             "PrivateSuccessiveElimination",

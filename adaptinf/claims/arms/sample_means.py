@@ -16,7 +16,7 @@ SHORT_RUNS = Claim(
     "caution",
 )
 VARIATION = Claim(
-    "inference.arms.facts.sample_facts.SampleFacts.vary",
+    "inference.arms.sample_facts.SampleFacts.vary",
     "the standard deviation of simulated arm counts is {variation:.1%} of their median",
     "note",
 )
@@ -139,7 +139,7 @@ CORRECTED_CAUTIONS = (
 )
 """With corrected columns."""
 
-_WORTH = "inference.arms.facts.sample_facts.SampleFacts.worth"
+_WORTH = "inference.arms.sample_facts.SampleFacts.worth"
 UNITS_DEPEND = Claim(
     _WORTH,
     "this naive baseline is not valid, because rounds of the same unit may be dependent",

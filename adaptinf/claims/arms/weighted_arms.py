@@ -145,7 +145,7 @@ DIFFERENCE_MOVES = Claim(
     "caution",
 )
 AGAINST_ONE = Claim(
-    "inference.arms.facts.weighted_facts.WeightedFacts.joint_by",
+    "inference.arms.weighted_facts.WeightedFacts.joint_by",
     "all pairs that include the most frequently chosen arm",
     "phrase",
 )

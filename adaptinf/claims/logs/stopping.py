@@ -5,22 +5,22 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim
 
 CONFIDENCE_SEQUENCE = Claim(
-    "inference.results.fit_results.Results.at_any_length",
+    "inference.results.estimates.Estimates.at_any_length",
     "use ConfidenceSequence, which is valid under any stopping rule",
     "advice",
 )
 ELLIPSOID = Claim(
-    "inference.results.fit_results.Results.at_any_length",
+    "inference.results.estimates.Estimates.at_any_length",
     'use AdaptiveOLS(...).fit(adjustment="ellipsoid"), which allows any stopping rule',
     "advice",
 )
 NO_METHOD = Claim(
-    "inference.results.fit_results.Results.at_any_length",
+    "inference.results.estimates.Estimates.at_any_length",
     "no method for this target accounts for early stopping",
     "note",
 )
 NO_RELEASED_METHOD = Claim(
-    "inference.results.fit_results.Results.at_any_length",
+    "inference.results.estimates.Estimates.at_any_length",
     "methods based on releases do not account for early stopping",
     "note",
 )

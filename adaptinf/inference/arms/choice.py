@@ -13,31 +13,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptinf.claims import under_table
 from adaptinf.claims.arms import arm_fits
-from adaptinf.errors import InvalidForLog
+from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.alee import ALEE
 from adaptinf.inference.arms.batched import BATCHED
+from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_releases import RELEASED
-from adaptinf.inference.arms.facts.weighted_facts import COMMON
-from adaptinf.inference.arms.fit import ArmFit
+from adaptinf.inference.arms.fit import fit_efficiency, is_skewed
 from adaptinf.inference.arms.order import ORDER
-from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Difference, Question, Refused, Shown
 from adaptinf.inference.arms.record import ArmMethod
 from adaptinf.inference.arms.sample_mean import SAMPLE_MEAN
 from adaptinf.inference.arms.weighted import AIPW, IPW, WEIGHTS
+from adaptinf.inference.arms.weighted_facts import COMMON
+from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
+from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.methods import Verdict, verdicts
 from adaptinf.inference.validity.profile import LogProfile, profile_of
-from adaptinf.inference.validity.rare import FEWEST
+from adaptinf.inference.validity.rare import CAUTIOUS, FEWEST
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import refuse
 from adaptinf.texts import absent, listed, unlisted
-from adaptinf.typing import BoolArray, IntArray
+from adaptinf.typing import BoolArray, FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.data.ratio_metrics import Denominator
+    from adaptinf.inference.arms.record import ArmMethod
+    from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.results.fit_results import Results
+
 
 METHODS = (
     SAMPLE_MEAN,
@@ -217,7 +224,7 @@ def as_ratios(
         return ratio_fit(question, method, fit, asked, below)
 
 
-def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
+def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
     """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
 
     The arguments are those of `fit`, the model itself among them.
@@ -227,7 +234,6 @@ def by_deviation(model: Any, arguments: Mapping[str, Any]) -> Results | None:
         from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
         return adjusted(model, given)
-    profile = profile_of(model.log)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
     if received and profile.rows_refusal:
@@ -247,8 +253,8 @@ def _settled(question: Question, asked: Asked) -> Choice:
     if estimator is None:
         ways = (*given, asked.test)
         estimator = next((one.name for way in ways for one in METHODS if way in one.implied_by), None)
-    problems = _problems(question, asked, estimator, given)
-    refuse(asked.subject, problems)
+    if problems := _problems(question, asked, estimator, given):
+        raise ParameterError(asked.subject, problems)
     try:
         if estimator is None:
             return _default(question, asked)
@@ -309,3 +315,91 @@ def decay_problems(decay: Any) -> list[str]:
             "the data and never fitted on the log"
         ]
     return []
+
+
+def _remarkable(question: Question, fit: ArmFit) -> bool:
+    """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
+    uncommon = question.profile.uncommon[question.codes]
+    if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
+        return True
+    worth = uncommon * np.maximum(fit.ess / np.maximum(fit.pulls, 1.0), 1e-9)
+    return bool((worth < FEW_EVENTS).any())
+
+
+def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
+    """The fit that tests rest on, and the kind of test with what is to be said of it."""
+    correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
+    if asked.chosen_from != "actions" and correction is None:
+        reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
+        raise InvalidForLog(
+            f"chosen_from={asked.chosen_from!r}",
+            f"it belongs to corrected columns, and {reason}",
+            ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
+        )
+    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
+    told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
+    notes = [*fit.told, *told]
+    unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
+    cautions = [*fit.warned, *warned, *unvarying]
+    if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
+        notes += arm_laws.shape_notes(question, fit, kind)
+        cautions += arm_laws.shape_cautions(question, fit, kind)
+        fit = arm_laws.without_rare(question, fit)
+    return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
+
+
+def bound_of(method: ArmMethod, fit: ArmFit) -> str:
+    """What the least possible variance rests on; empty where errors are by unit, of which it is none."""
+    return method.bound if fit.by_unit is None else ""
+
+
+def validity(
+    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
+) -> Validity:
+    """How valid the uncorrected numbers are."""
+    if not method.holds(question, kind, correction):
+        return "not valid"
+    return "exact" if reference.exact else "asymptotic"
+
+
+def difference(
+    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
+) -> Difference:
+    """The first arm's mean minus the second's."""
+    fit, shown = tested(question, method, fit, asked)
+    kind, correction = shown.kind, shown.correction
+    difference, std_error, df = fit.difference(0, 1)
+    rows = method.contributions(question, fit) if keep_scores else None
+    if rows is not None:
+        own = {name: part for name, part in rows.items() if name.startswith("influence")}
+        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
+    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
+    efficiency, lost = fit_efficiency(question, bound_of(method, fit), np.array([std_error]))
+    details = {
+        "pulls_treatment": fit.pulls[:1],
+        "pulls_control": fit.pulls[1:],
+        "ess": fit.ess.min(keepdims=True),
+        "min_propensity": fit.min_propensity.min(keepdims=True),
+        **efficiency,
+    }
+    return Difference(
+        choice=fit.choice,
+        estimate=difference,
+        std_error=std_error,
+        reference=reference,
+        details=details,
+        notes=shown.notes,
+        cautions=shown.cautions,
+        validity=validity(question, method, kind, correction, reference),
+        correction=correction,
+        efficiency_note=lost,
+        scores=rows,
+        by_unit=fit.by_unit is not None,
+    )
+
+
+def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
+    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
+    if kind in ("t", "normal"):
+        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
+    return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

@@ -18,19 +18,14 @@ from adaptinf.inference.arms.choice import (
     as_ratios,
     by_deviation,
     denominator_of,
+    difference,
     fit_method,
     name_of,
     refusal,
 )
 from adaptinf.inference.arms.data.arms_of_releases import published
-from adaptinf.inference.arms.fit import (
-    Difference,
-    check_null,
-    check_options,
-    difference,
-    warn_of_tiny_propensities,
-)
-from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.arms.fit import check_options, null_problems, warn_of_tiny_propensities
+from adaptinf.inference.arms.question import Asked, Difference, Question, Refused
 from adaptinf.inference.inputs.arguments import label_problems, require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
@@ -186,12 +181,12 @@ class Contrast:
         given = {"covariate": covariate, "keep_scores": keep_scores or None}
         given["estimand"] = None if estimand == "assigned" else estimand
         public = from_releases("Contrast.fit", self.log, estimator, **given)
-        if not public and (result := by_deviation(self, arguments)) is not None:
+        profile = LogProfile(self.log) if public else profile_of(self.log)
+        if not public and (result := by_deviation(self, profile, arguments)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error, named, chosen_from, stationary)
         asked = Asked("Contrast.fit", *options)
         check_options(asked, null, keep_scores)
-        profile = LogProfile(self.log) if public else profile_of(self.log)
         question = Question(profile, self._codes, True, stationary=stationary, family=self.family)
         if public:
             return self._shown(published(question, asked), null)
@@ -253,7 +248,7 @@ class Contrast:
         ----------
         Zhang, Janson, Murphy (2020), "Inference for batched bandits".
         """
-        check_null("Contrast.batch_test", null, [])
+        refuse("Contrast.batch_test", null_problems(null))
         question = Question(profile_of(self.log), self._codes, contrast=True)
         try:
             found, _ = usable_batches(question)

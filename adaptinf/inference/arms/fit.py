@@ -11,143 +11,36 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptinf.claims import sentence, under_table
+from adaptinf.claims import sentence
 from adaptinf.claims.arms import arm_fits
 from adaptinf.errors import AdaptinfWarning, InvalidForLog
+from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arm_laws
 from adaptinf.inference.arms.data.arms_of_sums import refuse_rows, sample_means_of
-from adaptinf.inference.arms.facts.arm_facts import ArmFacts
-from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question, Refused
 from adaptinf.inference.corrections.information import CHOSEN_FROM
 from adaptinf.inference.distributions.references import NormalReference, Reference, StudentReference
-from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.inputs.arguments import text_problems
 from adaptinf.inference.scores.inverse import indicators
-from adaptinf.inference.scores.means import SampleMeans, sample_means, welch
+from adaptinf.inference.scores.means import SampleMeans, sample_means
 from adaptinf.inference.validity.profile import TINY_PROPENSITY, LogProfile
-from adaptinf.inference.validity.rare import CAUTIOUS, SKEWED
+from adaptinf.inference.validity.rare import SKEWED
 from adaptinf.parameters import FLAG, refuse
 from adaptinf.texts import unlisted
-from adaptinf.typing import FloatArray, IntArray, Validity
+from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.inference.corrections.information import Correction
-    from adaptinf.inference.scores.means import UnitErrors
-    from adaptinf.inference.scores.outcome_predictions import Outcome
 
 TESTS = ("auto", "normal", "t", "hall", "exact")
 NAMED = ("before", "after")
 ARM_ERRORS = ("self-normalised", "conservative")
 """Standard errors of ALEE: sigma sqrt(sum w^2) / sum w, or sigma / sum w."""
-
-
-@dataclass(frozen=True, eq=False)
-class ArmFit:
-    """Estimates of k arm means with everything that tests and tables need.
-
-    Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
-    covariance (k, k).
-
-    `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
-    holds degrees of freedom where they are other than the pulls less one. `movement` is the p-value of slopes
-    in time of contrasts of arms that share their weights. Ratios have contributions of rounds
-    in `kept`, where scores tell, notes in `told` and cautions in `warned`.
-    """
-
-    choice: Choice
-    labels: tuple[str, ...]
-    estimate: FloatArray
-    covariance: FloatArray
-    pulls: FloatArray
-    successes: FloatArray
-    ess: FloatArray
-    min_propensity: FloatArray
-    naive: bool = False
-    sample: SampleMeans | None = None
-    outcome: Outcome | None = None
-    arm_error: str | None = None
-    values: tuple[float, float] = (0.0, 1.0)
-    above: FloatArray | None = None
-    freedom: FloatArray | None = None
-    stationary: bool = False
-    skewness: FloatArray | None = None
-    unevenness: FloatArray | None = None
-    movement: float = 1.0
-    by_unit: UnitErrors | None = None
-    kept: Mapping[str, FloatArray] | None = None
-    told: tuple[str, ...] = ()
-    warned: tuple[str, ...] = ()
-
-    @property
-    def degrees(self) -> FloatArray:
-        """Degrees of freedom of t-tests, shape (k,)."""
-        return self.pulls - 1.0 if self.freedom is None else self.freedom
-
-    @property
-    def evenness_lost(self) -> FloatArray:
-        """What the squared skewness of rewards is multiplied by in that of an estimate, shape (k,)."""
-        return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
-
-    @cached_property
-    def std_error(self) -> FloatArray:
-        """Standard errors, shape (k,)."""
-        return np.asarray(np.sqrt(self.covariance.diagonal()), dtype=np.float64)
-
-    def bound(self, method: ArmMethod) -> str:
-        """What its least possible variance rests on; empty where errors are by unit, of which it is none."""
-        return method.bound if self.by_unit is None else ""
-
-    def difference(self, first: int, second: int) -> tuple[float, float, float]:
-        """Difference of two arms, its standard error, and degrees of freedom for a t-test."""
-        if self.sample is not None:
-            return welch(self.sample, first, second)
-        pair = [first, second]
-        if np.any(self.pulls[pair] == 0):
-            return math.nan, math.nan, math.nan
-        spread = self.covariance[np.ix_(pair, pair)]
-        contrast = np.array([1.0, -1.0])
-        variance = float(contrast @ spread @ contrast)
-        # An arm whose rewards never varied says nothing of how far its mean may be from them.
-        size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
-        value = self.estimate if self.above is None else self.above
-        return float(value[first] - value[second]), size, float(self.degrees[pair].min())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Shown:
-    """Which test a fit takes, the correction that is due, and what stands under its table."""
-
-    kind: str
-    correction: Correction | None
-    notes: tuple[str, ...]
-    cautions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Difference:
-    """Difference of two arms, and what its table shows."""
-
-    choice: Choice
-    estimate: float
-    std_error: float
-    reference: Reference
-    details: Mapping[str, FloatArray]
-    notes: tuple[str, ...]
-    cautions: tuple[str, ...] = ()
-    validity: Validity = "asymptotic"
-    correction: Correction | None = None
-    efficiency_note: str = ""
-    scores: Mapping[str, FloatArray] | None = None
-    private: bool = False
-    by_unit: bool = False
 
 
 def arm_labels(question: Question) -> tuple[str, ...]:
@@ -195,27 +88,30 @@ def warn_of_tiny_propensities(subject: str, fit: ArmFit) -> None:
 
 def check_options(asked: Asked, null: object, keep_scores: Any) -> None:
     """Refuse what is of the wrong kind, an unknown test or kind of standard error, or no finite null."""
+    wrong_null = null_problems(null)
     texts = {"estimator": asked.estimator, "weights": asked.weights}
     problems = text_problems(**texts, test=asked.test, arm_error=asked.arm_error, named=asked.named)
     problems += FLAG("keep_scores", keep_scores) + FLAG("stationary", asked.stationary)
+    if not problems:  # what is no text may have no place in a list of names
+        if asked.arm_error not in ARM_ERRORS:
+            problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
+        if asked.named not in NAMED:
+            problems.append(unlisted("named", NAMED, asked.named))
+        if asked.named == "after" and asked.estimator != "released":
+            problems.append(
+                "named='after' belongs to released: adjust p-values of other estimators by adjust="
+            )
+        if asked.test not in TESTS:
+            problems.append(unlisted("test", TESTS, asked.test))
+        problems += CHOSEN_FROM("chosen_from", asked.chosen_from) + wrong_null
     refuse(asked.subject, problems)
-    if asked.arm_error not in ARM_ERRORS:
-        problems.append(unlisted("arm_error", ARM_ERRORS, asked.arm_error))
-    if asked.named not in NAMED:
-        problems.append(unlisted("named", NAMED, asked.named))
-    if asked.named == "after" and asked.estimator != "released":
-        problems.append("named='after' belongs to released: adjust p-values of other estimators by adjust=")
-    if asked.test not in TESTS:
-        problems.append(unlisted("test", TESTS, asked.test))
-    problems += CHOSEN_FROM("chosen_from", asked.chosen_from)
-    check_null(asked.subject, null, problems)
 
 
-def check_null(subject: str, null: object, problems: list[str]) -> None:
-    """Refuse a null that is no finite number, and what else is wrong."""
+def null_problems(null: object) -> list[str]:
+    """What is wrong with a null that is no finite number."""
     if isinstance(null, bool) or not isinstance(null, Real) or not math.isfinite(float(null)):
-        problems.append(f"null must be a finite number, got {null!r}")
-    refuse(subject, problems)
+        return [f"null must be a finite number, got {null!r}"]
+    return []
 
 
 def holds_always(question: Question, test: str, correction: Correction | None) -> bool:
@@ -244,15 +140,6 @@ def is_skewed(question: Question, fit: ArmFit) -> bool:
     rewards = question.profile.of_arms(question.codes) if question.contrast else question.profile
     skewed = (rewards.squared_skewness * fit.evenness_lost > SKEWED).any()
     return bool(skewed) and not question.profile.repeated_units
-
-
-def _remarkable(question: Question, fit: ArmFit) -> bool:
-    """Whether outcomes are rare, or rewards skewed, so that something is to be said of them."""
-    uncommon = question.profile.uncommon[question.codes]
-    if (uncommon < CAUTIOUS).any() or is_skewed(question, fit):
-        return True
-    worth = uncommon * np.maximum(fit.ess / np.maximum(fit.pulls, 1.0), 1e-9)
-    return bool((worth < FEW_EVENTS).any())
 
 
 def fit_facts(question: Question, fit: ArmFit, test: str, correction: Correction | None) -> ArmFacts:
@@ -329,77 +216,3 @@ def _efficiency_note(ratios: FloatArray, bound: str) -> str:
     many = f"variances range from {low} to {high}" if low != high else f"the variance is {low}"
     where = arm_fits.AT_SHARES() if bound == "shares" else "the average propensities"
     return arm_fits.EFFICIENCY(variances=many, where=where)
-
-
-def tested(question: Question, method: ArmMethod, fit: ArmFit, asked: Asked) -> tuple[ArmFit, Shown]:
-    """The fit that tests rest on, and the kind of test with what is to be said of it."""
-    correction = question.profile.correction_chosen_from(asked.chosen_from) if fit.naive else None
-    if asked.chosen_from != "actions" and correction is None:
-        reason = question.profile.no_correction if fit.naive else f"{fit.choice.estimator} has none"
-        raise InvalidForLog(
-            f"chosen_from={asked.chosen_from!r}",
-            f"it belongs to corrected columns, and {reason}",
-            ["estimator='sample-mean', for a log with a pure reward-level guarantee"],
-        )
-    kind = method.resolve_test(question, fit, asked.test, corrected=correction is not None)
-    told, warned = under_table(method.claims, method.facts(question, fit, kind, correction))
-    notes = [*fit.told, *told]
-    unvarying = arm_laws.unvarying(question, fit, kind) if (fit.std_error == 0.0).any() else []
-    cautions = [*fit.warned, *warned, *unvarying]
-    if kind not in ("exact", "few") and (kind == "hall" or _remarkable(question, fit)):
-        notes += arm_laws.shape_notes(question, fit, kind)
-        cautions += arm_laws.shape_cautions(question, fit, kind)
-        fit = arm_laws.without_rare(question, fit)
-    return fit, Shown(kind, correction, tuple(notes), tuple(cautions))
-
-
-def validity(
-    question: Question, method: ArmMethod, kind: str, correction: Correction | None, reference: Reference
-) -> Validity:
-    """How valid the uncorrected numbers are."""
-    if not method.holds(question, kind, correction):
-        return "not valid"
-    return "exact" if reference.exact else "asymptotic"
-
-
-def difference(
-    question: Question, method: ArmMethod, fit: ArmFit, asked: Asked, keep_scores: bool
-) -> Difference:
-    """The first arm's mean minus the second's."""
-    fit, shown = tested(question, method, fit, asked)
-    kind, correction = shown.kind, shown.correction
-    difference, std_error, df = fit.difference(0, 1)
-    rows = method.contributions(question, fit) if keep_scores else None
-    if rows is not None:
-        own = {name: part for name, part in rows.items() if name.startswith("influence")}
-        rows = {**rows, **{name: part[:, :1] - part[:, 1:] for name, part in own.items()}}
-    reference = difference_reference(question, fit, kind, np.array([difference, std_error, df]))
-    efficiency, lost = fit_efficiency(question, fit.bound(method), np.array([std_error]))
-    details = {
-        "pulls_treatment": fit.pulls[:1],
-        "pulls_control": fit.pulls[1:],
-        "ess": fit.ess.min(keepdims=True),
-        "min_propensity": fit.min_propensity.min(keepdims=True),
-        **efficiency,
-    }
-    return Difference(
-        choice=fit.choice,
-        estimate=difference,
-        std_error=std_error,
-        reference=reference,
-        details=details,
-        notes=shown.notes,
-        cautions=shown.cautions,
-        validity=validity(question, method, kind, correction, reference),
-        correction=correction,
-        efficiency_note=lost,
-        scores=rows,
-        by_unit=fit.by_unit is not None,
-    )
-
-
-def difference_reference(question: Question, fit: ArmFit, kind: str, found: FloatArray) -> Reference:
-    """Distribution of a difference; found (3,), the difference, its standard error and degrees of freedom."""
-    if kind in ("t", "normal"):
-        return StudentReference(*found[:, None]) if kind == "t" else NormalReference(*found[:2, None])
-    return arm_laws.difference_reference(question, fit, kind, found[0], found[2])

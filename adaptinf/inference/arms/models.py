@@ -16,23 +16,24 @@ from typing import TYPE_CHECKING, Any
 from adaptinf.inference.arms.choice import (
     arm_codes,
     as_ratios,
+    bound_of,
     by_deviation,
     denominator_of,
     fit_method,
     name_of,
+    tested,
+    validity,
 )
 from adaptinf.inference.arms.contrast import Contrast
-from adaptinf.inference.arms.facts.weighted_facts import OWN
 from adaptinf.inference.arms.fit import (
-    check_null,
     check_options,
     fit_efficiency,
     mean_reference,
-    tested,
-    validity,
+    null_problems,
     warn_of_tiny_propensities,
 )
 from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.arms.weighted_facts import OWN
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.inputs.published import from_releases, refuse_others, refuse_rounds
 from adaptinf.inference.inputs.rounds import marked_log
@@ -43,6 +44,7 @@ from adaptinf.inference.results.log_facts import LogFacts
 from adaptinf.inference.scores.joint_levels import JOINT
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import PublicLog
+from adaptinf.parameters import refuse
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.data.ratio_metrics import Denominator
@@ -249,23 +251,26 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
+        arguments = dict(locals())
         if self._public or (isinstance(estimator, str) and estimator == "released"):
-            return self._released(dict(locals()))
-        if (result := by_deviation(self, dict(locals()))) is not None:
+            return self._released(arguments)
+        profile = profile_of(self.log)
+        if (result := by_deviation(self, profile, arguments)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
         check_options(asked, null, keep_scores)
-        question = Question(profile_of(self.log), self._codes, stationary=stationary)
+        question = Question(profile, self._codes, stationary=stationary)
         method, fit = fit_method(question, asked)
         if self.denominator is not None:
             question, fit = as_ratios(question, method, fit, asked, self.denominator)
         warn_of_tiny_propensities(asked.subject, fit)
         fit, shown = tested(question, method, fit, asked)
         reference = mean_reference(question, fit, shown.kind)
-        efficiency, lost = fit_efficiency(question, fit.bound(method), fit.std_error)
+        efficiency, lost = fit_efficiency(question, bound_of(method, fit), fit.std_error)
         kind, below = "arm-mean" if self.denominator is None else "ratio", name_of(self.denominator)
         label = validity(question, method, shown.kind, shown.correction, reference)
+        contrasts = differences_of(self, method, asked, fit.choice, label)
         return Results(
             model="ArmMeans",
             estimands=tuple(Estimand(kind, arm=arm, denominator=below) for arm in self.arms),
@@ -290,7 +295,7 @@ class ArmMeans:
             cautions=shown.cautions,
             efficiency_note=lost,
             scores=method.contributions(question, fit) if keep_scores else None,
-            contrast_of=differences_of(self, method, asked, fit.choice, label),
+            contrast_of=contrasts,
         )
 
     def _released(self, arguments: Mapping[str, Any]) -> Results:
@@ -298,5 +303,5 @@ class ArmMeans:
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
         kept = ("estimator", "null")
         refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")
-        check_null("ArmMeans.fit", arguments["null"], [])
+        refuse("ArmMeans.fit", null_problems(arguments["null"]))
         return in_time_means(self.log, self._codes, arguments["null"])

@@ -1,15 +1,26 @@
-"""What a model of arms asks its methods, and what they settle on or refuse."""
+"""What a model of arms asks its methods, what they settle on or refuse, and the fit that they answer with."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
-from adaptinf.typing import IntArray
+import numpy as np
+
+from adaptinf.inference.distributions.references import Reference
+from adaptinf.inference.scores.means import SampleMeans, welch
+from adaptinf.typing import FloatArray, IntArray, Validity
 
 if TYPE_CHECKING:
-    from adaptinf.inference.corrections.information import ChosenFrom
+    from adaptinf.inference.corrections.information import ChosenFrom, Correction
+    from adaptinf.inference.results.fit_results import Results
+    from adaptinf.inference.scores.means import UnitErrors
+    from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.inference.validity.profile import LogProfile
+    from adaptinf.log import AdaptiveLog
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,3 +80,118 @@ class Refused(Exception):
     ) -> None:
         super().__init__(method, reason)
         self.method, self.reason, self.first, self.last = method, reason, first, last
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFit:
+    """Estimates of k arm means with everything that tests and tables need.
+
+    Shapes: estimate, pulls, successes, ess, min_propensity, above, freedom, skewness, unevenness (k,),
+    covariance (k, k).
+
+    `above` is the estimates less an origin common to the arms, of which differences lose no digits; `freedom`
+    holds degrees of freedom where they are other than the pulls less one. `movement` is the p-value of slopes
+    in time of contrasts of arms that share their weights. Ratios have contributions of rounds
+    in `kept`, where scores tell, notes in `told` and cautions in `warned`.
+    """
+
+    choice: Choice
+    labels: tuple[str, ...]
+    estimate: FloatArray
+    covariance: FloatArray
+    pulls: FloatArray
+    successes: FloatArray
+    ess: FloatArray
+    min_propensity: FloatArray
+    naive: bool = False
+    sample: SampleMeans | None = None
+    outcome: Outcome | None = None
+    arm_error: str | None = None
+    values: tuple[float, float] = (0.0, 1.0)
+    above: FloatArray | None = None
+    freedom: FloatArray | None = None
+    stationary: bool = False
+    skewness: FloatArray | None = None
+    unevenness: FloatArray | None = None
+    movement: float = 1.0
+    by_unit: UnitErrors | None = None
+    kept: Mapping[str, FloatArray] | None = None
+    told: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
+
+    @property
+    def degrees(self) -> FloatArray:
+        """Degrees of freedom of t-tests, shape (k,)."""
+        return self.pulls - 1.0 if self.freedom is None else self.freedom
+
+    @property
+    def evenness_lost(self) -> FloatArray:
+        """What the squared skewness of rewards is multiplied by in that of an estimate, shape (k,)."""
+        return 1.0 / np.maximum(self.ess, 1.0) if self.unevenness is None else self.unevenness
+
+    @cached_property
+    def std_error(self) -> FloatArray:
+        """Standard errors, shape (k,)."""
+        return np.asarray(np.sqrt(self.covariance.diagonal()), dtype=np.float64)
+
+    def difference(self, first: int, second: int) -> tuple[float, float, float]:
+        """Difference of two arms, its standard error, and degrees of freedom for a t-test."""
+        if self.sample is not None:
+            return welch(self.sample, first, second)
+        pair = [first, second]
+        if np.any(self.pulls[pair] == 0):
+            return math.nan, math.nan, math.nan
+        spread = self.covariance[np.ix_(pair, pair)]
+        contrast = np.array([1.0, -1.0])
+        variance = float(contrast @ spread @ contrast)
+        # An arm whose rewards never varied says nothing of how far its mean may be from them.
+        size = math.sqrt(max(variance, 0.0)) if np.all(np.diag(spread) > 0.0) else math.nan
+        value = self.estimate if self.above is None else self.above
+        return float(value[first] - value[second]), size, float(self.degrees[pair].min())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """Which test a fit takes, the correction that is due, and what stands under its table."""
+
+    kind: str
+    correction: Correction | None
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """Difference of two arms, and what its table shows."""
+
+    choice: Choice
+    estimate: float
+    std_error: float
+    reference: Reference
+    details: Mapping[str, FloatArray]
+    notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
+    validity: Validity = "asymptotic"
+    correction: Correction | None = None
+    efficiency_note: str = ""
+    scores: Mapping[str, FloatArray] | None = None
+    private: bool = False
+    by_unit: bool = False
+
+
+class ArmModel(Protocol):
+    """What `ArmMeans` and `Contrast` are to whatever fits them again: with covariates, or at either end."""
+
+    log: AdaptiveLog
+
+    @property
+    def fit(self) -> Callable[..., Results]:
+        """Results by the arguments of `fit`."""
+
+
+class ContrastModel(ArmModel, Protocol):
+    """The same of two arms."""
+
+    treatment: Any
+    control: Any
+    denominator: Any

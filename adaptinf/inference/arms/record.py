@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from adaptinf.claims import Claim, Part
 from adaptinf.claims.arms import arm_fits
-from adaptinf.inference.arms.facts.arm_facts import ArmFacts
-from adaptinf.inference.arms.fit import (
-    ArmFit,
-    fit_facts,
-    holds_always,
-    normal_test,
-    residual_rows,
-)
-from adaptinf.inference.arms.question import Asked, Choice, Question
+from adaptinf.inference.arms.arm_facts import ArmFacts
+from adaptinf.inference.arms.fit import fit_facts, holds_always, normal_test, residual_rows
+from adaptinf.inference.arms.question import ArmFit, Asked, Choice, Question
 from adaptinf.inference.validity.methods import MethodRecord, Verdict
 from adaptinf.typing import FloatArray
 

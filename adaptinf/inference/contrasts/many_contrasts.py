@@ -18,7 +18,7 @@ from adaptinf.errors import InvalidForLog
 from adaptinf.inference.arms import Contrast
 from adaptinf.inference.arms.choice import arm_codes, as_ratios, denominator_of, fit_method, name_of
 from adaptinf.inference.arms.data.covariate_adjustment import covariates_of
-from adaptinf.inference.arms.fit import check_null
+from adaptinf.inference.arms.fit import null_problems
 from adaptinf.inference.arms.question import Asked, Question
 from adaptinf.inference.contrasts.shared_control import (
     Lift,
@@ -244,7 +244,7 @@ class Contrasts:
         InvalidForLog
             If the log does not support the estimator, or, for lifts, the estimator has no means of arms.
         """
-        check_null("Contrasts.fit", null, [*FLAG("lift", lift), *_unusable(options, lift)])
+        refuse("Contrasts.fit", [*FLAG("lift", lift), *_unusable(options, lift), *null_problems(null)])
         given = {**options, "null": 0.0 if lift else null, "stationary": stationary}
         sums = profile_of(self.log).sums
         keep = not lift and sums is None

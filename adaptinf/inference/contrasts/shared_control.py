@@ -12,8 +12,7 @@ import numpy as np
 from adaptinf.claims.arms import contrasts as claims
 from adaptinf.inference.arms.choice import as_ratios, fit_method
 from adaptinf.inference.arms.data.arms_of_sums import outcome_of
-from adaptinf.inference.arms.fit import ArmFit
-from adaptinf.inference.arms.question import Asked, Question
+from adaptinf.inference.arms.question import ArmFit, Asked, Question
 from adaptinf.inference.distributions.ratio import AndersonRubinReference, LogRatioReference
 from adaptinf.inference.distributions.references import RecodedReference, Reference
 from adaptinf.inference.scores.batch_sums import arm_factors, correlation_of

@@ -27,7 +27,7 @@ from adaptinf.typing import FloatArray
 if TYPE_CHECKING:
     from adaptinf.inference.effects.group_question import GroupQuestion, Rounds
     from adaptinf.inference.effects.group_scores import GroupEffects
-    from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
+    from adaptinf.inference.effects.projections.projection_question import ProjectionQuestion
     from adaptinf.inference.released.group_effects import ReleasedEffects
     from adaptinf.inference.scores.inverse import Fixed
     from adaptinf.inference.scores.means import UnitErrors

@@ -14,8 +14,8 @@ from adaptinf.claims.effects import by_group as group_effects
 from adaptinf.claims.effects import rounds_and_weights as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.effects.effect_weights import Past, combined_weights, past_of
 from adaptinf.inference.effects.group_scores import group_codes
-from adaptinf.inference.effects.projections.weighted_projection import combined_weights
 from adaptinf.inference.inputs.arguments import label_problems, labels, require_log
 from adaptinf.inference.inputs.published import has_group_effects, refuse_rounds
 from adaptinf.inference.inputs.rounds import propensities_before, round_mask, turns
@@ -56,32 +56,6 @@ def arm_propensities(profile: LogProfile, pair: IntArray) -> FloatArray | None:
         return None
     chosen = profile.log.arrays.action[:, None] == pair[None, :]
     return np.where(chosen, own[:, None], 1.0 - own[:, None])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Past:
-    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two where known.
-
-    `free` says that nothing but the cell moved propensities.
-    """
-
-    cell: IntArray
-    unit: IntArray | None
-    batch: IntArray | None
-    free: bool
-
-
-def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
-    """Of the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
-
-    Where the design says that it looks at contexts, the log has those that it looked at.
-    """
-    traits = profile.traits
-    unit, batch = (
-        None if column is None else column[keep] for column in (profile.units, profile.log.arrays.batch)
-    )
-    told = traits is not None and traits.uses_context != "unknown" and not others
-    return Past(cell, unit, batch, profile.fixed_in_time or told)
 
 
 def randomised_rounds(question: GroupQuestion, *, pooled: bool) -> Rounds:

@@ -20,7 +20,7 @@ from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_no
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.effects.projections.projected_scores import ProjectionQuestion
+    from adaptinf.inference.effects.projections.projection_question import ProjectionQuestion
     from adaptinf.inference.scores.inverse import Fixed
     from adaptinf.inference.scores.outcome_predictions import Outcome
     from adaptinf.inference.validity.rare import PartsLaw

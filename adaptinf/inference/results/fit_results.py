@@ -1,38 +1,14 @@
-"""Results of an estimation: frozen, small, and with one distribution for p-values and intervals."""
+"""Results of an estimation: estimates, what holds for several at once, and their table."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from adaptinf.claims import also_assumed, said
-from adaptinf.claims.logs import stopping
-from adaptinf.errors import InvalidForLog
-from adaptinf.inference.corrections.information import Correction
-from adaptinf.inference.distributions.references import AdjustedReference, Reference
-from adaptinf.inference.results.estimand import Estimand
-from adaptinf.inference.results.log_facts import (
-    USUAL,
-    LogFacts,
-    StoppingFacts,
-    may_lack_meaning,
-    without_meaning,
-)
-from adaptinf.inference.results.multiplicity import adjusted_logs, check_adjustment, probabilities
 from adaptinf.inference.results.simultaneous import JointInference
-from adaptinf.parameters import check_alpha
-from adaptinf.typing import FloatArray, Validity
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.summary import ResultSummary
-
-_FOLLOWED = ("arm-mean", "contrast", "policy-value")
-"""Targets of confidence sequences."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -93,237 +69,6 @@ class Results(JointInference):
     a  0.336  0.664
     """
 
-    model: str
-    estimands: tuple[Estimand, ...]
-    terms: tuple[str, ...]
-    estimate: FloatArray
-    std_error: FloatArray
-    reference: Reference
-    estimator: str
-    facts: LogFacts
-    validity: Validity = "asymptotic"
-    weights: str | None = None
-    covariance: FloatArray | None = None
-    null: float = 0.0
-    correction: Correction | None = None
-    details: Mapping[str, FloatArray] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-    efficiency_note: str = ""
-    private: bool = False
-    scores: Mapping[str, FloatArray] | None = None
-    contrast_of: Callable[[int, int], Results] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("estimate", "std_error", "covariance"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _read_only(value))
-        if self.facts.cautions:
-            object.__setattr__(self, "cautions", tuple(dict.fromkeys([*self.facts.cautions, *self.cautions])))
-        object.__setattr__(self, "details", {name: _read_only(x) for name, x in self.details.items()})
-        if self.facts.stopping is not None and not self.at_any_length:
-            told = StoppingFacts(self.facts.stopping, self._instead(self.facts.stopping.complete))
-            warned = said(stopping.FIXED_LENGTH, told, "caution")
-            notes = also_assumed(self.notes, said(stopping.FIXED_LENGTH, told, "assumes"))
-            object.__setattr__(self, "notes", notes)
-            # First, as it is of every number; a changed copy of a result has it already.
-            object.__setattr__(self, "cautions", tuple(dict.fromkeys([*warned, *self.cautions])))
-        asked = (self.estimands, self.facts.spread, self.std_error)
-        if may_lack_meaning(self.reference, *asked):
-            told_of = without_meaning(self.reference.interval(math.log(USUAL)), self.terms, *asked)
-            object.__setattr__(self, "notes", tuple(dict.fromkeys([*self.notes, *told_of])))
-
-    @property
-    def at_any_length(self) -> bool:
-        """Whether the numbers hold however the log came to have its number of rounds."""
-        return self.validity == "anytime"
-
-    def _instead(self, complete: bool) -> str:
-        """What holds where the number of rounds was not fixed; `complete`: no reward is missing."""
-        if self.private:
-            return stopping.NO_RELEASED_METHOD()
-        followed = complete and all(one.kind in _FOLLOWED for one in self.estimands)
-        return (stopping.CONFIDENCE_SEQUENCE if followed else stopping.NO_METHOD)()
-
-    @property
-    def params(self) -> pd.Series[float]:
-        """Estimates by term."""
-        return self._by_term(self.estimate, "estimate")
-
-    @property
-    def bse(self) -> pd.Series[float]:
-        """Standard errors by term."""
-        return self._by_term(self.std_error, "std_error")
-
-    @property
-    def tvalues(self) -> pd.Series[float]:
-        """Distances of the estimates from the null in standard errors, by term.
-
-        Where p-values rest on an adjusted estimate (Agresti-Caffo), its distance.
-        """
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-            values = np.where(self.std_error > 0, (self.estimate - self.null) / self.std_error, np.nan)
-            if isinstance(self.reference, AdjustedReference):
-                values = self.reference.statistics(self.null)
-        return self._by_term(values, "statistic")
-
-    @property
-    def log_pvalues(self) -> pd.Series[float]:
-        """Natural logs of the two-sided p-values by term, right where the p-values underflow."""
-        return self._by_term(self.reference.log_pvalues(self.null), "log_p_value")
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by term."""
-        return self._by_term(probabilities(self.log_pvalues), "p_value")
-
-    @property
-    def log_pvalues_corrected(self) -> pd.Series[float]:
-        """Natural logs of the p-values corrected for adaptive collection.
-
-        Raises
-        ------
-        InvalidForLog
-            If no correction is due or none is possible; `correction` is None then.
-        """
-        corrected = np.asarray(self._due_correction().apply(self.reference.log_pvalues(self.null)))
-        return self._by_term(corrected, "log_p_value_corrected")
-
-    @property
-    def pvalues_corrected(self) -> pd.Series[float]:
-        """P-values corrected for adaptive collection.
-
-        Raises
-        ------
-        InvalidForLog
-            If no correction is due or none is possible; `correction` is None then.
-        """
-        return self._by_term(probabilities(self.log_pvalues_corrected), "p_value_corrected")
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Confidence intervals.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, between 0 and 0.5.
-
-        Returns
-        -------
-        DataFrame
-            Columns low and high, one row per term.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is not between 0 and 0.5.
-        """
-        check_alpha("conf_int", alpha)
-        return self._intervals(math.log(alpha))
-
-    def conf_int_corrected(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Confidence intervals corrected for adaptive collection.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, between 0 and 0.5.
-
-        Returns
-        -------
-        DataFrame
-            Columns low and high, one row per term: the uncorrected interval at the corrected level. It
-            excludes the null exactly when the corrected p-value is at most alpha.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is not between 0 and 0.5.
-        InvalidForLog
-            If no correction is due or none is possible.
-        """
-        check_alpha("conf_int_corrected", alpha)
-        return self._intervals(self._due_correction().level(math.log(alpha)))
-
-    def cov_params(self) -> pd.DataFrame:
-        """Estimated covariance matrix of the estimates."""
-        matrix = np.diag(self.std_error**2) if self.covariance is None else self.covariance
-        return pd.DataFrame(matrix, index=list(self.terms), columns=list(self.terms))
-
-    @property
-    def ess(self) -> pd.Series[float]:
-        """Effective sample size by term."""
-        return self._by_term(self._detail("ess"), "ess")
-
-    @property
-    def min_propensity(self) -> float:
-        """Smallest propensity that the estimates divide by; NaN where they divide by none."""
-        values = self._detail("min_propensity")
-        return float(np.nanmin(values)) if np.any(np.isfinite(values)) else math.nan
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Diagnostics by term: pulls, effective sample size, smallest propensity and the model's own."""
-        return pd.DataFrame(dict(self.details), index=list(self.terms))
-
-    def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """All numbers as a plain frame, ready for ``to_csv`` or ``to_json``.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals, between 0 and 0.5.
-
-        Returns
-        -------
-        DataFrame
-            Columns term, estimate, std_error, statistic, p_value, conf_low and conf_high; with a
-            correction also p_value_corrected, conf_low_corrected and conf_high_corrected.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is not between 0 and 0.5.
-        """
-        interval = self.conf_int(alpha)
-        columns: dict[str, Any] = {
-            "term": list(self.terms),
-            "estimate": self.estimate,
-            "std_error": self.std_error,
-            "statistic": self.tvalues.to_numpy(),
-            "p_value": self.pvalues.to_numpy(),
-            "conf_low": interval["low"].to_numpy(),
-            "conf_high": interval["high"].to_numpy(),
-        }
-        if self.correction is not None:
-            corrected = self.conf_int_corrected(alpha)
-            columns["p_value_corrected"] = self.pvalues_corrected.to_numpy()
-            columns["conf_low_corrected"] = corrected["low"].to_numpy()
-            columns["conf_high_corrected"] = corrected["high"].to_numpy()
-        return pd.DataFrame(columns)
-
-    def adjust(self, method: str = "holm", corrected: bool = True) -> pd.Series[float]:
-        """P-values adjusted for the number of terms.
-
-        Parameters
-        ----------
-        method : {"holm", "bh"}
-            Holm, or Benjamini and Hochberg.
-        corrected : bool
-            Whether to adjust the corrected p-values, where a correction is due.
-
-        Raises
-        ------
-        ParameterError
-            If the method is unknown.
-        """
-        check_adjustment("adjust", method)
-        due = corrected and self.correction is not None
-        logs = self.log_pvalues_corrected if due else self.log_pvalues
-        return self._by_term(
-            probabilities(adjusted_logs(np.asarray(logs, dtype=np.float64), method)), f"p_value_{method}"
-        )
-
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
 
@@ -348,6 +93,7 @@ class Results(JointInference):
         InvalidForLog
             If the adjustment is ``"max-t"``, and a correction is due.
         """
+        # Tables are statsmodels', which numbers alone do without.
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)
@@ -361,28 +107,3 @@ class Results(JointInference):
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
-
-    def _by_term(self, values: FloatArray, name: str) -> pd.Series[float]:
-        return pd.Series(np.asarray(values, dtype=float), index=list(self.terms), name=name)
-
-    def _intervals(self, log_alpha: float) -> pd.DataFrame:
-        limits = self._meaningful(self.reference.interval(log_alpha))
-        return pd.DataFrame(limits, index=list(self.terms), columns=["low", "high"])
-
-    def _detail(self, name: str) -> FloatArray:
-        return self.details.get(name, np.full(len(self.terms), np.nan))
-
-    def _due_correction(self) -> Correction:
-        if self.correction is None:
-            raise InvalidForLog(
-                "a max-information correction",
-                "none is due for this estimator, or the log's guarantee allows none (the notes say which)",
-                ["pvalues", "conf_int"],
-            )
-        return self.correction
-
-
-def _read_only(values: FloatArray) -> FloatArray:
-    own = np.array(values, dtype=float)
-    own.setflags(write=False)
-    return own

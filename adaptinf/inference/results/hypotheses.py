@@ -35,7 +35,7 @@ from adaptinf.texts import did_you_mean, frame_text, literal, visible_lines
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.results.fit_results import Results
+    from adaptinf.inference.results.estimates import Estimates
 
 _RANK_TOLERANCE = 1e-10
 _OUTSIDE = re.compile(r"`[^`]*`")
@@ -282,7 +282,7 @@ def linear_test(
     hypothesis: LinearHypothesis,
     notes: tuple[str, ...] = (),
     freedom: FloatArray | None = None,
-    contrast_of: Callable[[int, int], Results] | None = None,
+    contrast_of: Callable[[int, int], Estimates] | None = None,
 ) -> LinearTest:
     """Tests of linear combinations, each by itself; estimate (k,), covariance (k, k), freedom (k,).
 
@@ -323,7 +323,7 @@ def _pair_of(weights: FloatArray) -> tuple[float, int, int] | None:
     return float(weights[first]), int(first), int(second)
 
 
-def _with_contrasts(test: LinearTest, own: Mapping[int, tuple[Results, float]]) -> LinearTest:
+def _with_contrasts(test: LinearTest, own: Mapping[int, tuple[Estimates, float]]) -> LinearTest:
     """The tests with those rows that are multiples of contrasts by the laws of these."""
     if not own:
         return test

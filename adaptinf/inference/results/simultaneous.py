@@ -11,7 +11,7 @@ high-dimensional random vectors".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy import special
 from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.distributions.references import StudentReference
+from adaptinf.inference.results.estimates import Estimates
 from adaptinf.inference.results.hypotheses import (
     LinearHypothesis,
     LinearTest,
@@ -29,18 +30,14 @@ from adaptinf.inference.results.hypotheses import (
     linear_test,
     wald_statistic,
 )
-from adaptinf.inference.results.log_facts import meaningful
 from adaptinf.inference.results.multiplicity import family_of, familywise_level
 from adaptinf.parameters import COUNT, SEED, check_alpha, refuse
 from adaptinf.texts import unlisted
-from adaptinf.typing import BoolArray, FloatArray, RandomSource, Validity
+from adaptinf.typing import BoolArray, FloatArray, RandomSource
 
 if TYPE_CHECKING:
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.inference.distributions.references import Reference
-    from adaptinf.inference.results.estimand import Estimand
-    from adaptinf.inference.results.fit_results import Results
-    from adaptinf.inference.results.log_facts import LogFacts
 
 METHODS = ("max-t", "bootstrap", "sidak", "bonferroni")
 # A block of signs takes about 32 MB as doubles, however many draws there are.
@@ -65,22 +62,8 @@ def bootstrap_maxima(
     return maxima
 
 
-class JointInference:
+class JointInference(Estimates):
     """What every result can say of several terms at once; a base of `Results`."""
-
-    terms: tuple[str, ...]
-    estimate: FloatArray
-    std_error: FloatArray
-    covariance: FloatArray | None
-    reference: Reference
-    null: float
-    scores: Mapping[str, FloatArray] | None
-    estimator: str
-    estimands: tuple[Estimand, ...]
-    facts: LogFacts
-    validity: Validity
-    correction: Correction | None
-    contrast_of: Callable[[int, int], Results] | None
 
     @np.errstate(under="ignore")
     def conf_int_simultaneous(
@@ -250,10 +233,6 @@ class JointInference:
                 ["a test of the other terms only"],
             )
         return WaldTest(statistic, df, log_pvalue, hypothesis.labels, self._test_notes(), denom)
-
-    def _meaningful(self, limits: FloatArray) -> FloatArray:
-        """Limits with NaN where an interval is too long to say anything; (k, 2)."""
-        return meaningful(limits, self.estimands, self.facts.spread, self.std_error)
 
     @property
     def _freedom(self) -> FloatArray | None:

@@ -44,12 +44,12 @@ from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
     from adaptinf.guarantee import PrivacyGuarantee
-    from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.results.log_facts import LogFacts
+    from adaptinf.inference.results.simultaneous import JointInference
     from adaptinf.typing import FloatArray
 
 
-def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
+def footer(results: JointInference, alpha: float = 0.05) -> tuple[str, ...]:
     """Notes under a summary, in their order."""
     return tuple(said(tables.FOOTER, Footer(results, alpha)))
 
@@ -57,7 +57,7 @@ def footer(results: Results, alpha: float = 0.05) -> tuple[str, ...]:
 class Footer:
     """What claims ask of a result; alpha is the level of its intervals."""
 
-    def __init__(self, results: Results, alpha: float) -> None:
+    def __init__(self, results: JointInference, alpha: float) -> None:
         self.results, self._alpha = results, alpha
         self.facts, self.notes = results.facts, results.notes
         self.efficiency_note, self.readings = results.efficiency_note, results.facts.readings
@@ -256,7 +256,7 @@ class ResultSummary:
         return stream.getvalue()
 
 
-def summarise(results: Results, alpha: float, adjust: str | None = None) -> ResultSummary:
+def summarise(results: JointInference, alpha: float, adjust: str | None = None) -> ResultSummary:
     """Summary of a result."""
     check_alpha("summary", alpha)
     if adjust is not None:
@@ -294,7 +294,7 @@ def summarise(results: Results, alpha: float, adjust: str | None = None) -> Resu
 
 
 def _coefficients(
-    results: Results, alpha: float, adjust: str | None
+    results: JointInference, alpha: float, adjust: str | None
 ) -> tuple[tuple[list[str], list[str]], list[list[str]]]:
     letter, logs, at_once = results.reference.statistic, results.log_pvalues, adjust == AT_ONCE
     test = "P exact" if results.reference.exact else f"P>|{letter}|"
@@ -333,7 +333,7 @@ def _coefficients(
     return (top, bottom), rows
 
 
-def _without_interval(results: Results, alpha: float, adjust: str | None) -> tuple[str, ...]:
+def _without_interval(results: JointInference, alpha: float, adjust: str | None) -> tuple[str, ...]:
     """Why terms have no limits at this level, where the notes do not say it of the usual one."""
     if adjust is None and alpha == USUAL:
         return ()
@@ -346,7 +346,7 @@ def _without_interval(results: Results, alpha: float, adjust: str | None) -> tup
     return tuple(note for note in without_meaning(limits, *asked) if note not in results.notes)
 
 
-def _facts(results: Results) -> list[list[str]]:
+def _facts(results: JointInference) -> list[list[str]]:
     facts = results.facts
     ess = results.ess.to_numpy()
     left = [

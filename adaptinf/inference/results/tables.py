@@ -5,16 +5,14 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
 from statsmodels.iolib.tableformatting import fmt_base
 
 from adaptinf.texts import literal
 
-if TYPE_CHECKING:
-    from adaptinf.inference.results.fit_results import Results
-
+T = TypeVar("T")
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -119,9 +117,7 @@ def markdown_table(table: SimpleTable) -> str:
     return "\n".join(lines)
 
 
-def said_of(
-    names: Sequence[str], results: Sequence[Results], of: Callable[[Results], Sequence[str]]
-) -> tuple[str, ...]:
+def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:
     """What is said of several results, each once: before it the terms that it is said of, unless of all."""
     said: dict[str, list[str]] = {}
     for name, result in zip(names, results, strict=True):

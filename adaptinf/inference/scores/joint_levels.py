@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adaptinf.inference.inputs.rounds import middles, times_of
+from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.inverse import (
     aipw_scores,
     first_weighted,
@@ -464,18 +464,18 @@ def round_pieces(
     codes: IntArray,
     *,
     tabled: Tabled,
-    batch: IntArray | None = None,
+    time: FloatArray,
     fixed: FloatArray | None = None,
     outcome: FloatArray | str | None = "running-mean",
     start: int | None = None,
 ) -> LogRounds:
     """The rounds of a log, scored piece by piece.
 
-    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), batch (T,), fixed (T, k),
+    Shapes: action (T,), reward, propensity (T,), propensities (T, K), codes (k,), time (T,), fixed (T, k),
     the propensities that fix the weights, by default the rounds' own; outcome (T, k).
     """
     origin, first = origin_of(reward, outcome), first_weighted(outcome, start)
-    n_rounds, size, time = len(action), len(codes), times_of(len(action), batch)
+    n_rounds, size = len(action), len(codes)
     step = _piece(size, n_rounds)
     whole = np.array_equal(codes, np.arange(propensities.shape[1]))
 

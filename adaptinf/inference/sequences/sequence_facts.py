@@ -18,15 +18,10 @@ from adaptinf.inference.arms.data.arms_of_sums import read_from
 from adaptinf.inference.inputs.rounds import middles
 from adaptinf.inference.scores.means import unevenness
 from adaptinf.inference.sequences.sequence_records import Quantity, SequenceMethod, Settings
+from adaptinf.inference.validity.constant_means import ConstantMeans
 from adaptinf.inference.validity.profile import LogProfile
 from adaptinf.inference.validity.rare import rare_cautions
-from adaptinf.inference.validity.stationarity import (
-    LEAST_ROUNDS,
-    ConstantMeans,
-    standardised,
-    times,
-    trend_of_values,
-)
+from adaptinf.inference.validity.stationarity import LEAST_ROUNDS, standardised, times, trend_of_values
 from adaptinf.sums.cells import Cells, shifted
 from adaptinf.typing import FloatArray
 

@@ -12,8 +12,8 @@ from scipy import stats
 
 from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.inference.distributions.two_samples import difference_intervals
+from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.effects.group_scores import group_aipw
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
 from adaptinf.inference.released.effects import effect_from_mean, effect_from_sums, released_intervals
 from adaptinf.simulation.environments import FiniteContext
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
+from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.regression.score_projection import weighted_projection
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 

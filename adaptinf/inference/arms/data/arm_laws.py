@@ -20,8 +20,7 @@ from adaptinf.inference.validity.rare import rare_cautions, rare_notes, without_
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
 
 
 def mean_reference(question: Question, fit: ArmFit, kind: str) -> Reference:

@@ -15,8 +15,7 @@ from adaptinf.inference.scores.unit_errors import FEWEST_EVENTS, others_means, u
 from adaptinf.inference.validity.units import event_gaps, unit_cautions, unit_notes
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.typing import FloatArray, IntArray
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.privacy import releases
 from adaptinf.errors import InvalidForLog
-from adaptinf.inference.arms.facts.data_facts import ReleasedPairFacts
-from adaptinf.inference.arms.fit import Difference
+from adaptinf.inference.arms.data_facts import ReleasedPairFacts
 from adaptinf.inference.arms.order import ORDER
-from adaptinf.inference.arms.question import Asked, Choice, Question, Refused
+from adaptinf.inference.arms.question import Asked, Choice, Difference, Question, Refused
 from adaptinf.inference.arms.record import ArmMethod, always
 from adaptinf.inference.inputs.published import answered_by
 from adaptinf.inference.released.effects import ReleasedReference, released_std_error

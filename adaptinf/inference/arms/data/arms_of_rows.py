@@ -18,8 +18,7 @@ from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
     from adaptinf.inference.arms.data.arms_by_unit import Columns
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.scores.outcome_predictions import Outcome
 
 
@@ -53,13 +52,13 @@ def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
     fixed = None if profile.fixed_in_time else weight_propensities.joint_propensities(question)
     assert own is not None
     assert every is not None
-    smallest, batch = profile.smallest_propensity[codes], log.arrays.batch
+    smallest, time = profile.smallest_propensity[codes], times_of(log.n_rounds, log.arrays.batch)
     if model is not None and model.seen is not None:
         scored = seen_rounds(question, model, {"outcome": model.values, "start": model.start})
         used = scored.weights > 0.0
         gain = used * scored.chosen / (own * model.seen.probability)[:, None]
         fixed = every[:, codes] if fixed is None else fixed
-        found = rounds_of(scored.scores, gain, fixed, used, times_of(log.n_rounds, batch))
+        found = rounds_of(scored.scores, gain, fixed, used, time)
         total = np.where(model.seen.observed, log.arrays.recorded, 0.0) @ scored.chosen
         tabled = (scored.chosen.sum(axis=0), total, smallest)
         return LogRounds(whole_pieces(found), log.n_rounds, tabled, scored.origin)
@@ -69,7 +68,7 @@ def joint_rounds(question: Question, model: Outcome | None) -> LogRounds:
     return round_pieces(
         *(action, reward, own, every, codes),
         tabled=(profile.pulls[codes], successes[codes], smallest),
-        batch=batch,
+        time=time,
         fixed=fixed,
         outcome=outcome,
         start=start,

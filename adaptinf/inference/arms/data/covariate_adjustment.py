@@ -26,6 +26,7 @@ from adaptinf.claims.data import covariates as claims
 from adaptinf.claims.data.covariates import MOVED
 from adaptinf.claims.units import OWN_PAST_TELLS
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.inference.arms.question import ArmModel
 from adaptinf.inference.inputs.arguments import labels
 from adaptinf.inference.scores.outcome_predictions import BATCH_MEAN, Covariates, context_matrix
 from adaptinf.inference.validity.calibration import some_rounds
@@ -38,7 +39,6 @@ from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.inference.validity.profile import LogProfile
     from adaptinf.log import AdaptiveLog
@@ -150,7 +150,7 @@ def explained(log: AdaptiveLog, names: Sequence[str]) -> float:
     return min(max(float(slope @ along) / total, 0.0), 1.0)
 
 
-def adjusted(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:
+def adjusted(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """Results of AIPW with covariates in the outcome model, and their variances over those without."""
     subject = f"{type(model).__name__}.fit"
     found = covariates_of(subject, model.log, arguments["covariate"], arguments["outcome"])

@@ -17,8 +17,8 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.data import missing_rewards
 from adaptinf.claims.units import INCOMPLETE
-from adaptinf.inference.arms.facts.data_facts import MissingRewardsFacts, shares_of
-from adaptinf.inference.arms.question import Asked, Question, Refused
+from adaptinf.inference.arms.data_facts import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.question import ArmModel, Asked, Question, Refused
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends
 from adaptinf.inference.scores.inverse import ArmScores, arm_scores
@@ -41,7 +41,6 @@ from adaptinf.inference.scores.outcome_predictions import (
 from adaptinf.typing import FloatArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms import ArmMeans, Contrast
     from adaptinf.inference.arms.question import Question
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
@@ -153,7 +152,7 @@ def _every(question: Question) -> FloatArray | None:
 # Bounds
 
 
-def at_both_ends(model: ArmMeans | Contrast, arguments: Mapping[str, Any]) -> Results:
+def at_both_ends(model: ArmModel, arguments: Mapping[str, Any]) -> Results:
     """A model's results where missing rewards are at their lowest and at their highest.
 
     The rewards of a control, which are subtracted, are at the other end.

@@ -20,12 +20,12 @@ from adaptinf.claims.data import received_arms
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.data.incomplete_rewards import on_log
 from adaptinf.inference.arms.data.ratio_metrics import with_rewards
+from adaptinf.inference.arms.question import ContrastModel
 from adaptinf.inference.distributions.ratio import AndersonRubinReference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.validity.profile import profile_of
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms import Contrast
     from adaptinf.inference.results.fit_results import Results
     from adaptinf.log import AdaptiveLog
 
@@ -36,7 +36,7 @@ _USUAL_ALPHA = 0.05
 # Received
 
 
-def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
+def received_effect(model: ContrastModel, arguments: Mapping[str, Any]) -> Results:
     """The effect of receiving the treatment rather than the control, by assignment as the instrument."""
     _check_received(model, arguments)
     asked = {**arguments, "estimand": "assigned", "estimator": "aipw", "keep_scores": True}
@@ -76,7 +76,7 @@ def received_effect(model: Contrast, arguments: Mapping[str, Any]) -> Results:
     )
 
 
-def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
+def _check_received(model: ContrastModel, arguments: Mapping[str, Any]) -> None:
     """Refuse what the instrumental estimate cannot use."""
     subject = "Contrast.fit"
     if not isinstance(arguments["estimand"], str) or arguments["estimand"] != "received":
@@ -89,7 +89,7 @@ def _check_received(model: Contrast, arguments: Mapping[str, Any]) -> None:
         raise InvalidForLog("estimand='received'", problem, ["estimand='assigned', the effect of assignment"])
 
 
-def _received_problem(model: Contrast) -> str:
+def _received_problem(model: ContrastModel) -> str:
     """Why a log tells no effect of receiving; empty where it does."""
     log = model.log
     arrays, pair = log.arrays, [log.arms.index(model.treatment), log.arms.index(model.control)]
@@ -105,7 +105,7 @@ def _received_problem(model: Contrast) -> str:
     return f"in {third} rounds one of the arms was assigned and a third one received" if third else ""
 
 
-def _share_log(model: Contrast) -> AdaptiveLog:
+def _share_log(model: ContrastModel) -> AdaptiveLog:
     """The log with 1 in place of the rewards of rounds that received the treatment, 0 of others."""
     assert model.log.arrays.received is not None
     received = model.log.arrays.received == model.log.arms.index(model.treatment)

@@ -39,8 +39,7 @@ from adaptinf.sums.covariate_products import POWERS, Products, denominator_probl
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Asked, Question
+    from adaptinf.inference.arms.question import ArmFit, Asked, Question
     from adaptinf.inference.arms.record import ArmMethod
     from adaptinf.log import AdaptiveLog
 

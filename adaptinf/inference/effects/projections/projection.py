@@ -21,8 +21,8 @@ from adaptinf.inference.effects.projections.projected_scores import (
     SUBJECT,
     WEIGHTS,
     ProjectionResults,
-    projection_question,
 )
+from adaptinf.inference.effects.projections.projection_question import projection_question
 from adaptinf.inference.effects.projections.weighted_projection import COVARIANCES
 from adaptinf.log import AdaptiveLog
 from adaptinf.parameters import FLAG, refuse

@@ -18,8 +18,8 @@ from adaptinf.inference.distributions.tails import student_quantile
 from adaptinf.inference.regression.design import unit_codes
 from adaptinf.inference.regression.facts.regression_facts import RegressionFacts
 from adaptinf.inference.regression.least_squares import BY_CLUSTER, LeastSquares, least_squares
+from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import is_binary
-from adaptinf.inference.validity.stationarity import shares_moved
 from adaptinf.log import Stability
 from adaptinf.typing import IntArray
 

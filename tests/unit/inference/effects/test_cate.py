@@ -16,9 +16,9 @@ from adaptinf.designs.contextual.conse import ConSE
 from adaptinf.designs.contextual.private_conse import DPConSE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.effects.group_question import group_terms
 from adaptinf.inference.effects.group_scores import arm_moments, group_aipw, group_codes, group_rows
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
 from adaptinf.inference.released.effects import released_intervals
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size, weighted_means

@@ -17,8 +17,8 @@ from adaptinf.claims.effects import by_covariates as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.effects.cate import CATE
+from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.effects.projections.projection import CATEProjection
-from adaptinf.inference.effects.projections.weighted_projection import contrast_weights
 from adaptinf.log import AdaptiveLog
 
 

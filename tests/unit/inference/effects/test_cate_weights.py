@@ -17,9 +17,8 @@ from adaptinf.claims.effects import by_group as claims
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.effects.cate import CATE
-from adaptinf.inference.effects.group_question import Past
+from adaptinf.inference.effects.effect_weights import Past, combined_weights, contrast_weights
 from adaptinf.inference.effects.group_scores import group_aipw
-from adaptinf.inference.effects.projections.weighted_projection import combined_weights, contrast_weights
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.typing import FloatArray, IntArray
 

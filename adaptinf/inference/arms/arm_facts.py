@@ -10,11 +10,10 @@ from adaptinf.claims import Finding, said
 from adaptinf.claims.arms.arm_fits import WITH_DESIGN, WITHOUT_NUMBERS
 from adaptinf.claims.facts import Fitted
 from adaptinf.inference.arms.data import arms_of_sums
-from adaptinf.inference.validity.stationarity import ConstantMeans
+from adaptinf.inference.validity.constant_means import ConstantMeans
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.validity.profile import LogProfile
 
 _SHORT = 200

@@ -10,16 +10,15 @@ from adaptinf.claims import propensities, said
 from adaptinf.claims.arms import sample_means as claims
 from adaptinf.claims.contexts import NO_PART
 from adaptinf.inference.arms.alee import alee_offset, alee_weights
-from adaptinf.inference.arms.facts.arm_facts import ArmFacts
+from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.distributions.tails import normal_quantile
 from adaptinf.inference.distributions.two_samples import FEW_EVENTS
 from adaptinf.inference.validity.assignment import MOVED
+from adaptinf.inference.validity.constant_means import shares_moved
 from adaptinf.inference.validity.profile import compared
-from adaptinf.inference.validity.stationarity import shares_moved
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.inference.arms.question import ArmFit, Question
     from adaptinf.inference.corrections.information import Correction
     from adaptinf.log import Stability
 

@@ -11,18 +11,18 @@ from adaptinf.claims import Finding, first, said
 from adaptinf.claims.arms import weighted_arms as claims
 from adaptinf.claims.data import availability
 from adaptinf.claims.propensities import ROUND_BEFORE, SAME_ROUND, UNSETTLED
+from adaptinf.inference.arms.arm_facts import ArmFacts
 from adaptinf.inference.arms.data import arms_by_unit, arms_of_sums, weight_propensities
 from adaptinf.inference.arms.data.covariate_adjustment import moved_covariates
-from adaptinf.inference.arms.facts.arm_facts import ArmFacts
-from adaptinf.inference.arms.facts.data_facts import AvailabilityFacts
+from adaptinf.inference.arms.data_facts import AvailabilityFacts
 from adaptinf.inference.scores.joint_levels import JOINT, too_many
 from adaptinf.inference.scores.moving_effects import SEEN
 from adaptinf.inference.validity.profile import FEW_EFFECTIVE, SMALL, TINY_PROPENSITY
 from adaptinf.inference.validity.units import FEW_UNITS
 
 if TYPE_CHECKING:
-    from adaptinf.inference.arms.fit import ArmFit
-    from adaptinf.inference.arms.question import Question
+    from adaptinf.claims.claim import Kind
+    from adaptinf.inference.arms.question import ArmFit, Question
 
 COMMON = "combined"
 """One weight a round for both arms of a contrast, or all arms of a table."""
@@ -60,7 +60,7 @@ class WeightedFacts(ArmFacts):
 
     @property
     def availability_refusal(self) -> str:
-        return first(availability.NEEDS, self._availability)
+        return first(availability.NEEDS, self._availability) if self._some_impossible else ""
 
     @property
     def lacks_decay(self) -> bool:
@@ -171,20 +171,28 @@ class WeightedFacts(ArmFacts):
     # What a fit says
 
     @cached_property
+    def _some_impossible(self) -> bool:
+        """Whether an arm could not be chosen in some rounds."""
+        return bool(np.any(self.profile.impossible[self.question.codes]))
+
+    @cached_property
     def _availability(self) -> AvailabilityFacts:
         return AvailabilityFacts(self.question, levels=self.weights in (JOINT, COMMON))
 
+    def _of_availability(self, kind: Kind) -> list[str]:
+        return said(availability.FIT, self._availability, kind) if self._some_impossible else []
+
     @property
     def availability_assumes(self) -> list[str]:
-        return said(availability.FIT, self._availability, "assumes")
+        return self._of_availability("assumes")
 
     @property
     def availability_notes(self) -> list[str]:
-        return said(availability.FIT, self._availability, "note")
+        return self._of_availability("note")
 
     @property
     def availability_cautions(self) -> list[str]:
-        return said(availability.FIT, self._availability, "caution")
+        return self._of_availability("caution")
 
     @property
     def adjusted_by(self) -> dict[str, str]:

@@ -26,17 +26,13 @@ if TYPE_CHECKING:
 
 
 class AvailabilityFacts:
-    """Rounds in which arms could be chosen.
+    """Rounds in which arms could be chosen, where one of them could not in some.
 
     `levels` says that arms share their weights, so that each mean is for the rounds of all.
     """
 
     def __init__(self, question: Question, *, levels: bool = False) -> None:
         self.question, self.profile, self.levels = question, question.profile, levels
-
-    @cached_property
-    def _impossible(self) -> bool:
-        return bool(np.any(self.profile.impossible[self.question.codes]))
 
     @cached_property
     def _possible(self) -> BoolArray:
@@ -51,22 +47,20 @@ class AvailabilityFacts:
 
     @property
     def never_drawn(self) -> dict[str, Any]:
-        if not self._impossible:
-            return {}
         drawn = (self._possible & self.profile.drawn(self.question.codes)).any(axis=0)
         never = np.flatnonzero(self._possible.any(axis=0) & ~drawn)
         return {"arm": self.profile.log.arms[self.question.codes[never[0]]]} if len(never) else {}
 
     @property
     def never_together(self) -> dict[str, Any]:
-        if not self._impossible or self._possible.any():
+        if self._possible.any():
             return {}
         return {**self._worst, "arms": "the two arms" if self.question.contrast else "the requested arms"}
 
     @property
     def taken_away(self) -> dict[str, Any]:
         traits = self.profile.traits
-        if not self._impossible or traits is None or not traits.adapts or self._undealt.all():
+        if traits is None or not traits.adapts or self._undealt.all():
             return {}
         return {**self._worst, "design": self.profile.design_title}
 
@@ -91,7 +85,7 @@ class AvailabilityFacts:
 
     @property
     def compared_in_common(self) -> bool:
-        return self._impossible and self.levels
+        return self.levels
 
     @cached_property
     def elsewhere_found(self) -> Finding | None:
@@ -106,14 +100,12 @@ class AvailabilityFacts:
 
     @property
     def same_elsewhere(self) -> dict[str, str]:
-        if not self._impossible or self.levels:
+        if self.levels:
             return {}
         return {"same": "the difference is" if self.question.contrast else "each mean is"}
 
     @property
     def left_out(self) -> dict[str, Any]:
-        if not self._impossible:
-            return {}
         left, arms = self.profile.piece_sizes @ ~self._possible, self._arms
         if self.question.contrast:
             told, arm = f"{int(left[0])}", f"{arms[0]} or {arms[1]}"
@@ -125,8 +117,7 @@ class AvailabilityFacts:
     @property
     def _several(self) -> bool:
         question = self.question
-        apart = not question.contrast and not question.stationary and len(question.codes) > 1
-        return self._impossible and apart
+        return not question.contrast and not question.stationary and len(question.codes) > 1
 
     @property
     def different_rounds(self) -> bool:
@@ -140,7 +131,7 @@ class AvailabilityFacts:
 
     @property
     def gone(self) -> dict[str, str]:
-        if not self._impossible or not self.profile.adaptive:
+        if not self.profile.adaptive:
             return {}
         arms = self._arms
         gone = [arm for arm, here in zip(arms, self._undealt.T, strict=True) if _leaves(here)]

@@ -1,1 +1,0 @@
-"""What the claims of methods for arm means ask of a log and of a fit."""

@@ -1,0 +1,98 @@
+"""Weights of effect scores, and what they may follow: what is known before a round's contexts are seen.
+
+References
+----------
+Hadad, Hirshberg, Zhan, Wager, Athey (2021), "Confidence intervals for policy evaluation in adaptive
+experiments" (weights that are known before the arm is drawn).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adaptinf.errors import ParameterError
+from adaptinf.inference.inputs.rounds import turns
+from adaptinf.inference.scores.inverse import (
+    Fixed,
+    combined_stays,
+    lagged_combined_weights,
+    two_point_weights,
+)
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """What orders the rounds used within their cells; cell, unit, batch (n,), the last two where known.
+
+    `free` says that nothing but the cell moved propensities.
+    """
+
+    cell: IntArray
+    unit: IntArray | None
+    batch: IntArray | None
+    free: bool
+
+
+def past_of(profile: LogProfile, cell: IntArray, keep: BoolArray, *, others: bool) -> Past:
+    """Of the rounds used, shapes cell (n,), keep (T,); `others`: the log has contexts beside the cells.
+
+    Where the design says that it looks at contexts, the log has those that it looked at.
+    """
+    traits = profile.traits
+    unit, batch = (
+        None if column is None else column[keep] for column in (profile.units, profile.log.arrays.batch)
+    )
+    told = traits is not None and traits.uses_context != "unknown" and not others
+    return Past(cell, unit, batch, profile.fixed_in_time or told)
+
+
+def contrast_weights(propensities: FloatArray, weights: str, decay: float | None = None) -> FloatArray:
+    """Weights of effect scores that are known before the arm is drawn.
+
+    Shapes: propensities (T, 2); returns (T,).
+
+    With rewards of variance s^2 the score has variance s^2 (1/e1 + 1/e0). ``"combined"`` weights,
+    h = (1/e1 + 1/e0)^(-1/2), give every weighted score the same variance. ``"two-point"`` are Hadad and
+    others' for an arm of propensity q = 4 / (1/e1 + 1/e0), which is 1 where both arms are drawn by a fair
+    coin and otherwise at most 4 times the rarer arm's propensity: either the arms stay balanced (q = 1
+    always), or one of them falls to its floor.
+    """
+    total = propensities.sum(axis=1)
+    product = propensities[:, 0] * propensities[:, 1]
+    balance = np.where(product > 0.0, product / np.where(total > 0.0, total, 1.0), 0.0)
+    if weights == "uniform":
+        return np.asarray(balance > 0.0, dtype=np.float64)
+    if weights == "combined":
+        return np.sqrt(balance)
+    if decay is None:
+        raise ParameterError("two-point weights", ["decay must be in [0, 1), got None"])
+    return two_point_weights(np.minimum(4.0 * balance, 1.0)[:, None], decay)[:, 0]
+
+
+def combined_weights(
+    propensities: FloatArray, past: Past, *, movers: bool
+) -> tuple[FloatArray, Fixed] | None:
+    """Combined weights that are fixed before the round's context is seen, and by whose propensities.
+
+    Shapes: propensities (n, 2), both positive; returns (n,). None where there are none.
+
+    Within a cell (a group, or a combination of contexts) a round's own propensities serve where no other
+    context is known to have a part, or the weights are seen to stay. Else a weight that follows the round's
+    own context, which the log may lack, gives contexts other shares than they have: the mean of 1/e1 + 1/e0
+    over the cell's previous batch serves, without batches over its previous round, which the past alone
+    decides; at first a cell has weight 1. Without batches there are none where contexts of the log may move
+    propensities within a cell (`movers`).
+    """
+    batch = past.batch
+    if past.free or combined_stays(propensities, past.cell, batch):
+        return contrast_weights(propensities, "combined"), "round"
+    if batch is None and movers:
+        return None
+    if batch is None or len(np.unique(batch)) == len(batch):
+        fixed: Fixed = "round before" if batch is None else "batch"
+        return lagged_combined_weights(propensities, turns(past.cell, past.unit)[0], past.cell), fixed
+    return lagged_combined_weights(propensities, batch, past.cell), "batch"

@@ -1,0 +1,65 @@
+"""What claims ask where the means of arms are to stay: trends of their rewards, and shares that move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from adaptinf.claims import Finding
+from adaptinf.claims import stationarity as claims
+from adaptinf.inference.validity.profile import LogProfile
+from adaptinf.inference.validity.stationarity import SEEN_BESIDE
+from adaptinf.texts import several
+
+_SHOWN = 5
+
+
+def shares_moved(profile: LogProfile, codes: Iterable[int]) -> str:
+    """That arms' shares of the rounds move, where rewards drift too or cannot be tested; else empty.
+
+    Two tests, of what moving shares do to plain means and of a trend that arms have in common. Shares that
+    move are rare where nothing adapts, so the level need not be as small as that of a trend alone.
+    """
+    if not profile.shares_move:
+        return ""
+    found = [profile.pooling_pvalue, profile.trends.common_pvalue(codes)]
+    tested = [p for p in found if math.isfinite(p)]
+    if not tested:
+        return claims.SHARES_MOVED()
+    p = min(1.0, len(tested) * min(tested))
+    return claims.BOTH_MOVED(p=p) if p < SEEN_BESIDE else ""
+
+
+class ConstantMeans:
+    """What claims ask of a method that needs the means of some arms to stay; codes (k,)."""
+
+    profile: LogProfile
+    codes: Iterable[int]
+    stationary = False
+
+    @property
+    def drift_found(self) -> Finding | None:
+        """A trend in the rewards of the arms; None where none of them can be tested."""
+        return self.profile.drift_of(self.codes)
+
+    @property
+    def drift_untested(self) -> bool:
+        """Nobody says that means stay, and no reward does."""
+        return self.drift_found is None and not self.stationary
+
+    @property
+    def no_trend(self) -> dict[str, str]:
+        """Arms that were tested, where none has a trend."""
+        found = self.drift_found
+        if found is None or found.contradicted:
+            return {}
+        tested, arms = self.profile.trends.tested, self.profile.log.arms
+        return {
+            "arms": several([f"arm {arms[code]!r}" for code in sorted(self.codes) if tested[code]], _SHOWN)
+        }
+
+    @property
+    def mix_may_move(self) -> bool:
+        """A trend may be that of contexts."""
+        found = self.drift_found
+        return found is not None and found.contradicted and not self.profile.context_free
