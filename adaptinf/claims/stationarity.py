@@ -51,7 +51,7 @@ LEVEL_MOVES = Claim(
 VALUE_DRIFTS = Claim(
     "inference.validity.stationarity.trend_of_values",
     "the method assumes a constant expected score, but a trend test (p = {p:.1g}) suggests that the "
-    "scores of {term} {move}, so intervals may undercover",
+    "scores of {term} {move} over time, so intervals may undercover",
     "caution",
 )
 UNTESTED = Claim(

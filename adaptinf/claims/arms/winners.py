@@ -46,7 +46,7 @@ MEANS_NEED = (
 HELD_OUT_NEEDS = (
     Part("needs_rows", "needs"),
     Claim("no_batches", "holding out the last batch requires at least two batches", "needs"),
-    Claim("not_chosen_before", "the batches before the last contain no rounds of at least one arm", "needs"),
+    Claim("not_chosen_before", "before the last batch, one or more arms were never chosen", "needs"),
 )
 
 OF_COUNTS = Claim(

@@ -33,8 +33,8 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 REASONS = (
     Claim(
         "is_projection",
-        "AIPW scores are unbiased for the conditional effect, so their regression on the formula's terms "
-        "estimates its best linear approximation",
+        "AIPW scores are unbiased for the conditional treatment effect, so their regression on the "
+        "formula's terms estimates its best linear approximation",
         "reason",
     ),
     Part("errors_by_unit", "reason"),

@@ -103,7 +103,7 @@ FEW_EFFECTIVE = Claim(
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: the interval may severely undercover, because the estimate rests on an effective "
-    "{size:.1f} rounds and on propensities down to {least:.2g}",
+    "{term}: the interval may severely undercover, because propensities are as low as {least:.2g} and "
+    "the effective number of rounds is only {size:.1f}",
     "caution",
 )

@@ -52,7 +52,7 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "Each participant's guarantee covers all outputs jointly, except the participant's own action.",
+    "For each participant, the guarantee covers all outputs jointly, except the participant's own action.",
     "note",
 )
 RECORD = Claim(
