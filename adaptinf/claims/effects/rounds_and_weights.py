@@ -103,7 +103,7 @@ FEW_EFFECTIVE = Claim(
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: the interval may severely undercover, because propensities are as low as {least:.2g} and "
-    "the effective number of rounds is only {size:.1f}",
+    "{term}: with propensities down to {least:.2g} and an effective number of rounds of {size:.1f}, the "
+    "interval may severely undercover",
     "caution",
 )
