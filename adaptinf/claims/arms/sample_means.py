@@ -157,7 +157,7 @@ STATED = Claim(
     "valid only if earlier rewards did not influence assignment, as declared for this log (adaptive=False)",
     "note",
 )
-NAIVE = Claim(_WORTH, "a naive baseline, invalid under adaptive assignment", "note")
+NAIVE = Claim(_WORTH, "a naive baseline, not valid if assignment is adaptive", "note")
 ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(
