@@ -135,7 +135,7 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     -----
     Each batch of 600 calls was assigned after the outcomes of the earlier ones, by exploration sampling, a
     modified Thompson sampling; the assignment probabilities are not in the file. As it stands a log of it is
-    refused, because batches go back in time; ``sort=True`` puts the rows in the order of their dates. Read
+    refused, because batches go back in time; ``"sort": True`` puts the rows in the order of their dates. Read
     as labels in the order of the file, the batches would make another treatment look best.
 
     The authors publish 139, 624, 324, 48, 166 and 222 successes in 867, 3,188, 1,766, 334, 987 and 1,258
@@ -157,7 +157,9 @@ def farmer_trial(path: str | PathLike[str]) -> pd.DataFrame:
     >>> calls = "3,0,06/30/2019\n2,1,06/30/2019\n2,0,6/3/2019\n1,0,6/3/2019\n"
     >>> _ = path.write_text("treatment,outcome,date\n" + calls)
     >>> frame = ai.datasets.farmer_trial(path)
-    >>> log = ai.AdaptiveLog(frame, action="treatment", reward="outcome", batch="date", sort=True)
+    >>> log = ai.AdaptiveLog(
+    ...     frame, action="treatment", reward="outcome", batch="date", reading={"sort": True}
+    ... )
     >>> log.arrays.action.tolist(), log.arrays.batch.tolist()
     ([1, 0, 2, 1], [0, 0, 1, 1])
     """

@@ -21,7 +21,7 @@ MIXED = Claim(
 BY_DESIGN = Claim("profile.decides_by_context", "{design} uses contexts to assign arms", "needs")
 AS_STATED = Claim(
     "profile.decides_by_context",
-    "the log states that contexts affected assignment (context_free=False)",
+    "the log states that contexts affected assignment ('context_free' is False)",
     "needs",
 )
 VISIBLY = Claim(
@@ -50,8 +50,8 @@ NOT_FIXED_BEFORE = Claim(
 NEVER_RANDOM = Claim(
     "profile.never_random",
     "all logged propensities are 1 although several arms were chosen, so comparisons may be confounded "
-    "by unlogged variables (if the choice of arms depended only on earlier rounds, set "
-    "context_free=True)",
+    "by unlogged variables (if the choice of arms depended only on earlier rounds, set 'context_free' to "
+    "True)",
     "caution",
 )
 """Of a method that compares the arms' rounds as they are."""
@@ -65,8 +65,8 @@ WITH_COLUMN = Claim(
 )
 STATE_NO_PART = Claim(
     "inference.validity.profile.LogProfile.in_place_of_means",
-    "if assignment did not depend on contexts, a log created with context_free=True or with the design "
-    "that was used (design=)",
+    "if assignment did not depend on contexts, a log created with 'context_free': True or with the design "
+    "that was used ('design')",
     "advice",
 )
 REGRESSION = Claim(

@@ -196,7 +196,7 @@ BY_BATCH_BEFORE = Claim(
 BY_ROUNDS_BEFORE = Claim(
     "combined_by",
     "propensities in the preceding {nearest} rounds, because propensities in the current round may "
-    "depend on contexts (if they do not, set context_free=True)",
+    "depend on contexts (if they do not, set 'context_free' to True)",
     "phrase",
 )
 """What combined weights are made of."""

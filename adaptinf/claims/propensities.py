@@ -99,7 +99,7 @@ AVAILABILITY_ALONE = Claim(
 ROUND_BEFORE = Claim(
     "inference.arms.data.weight_propensities.fixed_by",
     "the preceding round's propensities, because contexts may affect the current ones (set "
-    "context_free=True if they do not)",
+    "'context_free' to True if they do not)",
     "phrase",
 )
 """What the weights of a round are made of, in sentences on weights."""

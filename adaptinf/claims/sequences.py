@@ -78,7 +78,9 @@ GUARANTEED_FLOOR = Claim(
     "advice",
 )
 STATED_WITHOUT_CONTEXTS = Claim(
-    "inference.sequences.sequence_choice.settled", "AdaptiveLog(..., context_free=True), if {so}", "advice"
+    "inference.sequences.sequence_choice.settled",
+    "AdaptiveLog(..., about={{'context_free': True}}), if {so}",
+    "advice",
 )
 
 # Why it is valid

@@ -24,6 +24,7 @@ from adaptinf.log.log_reading import named_log, written_frame
 from adaptinf.log.storage.log_files import read_file
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection_facts import arms_seen, arms_summed
 from adaptinf.sums import Sums
@@ -73,7 +74,7 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
         *(arguments[role] for role in _ROLES if role in arguments),
     ]
     try:
-        sums = Sums(frame, arm=options["action"], **arguments)
+        sums = Sums(frame, arm=options["action"], **nested_options(arguments, OF_TABLES))
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the table of sums in {path}") from None
     return sums, [str(name) for name in frame.columns if name not in named]

@@ -300,7 +300,7 @@ class Design(Recorded, Stepwise, ABC):
         """What keeps the design from being run there, found before anything is collected."""
         return environment_problems(self.needs, env)
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
         """Rounds whose reward can change a later action."""
         return horizon - 1
 

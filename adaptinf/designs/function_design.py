@@ -191,7 +191,7 @@ class FunctionDesign(Design):
             problems.append(f"a rule by the counts of two arms, and the environment has {env.n_arms}")
         return problems
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
         return horizon - 1 if self.traits.adapts else 0
 
     def _log(

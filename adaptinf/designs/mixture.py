@@ -161,8 +161,8 @@ class Mixture(Design):
     def _environment_problems(self, env: Environment, horizon: int) -> list[str]:
         return self.design._environment_problems(env, horizon)
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
-        return self._not_skipped(run, self.design._adaptive_rounds(run, horizon))
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
+        return self._not_skipped(run, self.design._feedback_rounds(run, horizon))
 
     def _released_rounds(self, run: Run, horizon: int) -> int | None:
         return self._not_skipped(run, self.design._released_rounds(run, horizon))

@@ -174,7 +174,7 @@ def log_of(
         design=_record(design, run, env, horizon, unpromised),
         noise=run.noise if guarantee is not None and guarantee.epsilon > 0.0 else None,
         releases=_releases(design, run, env, horizon),
-        adaptive_rounds=_adaptive_rounds(design, run),
+        feedback_rounds=_feedback_rounds(design, run),
         released_rounds=_released_rounds(design, run),
         guarantee_source="design",
         recommended=design._recommended(run, env),
@@ -241,10 +241,10 @@ def check_run(run: Run) -> None:
     found.raise_if_any("the run")
 
 
-def _adaptive_rounds(design: Any, run: Run) -> int | None:
+def _feedback_rounds(design: Any, run: Run) -> int | None:
     """Rounds whose reward can change a later action, for which it must be known before the last choice."""
     rounds = run.record.action.size
-    most = _at_least(design._adaptive_rounds(run, rounds), _last_removal(run))
+    most = _at_least(design._feedback_rounds(run, rounds), _last_removal(run))
     return most if most is None or run.known is None else min(most, int((run.known < rounds).sum()))
 
 

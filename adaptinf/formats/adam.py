@@ -19,6 +19,7 @@ from adaptinf.formats.transport import column_of, labels_of, log_of, names_probl
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
+from adaptinf.log.validation import nested_options
 from adaptinf.log.validation.frame_columns import Column, Findings, as_float, blank_rows, label_key
 from adaptinf.log.validation.row_order import ISO_EXAMPLES, read_times
 from adaptinf.parameters import refuse
@@ -233,7 +234,7 @@ def read_adam(
     batch : str, optional
         Column of ADSL with the stage of the trial; the stages must follow each other in `order`.
     **options
-        As for `AdaptiveLog`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
+        As for `read_log`: ``reward_range``, ``design``, ``guarantee``, ``arms``, ...
 
     Returns
     -------
@@ -329,8 +330,7 @@ def read_adam(
             unit=SUBJECT,
             context=[*covariates, *strata],
             batch=batch,
-            **columns,
-            **options,
+            **nested_options({**columns, **options}),
         )
     return log.read_from(source.removeprefix("the log of ").replace("the log", "data sets"), readings + moved)
 

@@ -311,7 +311,7 @@ def read_dsjson(
 
     A policy may have looked at features that are no contexts of the log: lists, those that some events lack
     or that `context` leaves out, and those of actions. Where such features change from event to event the
-    log has ``context_free=False``, so that no estimator takes the arms' rounds to be comparable mixes.
+    log has ``'context_free': False``, so that no estimator takes the arms' rounds to be comparable mixes.
 
     ``pdrop``, the probability with which a client left out events, must be the same throughout: thinning that
     is unrelated to the outcome and constant leaves every estimate valid, other thinning does not.
@@ -400,7 +400,7 @@ def _log(
         context=kept,
         arms=names,
         reward_range=reward_range,
-        context_free=False if _hides_features(events, set(kept)) else None,
+        about={"context_free": False if _hides_features(events, set(kept)) else None},
     )
 
 

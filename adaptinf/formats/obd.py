@@ -120,8 +120,10 @@ def read_open_bandit(
             context=context,
             arms=sorted(items) if len(set(map(type, items))) == 1 else items,
             reward_range=(0, 1),
-            propensity_status="exact" if policy == "random" else "estimated",
-            design=_design(policy),
+            about={
+                "propensity_status": "exact" if policy == "random" else "estimated",
+                "design": _design(policy),
+            },
         )
     return log.read_from(f"Open Bandit file {path.name}", readings)
 

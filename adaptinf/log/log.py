@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log.provenance import source_note
@@ -16,15 +17,17 @@ from adaptinf.log.storage.log_files import write_file
 from adaptinf.log.storage.stored import PLAIN_FIELDS, RestoredLog, StoredLog, encode, same_values, storable
 from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import (
-    METADATA,
+    OF_LOGS,
     DesignRecord,
     Label,
     LogArrays,
     Metadata,
     check_frame,
     columns_by_role,
+    group_options,
     incomplete,
 )
+from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.texts import visible_lines
 
 
@@ -62,65 +65,63 @@ class AdaptiveLog(LogColumns, Publishable):
     unit : str, optional
         Column that says who took part. Where a unit's arm is drawn once for all of its rounds, the propensity
         of these rounds is that of the draw, or 1 after the first.
+    id : str, optional
+        Column of the names of decisions, by which rows are found again in other tables.
     round : str, optional
         Column of increasing round numbers, times or dates, also as text in one format (times with a zone
         become UTC); by default 1, ..., T.
-    phase : str, optional
-        Column of strings, such as learning and estimation.
-    randomised : str, optional
-        Boolean column: rounds whose arm was drawn with fixed probabilities.
+    arms : list of labels, optional
+        All arms in the order you want. By default those chosen or given a propensity column: sorted where
+        they are of one type, by first appearance where not.
     missing : {"drop", "worst", "best"}, optional
         What a missing reward means; without it there may be none. ``"drop"``: missing at random given the
         arm, and the context where there is one. ``"worst"`` and ``"best"``: anything within `reward_range`,
         so that estimates have two ends; the first, or the second, is the one that leads a table.
-    observation : str, optional
-        Column of the probabilities, known beforehand, that the rewards are observed; it implies ``"drop"``.
     assigned : str, optional
         Column of the arms that were assigned, where `action` holds those that were received. Propensities,
         and all analyses but one (`Contrast.fit` with ``estimand="received"``), are then of the assigned arm.
-    outcome_round : str, optional
-        Column of the round, counted or timed as in `round`, at whose end the outcome became known.
-    success : label or mapping of label to number, optional
-        What counts as 1 in a reward column of two labels, such as ``"Y"``; or the number of every label.
-    date_format : str, optional
-        Format of dates in `round` and `batch` that are text, as for `datetime.datetime.strptime`; needed
-        where nothing tells the month from the day, as in 03/04/2020.
-    sort : bool
-        Whether to put the rows in the order of `round`, or of `batch` where there is no `round`: for files
-        that are stored newest first. Arrays by round that a model is given are then in that order.
-    arms : list of labels, optional
-        All arms in the order you want. By default those chosen or given a propensity column: sorted where
-        they are of one type, by first appearance where not.
-    reward_range : (float, float), optional
-        Smallest and largest possible reward.
-    propensity_status : {"exact", "estimated", "absent"}, optional
-        How the propensities are known; exact by default where there are any.
-    guarantee, reward_guarantee : PrivacyGuarantee or dict of its fields, optional
-        What is promised: stated, not derived, if it is typed in here. The second is for one round's rewards,
-        by default what the first implies.
-    design : design, DesignRecord or str, optional
-        What gathered the log: a design of the library or of your own, its record, or a name. A name alone
-        decides nothing: rewards and contexts may then have moved the choice.
-    noise : {"simulation", "release"}, optional
-        Backend of the privacy noise.
-    releases : DataFrame, optional
-        The private releases: columns round, name, group, value, mechanism and scale.
-    adaptive_rounds, released_rounds : int, optional
-        Number of rounds whose reward can change a later action, or a release too; unknown by default.
-    rounds_per_unit : int, optional
-        Most rounds that a unit could have, fixed beforehand: `person_guarantee` is for so many.
-    recommended : label, optional
-        The arm that a best-arm design named.
-    context_free : bool, optional
-        Whether contexts had no part in the choice of arms, those in the log and any others. Say False where
-        they had one although the log does not have them. By default they may have had one where the log has
-        contexts and does not name a design that ignores them.
     adaptive : bool, optional
         Whether assignment reacted to outcomes; False (an A/B test) gives the classical analysis.
     stopping : {"fixed", "data-chosen", "planned"}, optional
         What decided the number of rounds: it was fixed beforehand; somebody looked at outcomes, as in an A/B
         test that ends at the first p < .05; or a rule did that was planned. Tables for a fixed number of
         rounds then say so. By default they assume that it was fixed.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward.
+    guarantee : PrivacyGuarantee or dict of its fields, optional
+        What is promised: stated, not derived, if it is typed in here.
+    columns : dict, optional
+        Further columns by role: ``"phase"``, strings such as learning and estimation; ``"randomised"``,
+        booleans: rounds whose arm was drawn with fixed probabilities; ``"observation"``, probabilities, known
+        beforehand, that the rewards are observed, which implies ``missing="drop"``; ``"outcome_round"``, the
+        round, counted or timed as in `round`, at whose end the outcome became known.
+    reading : dict, optional
+        How the columns are read: ``"success"``, what counts as 1 in a reward column of two labels, such as
+        ``"Y"``, or a dict of the number of every label; ``"date_format"``, the format of dates in `round` and
+        `batch` that are text, as for `datetime.datetime.strptime`, needed where nothing tells the month from
+        the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch`
+        where there is no `round`, for files that are stored newest first: arrays by round that a model is
+        given are then in that order.
+    about : dict, optional
+        What else is known of the collection:
+
+        - ``"design"``: what gathered the log, a design of the library or of your own, its `DesignRecord`, or
+          a name. A name alone decides nothing: rewards and contexts may then have moved the choice.
+        - ``"context_free"``: whether contexts had no part in the choice of arms, those in the log and any
+          others. Say False where they had one although the log does not have them. By default they may have
+          had one where the log has contexts and does not name a design that ignores them.
+        - ``"propensity_status"``: how the propensities are known, ``"exact"`` (the default where there are
+          any), ``"estimated"`` or ``"absent"``.
+        - ``"feedback_rounds"`` and ``"released_rounds"``: number of rounds whose reward can change a later
+          action, or a release too; unknown by default.
+        - ``"rounds_per_unit"``: most rounds that a unit could have, fixed beforehand: `person_guarantee` is
+          for so many.
+        - ``"recommended"``: the arm that a best-arm design named.
+        - ``"reward_guarantee"``: what is promised for one round's rewards, by default what `guarantee`
+          implies.
+        - ``"noise"``: backend of the privacy noise, ``"simulation"`` or ``"release"``.
+        - ``"releases"``: the private releases, a frame of the columns round, name, group, value, mechanism
+          and scale.
 
     Attributes
     ----------
@@ -130,23 +131,25 @@ class AdaptiveLog(LogColumns, Publishable):
         What was read: rounds, arms, outcomes, and what was put in order, converted or dropped.
     arms : tuple of labels
         All arms; ``arrays.action`` holds positions in it.
+    units, ids : ndarray, shape (T,), or None
+        What `unit` and `id` name.
     phases : tuple of str
         Phases by first appearance; ``arrays.phase`` holds positions in it.
-    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
     released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing
         As above.
 
     Raises
     ------
     LogValidationError
-        With all that is found wrong with the frame, and the rows. Nothing is dropped, filled or converted
-        unless it is asked for: a missing value, a number stored as text or a whole number beyond 2**53 is a
-        problem of its own.
+        With all that is found wrong with the frame, with the rows, and with the arguments. Nothing is
+        dropped, filled or converted unless it is asked for: a missing value, a number stored as text or a
+        whole number beyond 2**53 is a problem of its own.
 
     Notes
     -----
     Whether a propensity really is the probability with which the design chose cannot be seen from a log. It
-    has to be the design's own number, not a model fitted afterwards (``propensity_status="estimated"``).
+    has to be the design's own number, not a model fitted afterwards (``"propensity_status": "estimated"``).
 
     Examples
     --------
@@ -158,6 +161,9 @@ class AdaptiveLog(LogColumns, Publishable):
     ('a', 'b')
     >>> log.column("y")
     array([1., 0., 1.])
+    >>> known = {"design": ai.designs.Thompson(), "context_free": True}
+    >>> ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", about=known).design.name
+    'Thompson'
     >>> ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", arms=["a", "c"], reward_range=(1, 0))
     Traceback (most recent call last):
         ...
@@ -178,48 +184,41 @@ class AdaptiveLog(LogColumns, Publishable):
         outcomes: str | Sequence[str] = (),
         batch: str | None = None,
         unit: str | None = None,
+        id: str | None = None,
         round: str | None = None,
-        phase: str | None = None,
-        randomised: str | None = None,
-        missing: str | None = None,
-        observation: str | None = None,
-        assigned: str | None = None,
-        outcome_round: str | None = None,
-        success: Any = None,
-        date_format: str | None = None,
-        sort: bool = False,
         arms: Sequence[Any] | None = None,
-        reward_range: tuple[float, float] | None = None,
-        propensity_status: str | None = None,
-        guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-        reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-        design: Any = None,
-        noise: str | None = None,
-        releases: pd.DataFrame | Mapping[str, Any] | None = None,
-        adaptive_rounds: int | None = None,
-        released_rounds: int | None = None,
-        rounds_per_unit: int | None = None,
-        recommended: Any = None,
-        context_free: bool | None = None,
+        missing: str | None = None,
+        assigned: str | None = None,
         adaptive: bool | None = None,
         stopping: str | None = None,
+        reward_range: tuple[float, float] | None = None,
+        guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
+        columns: Mapping[str, str | None] | None = None,
+        reading: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
-        given = dict(locals())
+        found = Findings()
+        roles = {"action": action, "reward": reward, "propensity": propensity, "batch": batch}
+        roles |= {"unit": unit, "id": id, "round": round}
+        further = group_options("columns", columns, OF_LOGS, found)
+        how = group_options("reading", reading, OF_LOGS, found, framed=True)
+        known = group_options("about", about, OF_LOGS, found)
         checked = check_frame(
             frame,
-            single=columns_by_role(given),
+            single=columns_by_role({**roles, **further}, assigned),
             context=context,
             outcomes=outcomes,
             propensities=propensities,
             arms=arms,
             reward_range=reward_range,
-            date_format=date_format,
-            sort=sort,
-            success=success,
-            metadata=Metadata(**{name: given[name] for name in (*METADATA, "releases") if name in given}),
+            reading=how,
+            metadata=Metadata(
+                guarantee=guarantee, adaptive=adaptive, stopping=stopping, missing=missing, **known
+            ),
+            found=found,
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
-        self._names, self._rounds, self.units = checked.names, checked.rounds, checked.units
+        self._name(checked.names, checked.rounds, checked.units, checked.ids)
         self._outcome_rounds = checked.outcome_rounds
         self._source, self._readings = "a frame", checked.readings
 
@@ -237,7 +236,7 @@ class AdaptiveLog(LogColumns, Publishable):
         design: DesignRecord | None = None,
         noise: str | None = None,
         releases: pd.DataFrame | Mapping[str, Any] | None = None,
-        adaptive_rounds: int | None = None,
+        feedback_rounds: int | None = None,
         released_rounds: int | None = None,
         rounds_per_unit: int | None = None,
         guarantee_source: str | None = "stated",
@@ -259,7 +258,7 @@ class AdaptiveLog(LogColumns, Publishable):
             Names of the phases; ``arrays.phase`` holds positions in it.
         releases : DataFrame or mapping of columns, optional
             Columns round, name, group, value, mechanism and scale.
-        reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
+        reward_range, propensity_status, guarantee, reward_guarantee, design, noise, feedback_rounds, \
         released_rounds, rounds_per_unit, recommended, context_free, adaptive, stopping, missing : optional
             As in the constructor, in their final types.
         guarantee_source : {"stated", "design"}
@@ -289,7 +288,7 @@ class AdaptiveLog(LogColumns, Publishable):
             design=design,
             noise=noise,
             releases=releases,
-            adaptive_rounds=adaptive_rounds,
+            feedback_rounds=feedback_rounds,
             released_rounds=released_rounds,
             rounds_per_unit=rounds_per_unit,
             guarantee_source=None if guarantee is None and reward_guarantee is None else guarantee_source,
@@ -320,9 +319,20 @@ class AdaptiveLog(LogColumns, Publishable):
         self.reward_range = reward_range
         self._promise(metadata)
         self._releases = metadata.releases
-        self._frame = self._names = self._rounds = self.units = self._outcome_rounds = None
+        self._frame = self._outcome_rounds = None
+        self._name()
         self._source, self._readings = "arrays", ()
         self.kept = {}
+
+    def _name(
+        self,
+        names: dict[Hashable, str] | None = None,
+        rounds: NDArray[Any] | None = None,
+        units: NDArray[Any] | None = None,
+        ids: NDArray[Any] | None = None,
+    ) -> None:
+        """Take the user's names of columns, and what rounds are called; rounds, units, ids (T,)."""
+        self._names, self._rounds, self.units, self.ids = names, rounds, units, ids
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
         """Write the log as one Parquet file that `read_log` turns back into an equal log.
@@ -402,7 +412,7 @@ class AdaptiveLog(LogColumns, Publishable):
         checked = stored.checked
         log = cls.__new__(cls)
         log._fill(stored.arrays, checked.arms, stored.phases, checked.reward_range, checked.metadata)
-        log._names, log._rounds, log.units = stored.names, stored.rounds, stored.units
+        log._name(stored.names, stored.rounds, stored.units, stored.ids)
         log._source, log._readings = stored.source, stored.readings
         log._outcome_rounds = checked.outcome_rounds
         return log

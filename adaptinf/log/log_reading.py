@@ -19,6 +19,7 @@ from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problem
 from adaptinf.log.storage.log_files import read_file
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.validation import nested_options
 from adaptinf.parameters import refuse
 
 _LABELS = ("action", "assigned", "unit", "phase")
@@ -32,7 +33,8 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     path : path
         A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
     **options
-        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``.
+        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
+        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def named_log(
 ) -> AdaptiveLog:
     """The log that a frame of a file is by these arguments of `AdaptiveLog`; errors name the file."""
     try:
-        log = AdaptiveLog(frame, **options)
+        log = AdaptiveLog(frame, **nested_options(options))
     except LogValidationError as error:
         raise LogValidationError(error.problems, f"the log in {path}") from None
     kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"

@@ -33,7 +33,7 @@ class Promises:
     reward_guarantee: PrivacyGuarantee | None
     design: DesignRecord | None
     noise: str | None
-    adaptive_rounds: int | None
+    feedback_rounds: int | None
     released_rounds: int | None
     rounds_per_unit: int | None
     guarantee_source: str | None

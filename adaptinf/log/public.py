@@ -31,7 +31,10 @@ from adaptinf.log.validation import DesignRecord, Label
 from adaptinf.parameters import refuse
 from adaptinf.texts import spreadsheet_cell, with_texts
 
-_NEVER = ("unit_id", "reward", "received", "observation", "outcome_round", "batch", "randomised")
+_NEVER = (
+    *("unit_id", "decision_id", "reward", "received", "observation", "outcome_round", "batch"),
+    "randomised",
+)
 """Columns that no guarantee covers, whether the log has them or not."""
 
 

@@ -103,7 +103,7 @@ class LogReport:
     >>> import adaptinf as ai
     >>> import pandas as pd
     >>> visits = pd.DataFrame({"arm": ["a", "b", "a"], "answer": ["Y", "N", "N"]})
-    >>> log = ai.AdaptiveLog(visits, action="arm", reward="answer", success="Y")
+    >>> log = ai.AdaptiveLog(visits, action="arm", reward="answer", reading={"success": "Y"})
     >>> print(log.report)
     Read from a frame: 3 rounds
       rounds by arm: 'a' 2, 'b' 1

@@ -246,10 +246,11 @@ def _without_rounds(log: AdaptiveLog, steps: Iterable[int]) -> AdaptiveLog:
     made.arrays = arrays_of(columns)
     made.missing = log.missing if np.isnan(columns["reward"]).any() else None
     made.n_rounds = int(keep.sum())
-    for name in ("adaptive_rounds", "released_rounds"):
+    for name in ("feedback_rounds", "released_rounds"):
         if (count := getattr(log, name)) is not None:
             setattr(made, name, int(before[count]))
     made.units = None if log.units is None else log.units[keep]
+    made.ids = None if log.ids is None else log.ids[keep]
     made._outcome_rounds = columns["known"]
     if log.design is not None:
         told = {**log.design.parameters, LEFT_OUT: log.n_rounds - made.n_rounds}

@@ -117,21 +117,21 @@ def further_roles(given: Mapping[str, object], found: Findings) -> dict[str, obj
     """Columns by role, such as "denominator_sum_squares"; those of third powers are numbered."""
     roles = dict[str, object]()
     for role in ROLES:
-        names = {part: given[f"{role}{part}"] for part in ("", *_PARTS)}
-        cubes = given[f"{role}_sum_cubes"]
+        names = {part: given.get(f"{role}{part}") for part in ("", *_PARTS)}
+        cubes = given.get(f"{role}_sum_cubes") or ()
         if given[role] is None:
-            stray = [f"{role}{part}=" for part in _PARTS if names[part] is not None]
+            stray = [repr(f"{role}{part}") for part in _PARTS if names[part] is not None]
             if cubes:
-                stray.append(f"{role}_sum_cubes=")
+                stray.append(repr(f"{role}_sum_cubes"))
             if stray:
                 found.add("bad-column-name", f"{', '.join(stray)} without {role}=, the column of sums")
             continue
-        lacking = [f"{role}{part}=" for part in _PARTS if names[part] is None]
+        lacking = [repr(f"{role}{part}") for part in _PARTS if names[part] is None]
         if lacking:
             found.add("bad-column-name", f"{role}= needs {' and '.join(lacking)} beside it")
         roles |= {f"{role}{part}": name for part, name in names.items() if name is not None}
         if not isinstance(cubes, Sequence) or isinstance(cubes, str) or len(cubes) not in (0, 3):
-            told = f"{role}_sum_cubes= must name three columns, got {cubes!r:.80}"
+            told = f"'{role}_sum_cubes' must name three columns, got {cubes!r:.80}"
             found.add("bad-column-name", told)
             continue
         roles |= {f"{role}{part}": name for part, name in zip(_CUBES, cubes, strict=False)}

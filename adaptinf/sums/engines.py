@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log.validation import Label
+from adaptinf.log.validation import OF_AGGREGATES, Label, group_options
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
 from adaptinf.log.validation.frame_columns import Findings, read_column
@@ -64,23 +64,16 @@ def aggregate(
     covariate: str | Sequence[str] = (),
     unit: str | None = None,
     every: str | None = None,
-    timezone: str | None = None,
     centre: float | None = None,
     collect: bool = True,
     progress: bool = False,
     arms: Sequence[Any] | None = None,
-    context: Sequence[str] = (),
     reward_range: tuple[float, float] | None = None,
-    propensity_status: str | None = None,
     guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-    reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-    design: Any = None,
-    noise: str | None = None,
-    adaptive_rounds: int | None = None,
-    released_rounds: int | None = None,
-    context_free: bool | None = None,
     adaptive: bool | None = None,
     stopping: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Any:
     """Add up a log's rows by batch and arm, in the engine that holds them.
 
@@ -112,10 +105,6 @@ def aggregate(
         Truncates the times in `batch`; weeks begin on Monday. Instants, which have a zone or an offset, are
         cut in UTC, whatever the zone of a column, a connection or the machine; stamps without one are cut as
         they are written. Without propensities the same query sees whether arms' shares move within a period.
-    timezone : str, optional
-        Name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock instants are cut
-        instead; stamps without a zone are refused then. `Sums.batches` are when periods began, in UTC. An
-        hour that comes twice, as clocks go back, is one batch.
     centre : float, optional
         What is subtracted from rewards before they are squared; by default the mean of up to 1,000 rows,
         which is a small query of its own. With `unit` it is AIPW's prediction: where rows are few, give a
@@ -126,8 +115,13 @@ def aggregate(
         these are two queries, and `arms` or `propensities` must name the arms.
     progress : bool
         Show a line with the time that the query has taken.
-    arms, context, reward_range, propensity_status, guarantee, reward_guarantee, design, noise, \
-    adaptive_rounds, released_rounds, context_free, adaptive, stopping : optional
+    arms, reward_range, guarantee, adaptive, stopping : optional
+        As for `Sums`.
+    reading : dict, optional
+        ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
+        instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
+        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch.
+    about : dict, optional
         As for `Sums`.
 
     Returns
@@ -177,7 +171,6 @@ def aggregate(
     2      2   a  1.0  2.0
     3      2   b  3.0  9.0
     """
-    given = dict(locals())
     check(
         "aggregate",
         every=(every, OrNone(OneOf(*PERIODS))),
@@ -185,8 +178,13 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    check_zone(timezone, every)
     found = Findings()
+    how = group_options("reading", reading, OF_AGGREGATES, found)
+    known = group_options("about", about, OF_AGGREGATES, found)
+    check_zone(how.get("timezone"), every)
+    given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
+    given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
+    given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     source = opened(table)
     with naming_failures():
@@ -196,11 +194,12 @@ def aggregate(
         with waiting(progress):
             read, moved, totals = _answered(asked, declared, found)
     shares = asked.columns.shares
-    if read is not None and not (shares or propensity_status == "estimated"):
+    if read is not None and not (shares or known.get("propensity_status") == "estimated"):
         for cells, _ in read[0].by_group.values():
             check_cell_shares(cells, found)
     sums = Sums.__new__(Sums)
-    sums._check(read, span, given, found, shares=shares, by_unit=totals, moved=moved)
+    stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
+    sums._check(read, span, stated, found, shares=shares, by_unit=totals, moved=moved)
     return sums
 
 

@@ -219,7 +219,7 @@ def _check_shares(
         "shares-against-propensities",
         f"arms have shares that their propensities cannot have led to by chance (p < {_IMPOSSIBLE:g}): look "
         "for propensities of another period, rounds that were lost, or averages over batches "
-        "(propensity_status='estimated' if they are estimates)",
+        "(set 'propensity_status' to 'estimated' if they are estimates)",
         wrong,
     )
 

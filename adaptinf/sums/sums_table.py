@@ -15,7 +15,7 @@ from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.provenance import Promises, source_note
-from adaptinf.log.validation import METADATA, Label, Metadata
+from adaptinf.log.validation import METADATA, OF_TABLES, Label, Metadata, group_options
 from adaptinf.log.validation.column_checks import check_reward_range
 from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.log.validation.metadata import check_metadata
@@ -29,7 +29,7 @@ from adaptinf.sums.unit_totals import UnitTotals
 from adaptinf.texts import visible_lines
 from adaptinf.typing import FloatArray
 
-ADDED = ("adaptive_rounds", "released_rounds")
+ADDED = ("feedback_rounds", "released_rounds")
 """Counts that two parts of a trial each have some of."""
 _ALIKE = ("arms", "group_names", "denominators", "covariates", "shares", "context", "reward_range")
 
@@ -90,28 +90,32 @@ class Sums(WithFurther, Grouped, Promises):
     propensity : str, optional
         Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
         estimates.
-    denominator, denominator_sum_squares, denominator_sum_products : str, optional
-        Columns of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
-        of, of its squares, and of its products with rewards.
-    covariate, covariate_sum_squares, covariate_sum_products : str, optional
-        The same of a column from before the choice that is to explain rewards. It counts as a context.
-    denominator_sum_cubes, covariate_sum_cubes : three str, optional
-        Columns of the sums of y^2 z, y z^2 and z^3, y the reward and z the other column, with which intervals
-        are corrected for skewness.
-    centre : float
-        What was subtracted from every reward before it was summed, so that squares keep their digits.
     group : str or list of str, optional
         Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
         count as contexts.
+    denominator : str, optional
+        Column of the sums of another outcome, not negative, that mean rewards are to be divided by the mean
+        of.
+    covariate : str, optional
+        Column of the sums of a column from before the choice that is to explain rewards. It counts as a
+        context.
+    centre : float
+        What was subtracted from every reward before it was summed, so that squares keep their digits.
     arms : list of labels, optional
         All arms in the order you want.
-    context : list of str, optional
-        Names of contexts that may have had a part in the choice of arms.
-    date_format : str, optional
-        Format of dates that are text, where it is ambiguous.
-    reward_range, propensity_status, guarantee, reward_guarantee, design, noise, adaptive_rounds, \
-    released_rounds, context_free, adaptive, stopping : optional
+    reward_range, guarantee, adaptive, stopping : optional
         As for `AdaptiveLog`.
+    columns : dict, optional
+        Further columns of a denominator z, which `denominator` needs: ``"denominator_sum_squares"``, sums of
+        its squares, and ``"denominator_sum_products"``, of its products with rewards y; with a list of three,
+        ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
+        same of a covariate: ``"covariate_sum_squares"`` and so on.
+    reading : dict, optional
+        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous.
+    about : dict, optional
+        ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
+        `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
+        ``"context_free"``, ``"propensity_status"`` and ``"reward_guarantee"``.
 
     Attributes
     ----------
@@ -191,38 +195,39 @@ class Sums(WithFurther, Grouped, Promises):
         propensity: str | None = None,
         group: str | Sequence[str] | None = None,
         denominator: str | None = None,
-        denominator_sum_squares: str | None = None,
-        denominator_sum_products: str | None = None,
-        denominator_sum_cubes: Sequence[str] = (),
         covariate: str | None = None,
-        covariate_sum_squares: str | None = None,
-        covariate_sum_products: str | None = None,
-        covariate_sum_cubes: Sequence[str] = (),
         centre: float = 0.0,
         arms: Sequence[Any] | None = None,
-        context: Sequence[str] = (),
-        date_format: str | None = None,
         reward_range: tuple[float, float] | None = None,
-        propensity_status: str | None = None,
         guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-        reward_guarantee: PrivacyGuarantee | Mapping[str, Any] | None = None,
-        design: Any = None,
-        noise: str | None = None,
-        adaptive_rounds: int | None = None,
-        released_rounds: int | None = None,
-        context_free: bool | None = None,
         adaptive: bool | None = None,
         stopping: str | None = None,
+        columns: Mapping[str, Any] | None = None,
+        reading: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
-        given = dict(locals())
         check("Sums", centre=(centre, FINITE))
         found = Findings()
         span = check_reward_range(reward_range, False, found)
-        columns = {name: given[name] for name in _COLUMNS} | further_roles(given, found)
-        options: dict[str, Any] = {name: given[name] for name in ("group", "arms", "date_format")}
-        options["estimated"] = propensity is None or propensity_status == "estimated"
-        read = read_parts(frame, columns, centre=float(centre), reward_range=span, found=found, **options)
-        self._check(read, span, given, found, shares=propensity is None)
+        further = group_options("columns", columns, OF_TABLES, found)
+        how = group_options("reading", reading, OF_TABLES, found)
+        known = group_options("about", about, OF_TABLES, found)
+        roles: dict[str, object] = {"batch": batch, "arm": arm, "propensity": propensity, "n": n, "sum": sum}
+        roles |= {"sum_squares": sum_squares, "sum_cubes": sum_cubes, "nonzero": nonzero}
+        roles |= further_roles({"denominator": denominator, "covariate": covariate, **further}, found)
+        read = read_parts(
+            frame,
+            roles,
+            group=group,
+            arms=arms,
+            centre=float(centre),
+            reward_range=span,
+            date_format=how.get("date_format"),
+            estimated=propensity is None or known.get("propensity_status") == "estimated",
+            found=found,
+        )
+        stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
+        self._check(read, span, stated, found, shares=propensity is None)
 
     def _check(
         self,
@@ -235,9 +240,9 @@ class Sums(WithFurther, Grouped, Promises):
         **kept: Any,
     ) -> None:
         """Check what is given beside parts and arms, and take all of it; else one error."""
-        context = given["context"]
+        context = given.get("context") or ()
         metadata = check_metadata(
-            Metadata(**{name: given[name] for name in METADATA if name in given}),
+            Metadata(**{name: value for name, value in given.items() if name != "context"}),
             n_rounds=2**53 if read is None else read[0].n_rounds,
             arms=() if read is None else read[1],
             has_propensity=True,
@@ -246,7 +251,7 @@ class Sums(WithFurther, Grouped, Promises):
         )
         if isinstance(context, str) or not all(isinstance(name, str) for name in context):
             found.add("bad-context", f"context must be a list of names, got {context!r:.80}")
-        if shares and given["propensity_status"] not in (None, "estimated"):
+        if shares and given.get("propensity_status") not in (None, "estimated"):
             message = "without propensities the arms' shares stand in for them, which are estimates"
             found.add("bad-propensity-status", f"propensity_status must be 'estimated': {message}")
         found.raise_if_any("the table of sums")
@@ -433,4 +438,3 @@ class Sums(WithFurther, Grouped, Promises):
 
 
 _ALSO = ("context", "reward_range", "shares", "share_movement")
-_COLUMNS = ("batch", "arm", "n", "sum", "sum_squares", "sum_cubes", "nonzero", "propensity")

@@ -133,9 +133,9 @@ def run(setting: Setting, runs: int, rng: np.random.Generator) -> tuple[Tests, l
     for log in setting.design.logs(setting.environment(rng), setting.horizon, runs, int(rng.integers(2**31))):
         value, pulls = logged_pvalue(log)
         log_p.append(value)
-        first.append(log.adaptive_rounds)
+        first.append(log.feedback_rounds)
         every.append(log.released_rounds)
-        assert log.released_rounds == log.adaptive_rounds + pulls
+        assert log.released_rounds == log.feedback_rounds + pulls
         licensed = [correction_for(log, chosen_from=choice) for choice in ("actions", "releases")]
         corrected.append(tuple(float(one.apply(value)) for one in licensed if one is not None))
     return Tests(np.array(log_p), np.array(first), np.array(every)), corrected

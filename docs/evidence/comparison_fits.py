@@ -32,6 +32,8 @@ from default_counts import Key, Tallies, Tally
 from default_logs import Array, arm_name
 from numpy.typing import NDArray
 
+from adaptinf.log.validation import nested_options
+
 ALPHA = 0.05
 DEFAULT, STATIONARY, SAME = "default", "stationary=True", "as Contrast"
 """Fits by default; those that lengths are held against; whether the t_test is what `Contrast` says."""
@@ -96,7 +98,9 @@ class Asked:
         if self.cell.binary:
             told["reward_range"] = (0.0, 1.0)
         names = {name: f"p_{name}" for name in self.names}
-        return ai.AdaptiveLog(self.frame, action="arm", reward="reward", propensities=names, **told)
+        return ai.AdaptiveLog(
+            self.frame, action="arm", reward="reward", propensities=names, **nested_options(told)
+        )
 
     @property
     def _batches(self) -> dict[str, str]:

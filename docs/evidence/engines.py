@@ -174,7 +174,9 @@ def _stamp(batch: Any) -> Any:
 def measured(table: Table) -> dict[str, tuple[str, str]]:
     """The outcome of every source that can hold a table."""
     import adaptinf as ai
+    from adaptinf.log.validation import OF_AGGREGATES, nested_options
 
+    options = nested_options(table.options, OF_AGGREGATES)
     found = {}
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -188,7 +190,7 @@ def measured(table: Table) -> dict[str, tuple[str, str]]:
             except Exception as error:  # an engine that has no such type
                 found[name] = "none", f"{type(error).__name__}: {str(error)[:100]}"
                 continue
-            found[name] = outcome(lambda made=made: ai.aggregate(made, **ROLES, **table.options), table)
+            found[name] = outcome(lambda made=made: ai.aggregate(made, **ROLES, **options), table)
         if (not table.sources or LOG in table.sources) and not (table.refused and "every" in table.options):
             found[LOG] = outcome(lambda: of_log(table), table, batches=False)
     return found

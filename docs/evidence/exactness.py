@@ -21,6 +21,7 @@ from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.inference.arms.models import ArmMeans
 from adaptinf.inference.corrections.information import Correction, correct_pvalues
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 ROOMS = ("reference/inference", "properties/inference", "properties/log", "montecarlo/designs")
@@ -171,7 +172,7 @@ def fuzz_text(frames: int) -> str:
         for _ in range(frames):
             frame, options = fuzz.random_case(rng)
             try:
-                log = AdaptiveLog(frame, **options)
+                log = AdaptiveLog(frame, **nested_options(options))
             except LogValidationError as error:
                 fuzz.check_error(error, len(frame))
                 outcomes["error"] += 1

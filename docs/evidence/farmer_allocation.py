@@ -164,7 +164,9 @@ def main() -> None:
         log = as_log(frame["treatment"].to_numpy() - 1, frame["outcome"].to_numpy())
     else:
         frame = ai.datasets.farmer_trial(options.data)
-        log = ai.AdaptiveLog(frame, action="treatment", reward="outcome", batch="date", sort=True)
+        log = ai.AdaptiveLog(
+            frame, action="treatment", reward="outcome", batch="date", reading={"sort": True}
+        )
         told = f"SHA-256 of the file: {hashlib.sha256(options.data.read_bytes()).hexdigest()[:16]}..."
     evidence.publish(page(log, told, QUICK_WALKS if options.quick else WALKS), __file__, options)
 

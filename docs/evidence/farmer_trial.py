@@ -54,7 +54,7 @@ def page(path: Path, told: str) -> str:
         refused = "no error"
     except LogValidationError as error:
         refused = str(error)
-    log = ai.AdaptiveLog(frame, **ROLES, sort=True)
+    log = ai.AdaptiveLog(frame, **ROLES, reading={"sort": True})
     shares = ai.audit.with_propensities(log, "batch-shares")
     fits = {
         "sample means": ai.ArmMeans(log).fit("sample-mean").params,
@@ -79,7 +79,7 @@ The file is stored newest first, with dates as month/day/year. As it stands,
 {refused}
 ```
 
-With `sort=True`, the arms from best to worst; {kept} of {len(fits)} agree with the published ranking:
+With `"sort": True`, the arms from best to worst; {kept} of {len(fits)} agree with the published ranking:
 
 | | {" | ".join(str(arm) for arm in range(1, 7))} | ranking |
 | --- |{" ---: |" * 6} --- |

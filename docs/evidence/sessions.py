@@ -109,7 +109,7 @@ def compare(design: Any, rounds: int, kind: str) -> tuple[int, int, float]:
             continue
         same = (one == other) | (one.isna() & other.isna())
         entries, different = entries + same.size, different + int((~same).to_numpy().sum())
-    fields = ("guarantee", "reward_guarantee", "noise", "adaptive_rounds", "released_rounds", "recommended")
+    fields = ("guarantee", "reward_guarantee", "noise", "feedback_rounds", "released_rounds", "recommended")
     different += sum(getattr(log, name) != getattr(found, name) for name in fields)
     return entries, different, taken
 

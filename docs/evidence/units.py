@@ -115,7 +115,7 @@ def block(job: tuple[int, int, int]) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             log = ai.AdaptiveLog(frame, **given)
-            told = ai.AdaptiveLog(frame, context="group", context_free=True, **given)
+            told = ai.AdaptiveLog(frame, context="group", **given, about={"context_free": True})
             results = (
                 (ai.ArmMeans(log).fit(), truth),
                 (ai.Contrast(log, treatment="B", control="A").fit(), 0.0),

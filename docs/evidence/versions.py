@@ -43,7 +43,7 @@ def tasks() -> dict[str, Callable[[], Any]]:
     frame[["x1", "x2"]] = rng.normal(size=(1_000_000, 2))
     known = {"action": "arm", "reward": "y", "propensity": "p"}
     large = ai.AdaptiveLog(frame.drop(columns=["x1", "x2"]), **known)
-    wide = ai.AdaptiveLog(frame, context=["x1", "x2"], context_free=True, **known)
+    wide = ai.AdaptiveLog(frame, context=["x1", "x2"], **known, about={"context_free": True})
     two = ai.designs.PlayTheWinner().run(ai.environments.BernoulliArms([0.4, 0.6]), 200, rng=1)
     return {
         "PrivateUCB, 640 runs of 20,000 rounds": lambda: ai.designs.PrivateUCB(epsilon=1.0).replicate(

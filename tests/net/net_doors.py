@@ -19,6 +19,7 @@ from net_logs import designs, environments, foreign_logs, frame
 from net_runs import log_facts
 
 import adaptinf as ai
+from adaptinf.log.validation import nested_options
 
 COLUMNS = ("--action", "arm", "--reward", "y")
 EVERY = ("--propensities", "a=pa,b=pb,c=pc")
@@ -231,7 +232,7 @@ def _record_round_trips(book: Book, place: Path) -> None:
             path = place / f"log{number}.{ending}"
             book.add(f"trip | {name} | {ending}", lambda make=make, path=path: _trip(make(), path))
     for title, options in _wrong_frames().items():
-        book.add(f"log | {title}", lambda o=options: log_facts(ai.AdaptiveLog(**o)))
+        book.add(f"log | {title}", lambda o=options: log_facts(ai.AdaptiveLog(**nested_options(o))))
 
 
 def _trip(log: Any, path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 import adaptinf as ai
+from adaptinf.log.validation import nested_options
 
 d, e = ai.designs, ai.environments
 VARIANTS = (" published", " wide", " added", " share", " binary", " all", " auxiliary", " delta", " replay")
@@ -233,7 +234,7 @@ def foreign_logs() -> dict[str, Callable[[], Any]]:
         "context bound": every | {"context_free": False},
         "context bound, unknown": {"context_free": False},
         "private": bounded | {"guarantee": pure},
-        "private, adaptive rounds": bounded | one | {"guarantee": pure, "adaptive_rounds": 60},
+        "private, adaptive rounds": bounded | one | {"guarantee": pure, "feedback_rounds": 60},
         "approximately private": bounded | {"guarantee": ai.PrivacyGuarantee(epsilon=0.1, delta=1e-5)},
         "zero private": bounded | {"guarantee": ai.PrivacyGuarantee(epsilon=0.0)},
         "unknown design": every | {"design": unknown},
@@ -246,7 +247,9 @@ def foreign_logs() -> dict[str, Callable[[], Any]]:
     }
     makers: dict[str, Callable[[], Any]] = {}
     for name, given in options.items():
-        makers[name] = lambda given=given: ai.AdaptiveLog(frame(), action="arm", reward="y", **given)
+        makers[name] = lambda given=given: ai.AdaptiveLog(
+            frame(), action="arm", reward="y", **nested_options(given)
+        )
         if name in ("nothing known", "all", "all, contexts", "batches, all", "units", "context free"):
             free = {key: value for key, value in given.items() if key != "reward_range"}
             makers[f"{name}, amounts"] = lambda free=free: ai.AdaptiveLog(

@@ -13,7 +13,7 @@ from adaptinf.audit.privacy.designs import neighbouring_trials
 
 COLUMNS = ("action", "reward", "propensity", "propensities", "batch", "phase", "randomised")
 FACTS = ("arms", "phases", "reward_range", "propensity_status", "guarantee", "reward_guarantee", "noise")
-MORE = ("adaptive_rounds", "recommended", "context_free", "context", "n_rounds")
+MORE = ("feedback_rounds", "recommended", "context_free", "context", "n_rounds")
 
 
 def record_designs(book: Book) -> None:

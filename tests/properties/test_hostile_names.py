@@ -100,9 +100,9 @@ def make_log(name: str, n: int = 160) -> ai.AdaptiveLog:
         context=[f"{name} number", f"{name} site"],
         batch=f"{name} batch",
         unit=f"{name} unit",
-        phase=f"{name} phase",
         propensities={f"{name} A": f"{name} pa", f"{name} B": f"{name} pb"},
-        design=DesignRecord(f"{name} design", {f"{name} parameter": 1.0}),
+        columns={"phase": f"{name} phase"},
+        about={"design": DesignRecord(f"{name} design", {f"{name} parameter": 1.0})},
     )
 
 

@@ -73,7 +73,7 @@ def test_labels_shares_and_chosen_propensities(
 def test_times_are_cut_to_periods(stored: Callable[[pd.DataFrame], Any]) -> None:
     frame, starts = timed(rows_of(8, (400, 400), 2))
     table = stored(frame.assign(propensity_0=0.5, propensity_1=0.5))
-    options = {**NAMES, "batch": "at", "centre": 1.0, "propensity_status": "estimated"}
+    options = {**NAMES, "batch": "at", "centre": 1.0, "about": {"propensity_status": "estimated"}}
     for every in ("week", "month"):
         found = ai.aggregate(table, **options, every=every)
         assert pd.to_datetime(found.batches).tolist() == starts[every]

@@ -184,7 +184,7 @@ def with_propensities(
     >>> design = ai.designs.EpsilonGreedy(exploration=0.2)
     >>> whole = design.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=300, rng=1)
     >>> frame = whole.frame[["action", "reward"]]
-    >>> log = ai.AdaptiveLog(frame, action="action", reward="reward", design=design)
+    >>> log = ai.AdaptiveLog(frame, action="action", reward="reward", about={"design": design})
     >>> filled = ai.audit.with_propensities(log)
     >>> filled.propensity_status
     'exact'

@@ -90,7 +90,7 @@ DIFFERENCE = (
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
-    "batched data (otherwise, set context_free=True)",
+    "batched data (otherwise, set 'context_free' to True)",
     "needs",
 )
 WEIGHTED_NEEDS = (

@@ -86,6 +86,7 @@ COLUMNS = {
     "action": ACTION,
     "phase": PHASE,
     "unit_id": (UNIT,),
+    "decision_id": (Claim("always", "decision identifiers can be linked to participants", "needs"),),
     "reward": (REWARD,),
     "received": (
         Claim(
@@ -147,7 +148,7 @@ FIELDS = {
         Claim("always", "the recommended arm may not follow from the releases alone", "needs"),
     ),
     "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
-    "adaptive_rounds": (
+    "feedback_rounds": (
         Claim(
             "always",
             "the number of adaptive rounds may depend on the design's random draws, which the guarantee "

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 MOST_ROUNDS = Claim(
     "log.promises.Promises.person_guarantee",
-    "the maximum number of rounds per unit ({most}) was computed from the data; set rounds_per_unit= to "
+    "the maximum number of rounds per unit ({most}) was computed from the data; set 'rounds_per_unit' to "
     "a limit fixed in advance",
     "caution",
 )

@@ -32,6 +32,6 @@ STATED: tuple[Claim | Part, ...] = (
 )
 FOLLOWED = Claim(
     "reports.collection_facts.StatementFacts.contexts_found",
-    "{visibly}, which contradicts context_free=True",
+    "{visibly}, which contradicts 'context_free': True",
     "caution",
 )

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 NOT_STATED = Claim(
     "inference.corrections.information_of_log.why_not",
-    "the log has no reward-level privacy guarantee (reward_guarantee=), and none follows from a "
+    "the log has no reward-level privacy guarantee ('reward_guarantee'), and none follows from a "
     "record-level guarantee that excludes the participant's own action",
     "needs",
 )

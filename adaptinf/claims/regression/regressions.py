@@ -156,7 +156,7 @@ NAME_CONTEXTS = Claim(
 )
 STATE_CONTEXTS = Claim(
     "inference.regression.adjustments.default_adjustment",
-    "if arms were assigned without using contexts, set context_free=True in the log",
+    "if arms were assigned without using contexts, set 'context_free' to True in the log",
     "advice",
 )
 BY_PROPENSITIES = Claim(
@@ -174,7 +174,7 @@ OWN_CHOICE = Claim(
 
 NO_ARM_NAMED = Claim(
     "inference.regression.design.select_arm",
-    "the log does not specify a recommended arm (recommended=)",
+    "the log does not specify a recommended arm ('recommended')",
     "needs",
 )
 NO_UNITS = Claim(

@@ -108,7 +108,7 @@ class SuccessiveElimination(Design):
     def _has_shortcut(self, environment: Environment) -> bool:
         return _reward_law(environment, (BERNOULLI, NORMAL))
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int:
         decided = float(run.outcome[1])
         return horizon - 1 if np.isnan(decided) else min(int(decided), horizon - 1)
 
@@ -221,7 +221,7 @@ class PrivateSuccessiveElimination(Design):
     def _has_shortcut(self, environment: Environment) -> bool:
         return _reward_law(environment, (BERNOULLI,))
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int:
         """Rounds up to the last release, which follow it: rewards after it are not compared."""
         return min(self._released_rounds(run, horizon), horizon - 1)
 

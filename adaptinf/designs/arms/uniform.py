@@ -141,7 +141,7 @@ class Uniform(Design):
         self._refuse_sizes(horizon, n_arms)
         return PrivacyGuarantee(epsilon=0.0, unit="record")
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
         return 0
 
     def _released_rounds(self, run: Run, horizon: int) -> int | None:

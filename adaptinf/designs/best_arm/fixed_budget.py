@@ -150,14 +150,14 @@ class BestArmDesign(Design):
             )
         return problems
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int:
         """Rounds up to the last decision: later rewards change nothing."""
         decided = float(run.outcome[1])
         return horizon if np.isnan(decided) else int(decided)
 
     def _released_rounds(self, run: Run, horizon: int) -> int:
         """The same: the last decision is made from the last release, and names an arm."""
-        return self._adaptive_rounds(run, horizon)
+        return self._feedback_rounds(run, horizon)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -322,7 +322,7 @@ class LinPriv(Design):
         normal = self._law(self.dimension, horizon).gaussian
         return PrivacyGuarantee(epsilon=epsilon, delta=float(self.delta) if normal else 0.0)
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int:
         """All but the last: a reward enters its arm's noisy sums at once, which later choices read."""
         return horizon - 1
 

@@ -181,7 +181,7 @@ class DPConSE(Design):
             names = ["contrast_sum", "arrivals", "inclusion", "better_arm"]
         return ("t_min", *[name for name in names for _ in range(n_features)])
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int | None:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int | None:
         """Randomised rounds of the first half: no other reward enters a sum before the last release."""
         return int((run.record.status == LEARNING_RANDOMISED).sum())
 

@@ -83,7 +83,7 @@ class LocallyPrivate(Design):
             problems += [f"auxiliary log {number}: {told}" for told in part.mismatches(env)]
         return problems
 
-    def _adaptive_rounds(self, run: Run, horizon: int) -> int:
+    def _feedback_rounds(self, run: Run, horizon: int) -> int:
         """All but the last: every participant reports, and later choices read the reports' sums."""
         return horizon - 1
 

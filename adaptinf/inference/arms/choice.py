@@ -227,13 +227,12 @@ def as_ratios(
 def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) -> Results | None:
     """Results with covariates, at both ends of missing rewards, or of received arms; None where none is due.
 
-    The arguments are those of `fit`, the model itself among them.
+    The arguments are those of `fit`.
     """
-    given = {name: value for name, value in arguments.items() if name != "self"}
-    if given["covariate"] is not None:
+    if arguments["covariate"] is not None:
         from adaptinf.inference.arms.data.covariate_adjustment import adjusted
 
-        return adjusted(model, given)
+        return adjusted(model, arguments)
     bounds = profile.incomplete and model.log.missing != "drop"
     received = arguments.get("estimand", "assigned") != "assigned"
     if received and profile.rows_refusal:
@@ -243,7 +242,7 @@ def by_deviation(model: Any, profile: LogProfile, arguments: Mapping[str, Any]) 
     from adaptinf.inference.arms.data.incomplete_rewards import at_both_ends
     from adaptinf.inference.arms.data.noncompliance import received_effect
 
-    return received_effect(model, given) if received else at_both_ends(model, given)
+    return received_effect(model, arguments) if received else at_both_ends(model, arguments)
 
 
 def _settled(question: Question, asked: Asked) -> Choice:

@@ -177,7 +177,10 @@ class Contrast:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        arguments = dict(locals())
+        arguments: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
+        arguments |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}
+        arguments |= {"covariate": covariate, "arm_error": arm_error, "named": named}
+        arguments |= {"chosen_from": chosen_from, "estimand": estimand, "stationary": stationary}
         given = {"covariate": covariate, "keep_scores": keep_scores or None}
         given["estimand"] = None if estimand == "assigned" else estimand
         public = from_releases("Contrast.fit", self.log, estimator, **given)

@@ -251,11 +251,14 @@ class ArmMeans:
         InvalidForLog
             If the log does not support what was asked for; it names the reason and what is valid.
         """
-        arguments = dict(locals())
+        given: dict[str, Any] = {"estimator": estimator, "weights": weights, "decay": decay, "test": test}
+        given |= {"null": null, "keep_scores": keep_scores, "outcome": outcome, "ridge": ridge}
+        given |= {"covariate": covariate, "arm_error": arm_error, "chosen_from": chosen_from}
+        given |= {"stationary": stationary}
         if self._public or (isinstance(estimator, str) and estimator == "released"):
-            return self._released(arguments)
+            return self._released(given)
         profile = profile_of(self.log)
-        if (result := by_deviation(self, profile, arguments)) is not None:
+        if (result := by_deviation(self, profile, given)) is not None:
             return result
         options = (estimator, weights, decay, test, outcome, ridge, arm_error)
         asked = Asked("ArmMeans.fit", *options, chosen_from=chosen_from, stationary=stationary)
@@ -299,7 +302,7 @@ class ArmMeans:
         )
 
     def _released(self, arguments: Mapping[str, Any]) -> Results:
-        """From released successes and failures; the arguments of `fit`, the model among them."""
+        """From released successes and failures; the arguments of `fit`."""
         from_releases("ArmMeans.fit", self.log, arguments["estimator"])
         kept = ("estimator", "null")
         refuse_others("ArmMeans.fit", arguments, kept, "of released successes and failures")

@@ -1,6 +1,6 @@
 """Which max-information correction a log's guarantee licenses, and for which choices of a test.
 
-A test that is chosen from the actions reads what n = `adaptive_rounds` rewards can have changed. One that is
+A test that is chosen from the actions reads what n = `feedback_rounds` rewards can have changed. One that is
 chosen from the releases too reads what `released_rounds` rewards can have changed. Each design says how many
 these are, in its own file, and its logs keep the numbers; a log without them counts every round.
 """
@@ -33,7 +33,7 @@ class GuaranteedLog(Protocol):
         """What one round's rewards are promised."""
 
     @property
-    def adaptive_rounds(self) -> int | None:
+    def feedback_rounds(self) -> int | None:
         """Rounds whose reward can change a later action."""
 
     @property
@@ -98,7 +98,7 @@ def correction_for(
     guarantee = log.reward_guarantee
     if guarantee is None or guarantee_refusal(guarantee):
         return None
-    n = log.adaptive_rounds if chosen_from == "actions" else log.released_rounds
+    n = log.feedback_rounds if chosen_from == "actions" else log.released_rounds
     return Correction(
         guarantee.epsilon, int(log.n_rounds if n is None else n), guarantee, chosen_from=chosen_from
     )

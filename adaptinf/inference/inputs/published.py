@@ -64,9 +64,6 @@ def refuse_others(subject: str, given: Mapping[str, Any], allowed: Sequence[str]
         [
             f"{name} does not apply to a table {of}: leave it out"
             for name, value in given.items()
-            if name not in (*allowed, "self")
-            and value is not None
-            and value is not False
-            and value != usual.get(name)
+            if name not in allowed and value is not None and value is not False and value != usual.get(name)
         ],
     )

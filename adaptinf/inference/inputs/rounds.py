@@ -78,7 +78,7 @@ def log_of_rounds(log: AdaptiveLog, keep: BoolArray) -> AdaptiveLog:
     part.n_rounds = int(keep.sum())
     part.omitted = log.omitted + log.n_rounds - part.n_rounds
     # Of some rounds it is not known how many could still move an action, unless none could.
-    part.adaptive_rounds = log.adaptive_rounds if log.adaptive_rounds == 0 else None
+    part.feedback_rounds = log.feedback_rounds if log.feedback_rounds == 0 else None
     part.released_rounds = None
     part._releases = part._frame = None
     part.kept = {}

@@ -103,7 +103,7 @@ class LogProfile(RowPieces):
         if self.log.adaptive is not None:
             return self.log.adaptive
         fixed = self.constant_propensities or (self.traits is not None and not self.traits.adapts)
-        return not fixed and self.log.adaptive_rounds != 0
+        return not fixed and self.log.feedback_rounds != 0
 
     @cached_property
     def why_not_adaptive(self) -> str:
@@ -115,7 +115,7 @@ class LogProfile(RowPieces):
     @cached_property
     def may_not_adapt(self) -> bool:
         """Whether the user may state that nothing adapted: nobody has said anything of it yet."""
-        silent = self.log.adaptive is None and self.log.adaptive_rounds is None
+        silent = self.log.adaptive is None and self.log.feedback_rounds is None
         return silent and self.traits is None and not self.knows_propensities
 
     @cached_property

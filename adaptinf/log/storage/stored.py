@@ -35,7 +35,7 @@ PLAIN_FIELDS = (
     "reward_range",
     "propensity_status",
     "noise",
-    "adaptive_rounds",
+    "feedback_rounds",
     "released_rounds",
     "rounds_per_unit",
     "guarantee_source",
@@ -80,11 +80,13 @@ def canonical_columns(
     rounds: NDArray[Any] | None,
     units: NDArray[Any] | None,
     outcome_rounds: NDArray[Any] | None = None,
+    ids: NDArray[Any] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Columns of the canonical frame in order, each of shape (T,), with labels for codes."""
     named: dict[str, NDArray[Any] | None] = {
         "t": np.arange(1, len(arrays.action) + 1) if rounds is None else rounds,
         "unit_id": units,
+        "decision_id": ids,
         "action": label_array(arms)[arrays.action],
         "received": None if arrays.received is None else label_array(arms)[arrays.received],
         "reward": arrays.recorded,
@@ -217,7 +219,7 @@ _PAIR = OrNone(Is(lambda value: isinstance(value, tuple) and len(value) == 2, "t
 
 @dataclass(frozen=True, slots=True)
 class RestoredLog:
-    """Everything that a log is made of, as it was written; rounds, units (T,)."""
+    """Everything that a log is made of, as it was written; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     phases: tuple[str, ...]
@@ -225,6 +227,7 @@ class RestoredLog:
     names: dict[Hashable, str] | None
     rounds: NDArray[Any] | None
     units: NDArray[Any] | None
+    ids: NDArray[Any] | None = None
     source: str = "a file"
     readings: tuple[Reading, ...] = ()
 
@@ -259,9 +262,8 @@ def restored(stored: StoredLog) -> RestoredLog:
     rounds = columns["t"] if metadata["has_rounds"] else None
     _check_counts(arrays, checked, columns["t"], rounds)
     source, readings = ("a file", ()) if stored.report is None else _report(stored.report)
-    return RestoredLog(
-        arrays, phases, checked, metadata["names"], rounds, columns.get("unit_id"), source, readings
-    )
+    units, ids = (columns[name] if name in own else None for name in ("unit_id", "decision_id"))
+    return RestoredLog(arrays, phases, checked, metadata["names"], rounds, units, ids, source, readings)
 
 
 def _report(stored: Any) -> tuple[str, tuple[Reading, ...]]:
@@ -300,8 +302,8 @@ def _check_metadata(metadata: Any) -> None:
 def _check_columns(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Refuse other columns than those of a canonical frame, in its order."""
     by_arm = [f"propensity_{arm}" for arm in metadata["arms"]]
-    order = ["t", "unit_id", "action", "received", "reward", "observation", "outcome_round", "propensity"]
-    order += [*by_arm, "batch", "phase", "randomised"]
+    order = ["t", "unit_id", "decision_id", "action", "received", "reward", "observation", "outcome_round"]
+    order += ["propensity", *by_arm, "batch", "phase", "randomised"]
     optional = {*CANONICAL.values()} - {"t", "action", "reward"}
     optional |= set(by_arm) if not set(by_arm) & set(columns) else set()
     own = _own_columns(columns, metadata)

@@ -37,6 +37,8 @@ class LogColumns(Promises):
     """Names of the columns of further outcomes."""
     units: NDArray[Any] | None
     """Unit of every round, shape (T,), where the log names them."""
+    ids: NDArray[Any] | None
+    """What every round's decision is called elsewhere, shape (T,), where the log names them."""
     _frame: pd.DataFrame | None
     _releases: pd.DataFrame | Mapping[str, Any] | None
     _names: dict[Hashable, str] | None
@@ -227,5 +229,5 @@ class LogColumns(Promises):
 
     def _canonical_columns(self) -> dict[str, NDArray[Any]]:
         return canonical_columns(
-            self.arrays, self.arms, self.phases, self._rounds, self.units, self._outcome_rounds
+            self.arrays, self.arms, self.phases, self._rounds, self.units, self._outcome_rounds, self.ids
         )

@@ -3,6 +3,13 @@
 from adaptinf.log.validation.check import CheckedLog, arrays_of, check_frame, incomplete
 from adaptinf.log.validation.column_roles import CANONICAL, LATER, columns_by_role
 from adaptinf.log.validation.frame_columns import Label, label_array
+from adaptinf.log.validation.grouped_options import (
+    OF_AGGREGATES,
+    OF_LOGS,
+    OF_TABLES,
+    group_options,
+    nested_options,
+)
 from adaptinf.log.validation.metadata import (
     METADATA,
     RELEASE_COLUMNS,
@@ -16,6 +23,9 @@ __all__ = [
     "CANONICAL",
     "LATER",
     "METADATA",
+    "OF_AGGREGATES",
+    "OF_LOGS",
+    "OF_TABLES",
     "RELEASE_COLUMNS",
     "CheckedLog",
     "DesignRecord",
@@ -26,6 +36,8 @@ __all__ = [
     "arrays_of",
     "check_frame",
     "columns_by_role",
+    "group_options",
     "incomplete",
     "label_array",
+    "nested_options",
 ]

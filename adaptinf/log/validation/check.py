@@ -56,7 +56,7 @@ def check_meaning(
     if missing != "drop" and observation:
         found.add(
             "bad-missing",
-            f"observation= belongs to missing='drop': bounds (missing={missing!r}) use no probabilities",
+            f"'observation' belongs to missing='drop': bounds (missing={missing!r}) use no probabilities",
         )
     bounded = reward_range is not None and bool(np.isfinite(reward_range).all())
     if missing != "drop" and not bounded:
@@ -156,7 +156,7 @@ def _same(label: Label, arm: Label) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLog:
-    """Everything that a frame was found to hold; rounds, units (T,)."""
+    """Everything that a frame was found to hold; rounds, units, ids (T,)."""
 
     arrays: LogArrays
     arms: tuple[Label, ...]
@@ -168,6 +168,7 @@ class CheckedLog:
     metadata: Metadata
     readings: tuple[Reading, ...] = ()
     outcome_rounds: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
 
 
 def check_frame(
@@ -180,14 +181,13 @@ def check_frame(
     reward_range: object,
     metadata: Metadata,
     outcomes: object = None,
-    date_format: object = None,
-    sort: object = False,
-    success: object = None,
+    reading: Mapping[str, Any] | None = None,
     as_written: bool = False,
+    found: Findings | None = None,
 ) -> CheckedLog:
-    """Read a frame, or raise one error that lists all that is found wrong with it."""
+    """Read a frame, or raise one error that lists all that is found wrong with it, and was before."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
-    found = Findings()
+    found, how = Findings() if found is None else found, reading or {}
     if frame_kind(frame) is None:
         found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
         found.raise_if_any()
@@ -196,20 +196,20 @@ def check_frame(
     declared = declare_arms(arms, found)
     check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found, outcomes), found)
     check.as_written = as_written
-    check.put_in_order(sort, check_date_format(date_format, found))
+    check.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
     check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
     check.find_arms(None if check.from_batches else propensities, declared)
-    given_range = implied_range(success) if reward_range is None else reward_range
+    check.success = how.get("success")
+    given_range = implied_range(check.success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
-    check.success = success
     meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
     check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
     rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
     outcome_rounds = check.outcome_rounds(columns, rounds)
-    units = check.single("unit", rows.check_units)
+    units, ids = check.single("unit", rows.check_units), check.single("id", rows.check_ids)
     checked = check_metadata(
-        replace(metadata, missing=meaning, adaptive_rounds=check.adaptive_rounds(metadata, columns["known"])),
+        replace(metadata, missing=meaning, feedback_rounds=check.feedback_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
         arms=check.arms,
         has_propensity=single.get("propensity") is not None or bool(check.arm_columns.labels),
@@ -230,6 +230,7 @@ def check_frame(
         checked,
         tuple(found.readings),
         outcome_rounds,
+        ids,
     )
 
 
@@ -337,21 +338,20 @@ class _FrameCheck:
         written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
         return written
 
-    def adaptive_rounds(self, given: Metadata, known: IntArray | None) -> Any:
+    def feedback_rounds(self, given: Metadata, known: IntArray | None) -> Any:
         """Number of rewards that could reach a later choice, where the log tells; known (T,)."""
         if known is None:
-            return given.adaptive_rounds
-        if given.adaptive is False and given.adaptive_rounds is None:
+            return given.feedback_rounds
+        if given.adaptive is False and given.feedback_rounds is None:
             return None
         most = int(np.count_nonzero(known < len(known)))
-        if isinstance(given.adaptive_rounds, (int, np.integer)) and given.adaptive_rounds > most:
+        if isinstance(given.feedback_rounds, (int, np.integer)) and given.feedback_rounds > most:
             self.found.add(
-                "bad-adaptive-rounds",
-                f"adaptive_rounds is {given.adaptive_rounds}, and only {most} outcomes became known before "
-                f"the "
-                "last choice",
+                "bad-feedback-rounds",
+                f"feedback_rounds is {given.feedback_rounds}, and only {most} outcomes became known before "
+                "the last choice",
             )
-        return most if given.adaptive_rounds is None else given.adaptive_rounds
+        return most if given.feedback_rounds is None else given.feedback_rounds
 
     def propensities(
         self, action: IntArray | None, batch: IntArray | None

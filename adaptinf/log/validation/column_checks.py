@@ -59,7 +59,7 @@ def numbered_outcomes(column: Column, name: object, success: object, found: Find
     labels = read_labels(column)
     what = f"reward column {name!r}"
     if labels.bad.any():
-        found.add_rows("bad-outcome", f"{what} must hold labels where success= is given", labels.bad)
+        found.add_rows("bad-outcome", f"{what} must hold labels where 'success' is given", labels.bad)
         return None
     if isinstance(success, Mapping):
         numbers = _by_mapping(labels, what, success, found)
@@ -89,7 +89,7 @@ def _by_success(labels: Labels, what: str, success: object, found: Findings) -> 
         return None
     others = [label for label in labels.values if not _same(label, wanted)]
     example = ", ".join(f"{label!r:.40}: ..." for label in labels.values[:_SHOWN])
-    advice = f"number every text: success={{{example}}}"
+    advice = f"number every text by 'success', such as {{{example}}}"
     alike = [label for label in others if _read(label) == _read(wanted)]
     if len(others) == len(labels.values) and others:
         found.add(
@@ -127,7 +127,7 @@ def _by_mapping(
         member = np.array([number is None for number in numbers] + [False])
         found.add_rows(
             "other-outcome",
-            f"{what} holds {_counted(labels, strangers)}, to which success= gives no number",
+            f"{what} holds {_counted(labels, strangers)}, to which 'success' gives no number",
             member[labels.codes],
         )
         return None
@@ -360,16 +360,26 @@ def check_randomised(column: Column, name: object, found: Findings) -> BoolArray
 
 def check_units(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
     """Who took part in each round."""
-    what = f"unit column {name!r}"
+    return _check_names("unit", column, name, found)
+
+
+def check_ids(column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """What each decision is called elsewhere."""
+    return _check_names("id", column, name, found)
+
+
+def _check_names(role: str, column: Column, name: object, found: Findings) -> NDArray[Any] | None:
+    """Labels that tell units, or decisions, apart."""
+    what = f"{role} column {name!r}"
     labels = read_labels(column)
-    found.add_rows("missing-unit", f"{what} has no value", labels.missing | blank_rows(labels))
-    found.add_rows("bad-unit", f"{what} must hold {_LABELS}", labels.bad)
+    found.add_rows(f"missing-{role}", f"{what} has no value", labels.missing | blank_rows(labels))
+    found.add_rows(f"bad-{role}", f"{what} must hold {_LABELS}", labels.bad)
     alike = _alike_another(labels)
-    found.add_rows("ambiguous-unit", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
+    found.add_rows(f"ambiguous-{role}", f"{what} {_AMBIGUOUS}{_example(labels, alike)}", alike)
     limit = whole_numbers(column)
     large = [isinstance(label, float) and abs(label) >= limit for label in labels.values]
     inexact = np.array([*large, False], dtype=bool)[labels.codes] & ~labels.missing
-    found.add_rows("inexact-unit", f"{what} {inexact_unit(limit)}", inexact)
+    found.add_rows(f"inexact-{role}", f"{what} {inexact_unit(limit)}", inexact)
     return _expand(labels)
 
 
@@ -417,9 +427,7 @@ def read_numbers(
         text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
         message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
         if role == "reward":
-            message += (
-                ", or say which text means success, as in success='Y' (--success Y on the command line)"
-            )
+            message += ", or say which text means 'success', such as 'Y' (--success Y on the command line)"
         if text.any():
             found.add_rows(f"non-numeric-{role}", message, text)
         else:

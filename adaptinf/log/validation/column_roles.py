@@ -13,6 +13,7 @@ from adaptinf.texts import did_you_mean, listed, shown
 CANONICAL = {
     "round": "t",
     "unit": "unit_id",
+    "id": "decision_id",
     "action": "action",
     "reward": "reward",
     "propensity": "propensity",
@@ -23,22 +24,22 @@ CANONICAL = {
     "observation": "observation",
     "outcome_round": "outcome_round",
 }
-LATER = ("received", "observation", "outcome_round")
+LATER = ("id", "received", "observation", "outcome_round")
 """Roles whose canonical names are free for contexts where the log has no such column."""
 _IN_ORDER = (
-    *("action", "reward", "propensity", "batch", "unit", "round", "phase", "randomised"),
+    *("action", "reward", "propensity", "batch", "unit", "id", "round", "phase", "randomised"),
     *("observation", "outcome_round"),
 )
 """Arguments that name the columns of roles, in the order in which problems are told."""
 _REQUIRED = ("action", "reward")
 
 
-def columns_by_role(given: Mapping[str, object]) -> dict[str, object]:
-    """Columns by role from the arguments of a log, whose `action` is received where one is assigned."""
-    columns = {role: given[role] for role in _IN_ORDER}
-    if given["assigned"] is None:
+def columns_by_role(given: Mapping[str, object], assigned: object) -> dict[str, object]:
+    """Columns by role from those of a log's arguments, whose `action` is received where one is assigned."""
+    columns = {role: given.get(role) for role in _IN_ORDER}
+    if assigned is None:
         return columns
-    return columns | {"action": given["assigned"], "received": given["action"]}
+    return columns | {"action": assigned, "received": columns["action"]}
 
 
 @dataclass(frozen=True, slots=True)

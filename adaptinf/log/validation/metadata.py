@@ -105,7 +105,7 @@ class IncompleteArrays(LogArrays):
             "this use of rewards",
             f"{count:,} of {len(self._recorded):,} rewards are missing",
             (
-                "ArmMeans and Contrast with estimator='aipw' (missing='drop', or observation=)",
+                "ArmMeans and Contrast with estimator='aipw' (missing='drop', or 'observation')",
                 "ArmMeans and Contrast with any estimator (missing='worst' or 'best')",
                 "AdaptiveLog.filled, which puts a number in their place",
             ),
@@ -186,7 +186,7 @@ class Metadata:
     design: Any = None
     noise: Any = None
     releases: Any = None
-    adaptive_rounds: Any = None
+    feedback_rounds: Any = None
     released_rounds: Any = None
     rounds_per_unit: Any = None
     guarantee_source: Any = None
@@ -231,7 +231,7 @@ def check_metadata(
         recommended=_check_recommended(given.recommended, arms, found),
         propensity_status=_check_status(given.propensity_status, has_propensity, found),
         context_free=_check_truth("context_free", given.context_free, found),
-        adaptive=_check_adaptive(given.adaptive, design, counts["adaptive_rounds"], found),
+        adaptive=_check_adaptive(given.adaptive, design, counts["feedback_rounds"], found),
         stopping=_check_stopping(given.stopping, found),
         missing=given.missing,
     )
@@ -284,14 +284,14 @@ def _check_adaptive(
         does = "does not adapt" if stated else "adapts"
         found.add(
             "contradicted-adaptive",
-            f"{said}, and design={design.name} states that it {does} (traits.adapts): leave out the one that "
-            "is wrong",
+            f"{said}, and the design {design.name} states that it {does} (traits.adapts): leave out the one "
+            "that is wrong",
         )
     if rounds is not None and (rounds > 0) is not stated:
         found.add(
             "contradicted-adaptive",
-            f"{said}, and adaptive_rounds={rounds} that {rounds} rewards could change a later choice: leave "
-            "out the one that is wrong",
+            f"{said}, and feedback_rounds = {rounds} that {rounds} rewards could change a later choice: "
+            "leave out the one that is wrong",
         )
     return stated
 
@@ -361,13 +361,13 @@ def _check_counts(
 ) -> dict[str, int | None]:
     """Counts of rounds: those that move actions or releases, and the most of a unit."""
     rounds = 0, n_rounds
-    spans = {"adaptive_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
+    spans = {"feedback_rounds": rounds, "released_rounds": rounds, "rounds_per_unit": (1, _MOST)}
     counts = {name: _check_count(name, getattr(given, name), *span, found) for name, span in spans.items()}
     adaptive, released, cap = counts.values()
     if adaptive is not None and released is not None and released < adaptive:
         found.add(
             "bad-released-rounds",
-            f"released_rounds = {released} must be at least adaptive_rounds = {adaptive}: a reward that "
+            f"released_rounds = {released} must be at least feedback_rounds = {adaptive}: a reward that "
             "moves an action counts for both",
         )
     if cap is not None and units is None:

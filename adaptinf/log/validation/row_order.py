@@ -187,7 +187,7 @@ def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
     if form in _TWO_DIGITS:
         return "", (
             f"holds dates such as {texts[0]!r}, whose year has two digits: say which part is which by "
-            f"date_format={_suggested(texts[0], '%d', '%m', form)!r} or the like"
+            f"'date_format', such as {_suggested(texts[0], '%d', '%m', form)!r}"
         )
     if form != "numbers":
         return form, ""
@@ -204,8 +204,8 @@ def _order(form: str, texts: Sequence[str]) -> tuple[str, str]:
     unclear = next(text for text, (one, two) in zip(texts, pairs, strict=True) if one != two)
     month, day = (_suggested(unclear, *order, form) for order in (("%m", "%d"), ("%d", "%m")))
     return "", (
-        f"holds dates such as {unclear!r}, of which nothing tells the month from the day: say "
-        f"date_format={month!r} or date_format={day!r}"
+        f"holds dates such as {unclear!r}, of which nothing tells the month from the day: give "
+        f"{month!r} or {day!r} as 'date_format'"
     )
 
 
@@ -245,7 +245,7 @@ def _iso(text: str, form: str, order: str) -> str:
     return f"{day_text}T{hour:02d}:{part['minute']}:{part['second'] or '00'}.{part['fraction'] or '0'}{zone}"
 
 
-SORT_HINT = "say sort=True (--sort on the command line) to put the rows in the order of this column"
+SORT_HINT = "set 'sort' to True (--sort on the command line) to put the rows in the order of this column"
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _WHOLE = re.compile(r"\s*\d{1,300}\s*", re.ASCII)
 _FEW = 3
@@ -260,7 +260,7 @@ def check_date_format(date_format: object, found: Findings) -> str | None:
         try:
             read_dates(Column(np.array(["x"], dtype=object), np.array([False]), "object"), date_format)
         except ValueError as error:
-            found.add("bad-date-format", f"date_format={date_format!r} is no format of strptime: {error}")
+            found.add("bad-date-format", f"'date_format' {date_format!r} is no format of strptime: {error}")
             return None
         return date_format
     found.add(
@@ -331,7 +331,7 @@ def date_formats(
         if dated and date_format is not None:
             return dict.fromkeys(dated, date_format)
     if date_format is not None:
-        found.add("bad-date-format", "date_format is given, and no column of round= or batch= holds text")
+        found.add("bad-date-format", "'date_format' is given, and no column of round= or batch= holds text")
     return {}
 
 
@@ -350,13 +350,13 @@ def row_order(
     if not sort or (role is not None and role not in columns):
         return None
     if role is None:
-        found.add("bad-sort", "sort=True needs round= or batch=, the column that says when arms were chosen")
+        found.add("bad-sort", "'sort' needs round= or batch=, the column that says when arms were chosen")
         return None
     keys = _sort_keys(role, columns[role], formats.get(role))
     if keys is None:
         found.add(
             "bad-sort",
-            f"sort=True: {role} column {names[role]!r} holds no numbers and no dates to sort by, but labels; "
+            f"'sort': {role} column {names[role]!r} holds no numbers and no dates to sort by, but labels; "
             "sort the rows yourself",
         )
         return None
@@ -420,7 +420,7 @@ def _tell_bad(
 ) -> None:
     first = ", ".join(list(dict.fromkeys(f"{value!r:.40}" for value in column.values[dates.bad][:100]))[:3])
     if date_format is not None:
-        message = f"{what} must hold dates of date_format={date_format!r}, not {first}"
+        message = f"{what} must hold dates of the format {date_format!r}, not {first}"
     else:
         message = (
             f"{what} must hold numbers, times, or dates in one format such as {ISO_EXAMPLES} or 3/31/2024 "

@@ -154,7 +154,7 @@ def gathered(
         arms=env.arms,
         reward_range=env.reward_range,
         propensity_status="exact",
-        adaptive_rounds=0,
+        feedback_rounds=0,
         stopping="fixed",
     )
     return AuxiliaryLog(log, epsilon=epsilon)

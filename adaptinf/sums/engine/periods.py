@@ -45,10 +45,10 @@ def check_zone(timezone: object, every: str | None) -> None:
     problems = []
     if not isinstance(timezone, str) or timezone not in zoneinfo.available_timezones():
         problems.append(
-            f"timezone must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
+            f"'timezone' must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
         )
     elif every is None:
-        problems.append("timezone= goes with every=, which cuts times to hours, days, weeks or months")
+        problems.append("'timezone' goes with every=, which cuts times to hours, days, weeks or months")
     refuse("aggregate", problems)
 
 
@@ -76,8 +76,8 @@ def not_times(name: str, kind: str) -> str:
 def not_instants(name: str, zone: str) -> str:
     """That stamps without a zone are no instants."""
     return (
-        f"timezone={zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
-        "are cut as they are written, so leave timezone= out, or give them the zone that they are in"
+        f"'timezone' {zone!r} is for instants, and the times of column {name!r} have no zone or offset: they "
+        "are cut as they are written, so leave 'timezone' out, or give them the zone that they are in"
     )
 
 

@@ -47,7 +47,7 @@ def test_corrected_tests_hold_where_the_next_action_tells_of_the_reward() -> Non
         action = np.concatenate(([0], told[:-1]))
         arrays = LogArrays(action, reward, context={"told": told.astype(float)})
         log = AdaptiveLog.from_arrays(
-            arrays, arms=(0, 1), reward_guarantee=PrivacyGuarantee(epsilon, unit="reward"), adaptive_rounds=n
+            arrays, arms=(0, 1), reward_guarantee=PrivacyGuarantee(epsilon, unit="reward"), feedback_rounds=n
         )
         result = AdaptiveOLS(log).fit("max-information")
         naive += bool(result.pvalues["told"] <= 0.05)

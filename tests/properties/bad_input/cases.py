@@ -24,6 +24,7 @@ from oracle import Content, MustRefuse, log_content, read_csv, roles_of, seen
 
 from adaptinf.formats import read_dsjson, read_open_bandit
 from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.validation import nested_options
 
 Rng = np.random.Generator
 Maker = Callable[[Rng, Path], Case]
@@ -44,7 +45,14 @@ def frame_case(kind: str, make: Callable[[Rng, Trial], Any], harmless: bool, rng
     columns = damage_frames.content_columns(frame)
     damaged = None if columns is None else answer(lambda: log_content(columns, trial.options))
     intact = log_content(trial.columns, trial.options)
-    return Case(kind, lambda: AdaptiveLog(frame, **trial.options), intact, damaged, harmless, keep=frame)
+    return Case(
+        kind,
+        lambda: AdaptiveLog(frame, **nested_options(trial.options)),
+        intact,
+        damaged,
+        harmless,
+        keep=frame,
+    )
 
 
 def bytes_case(
@@ -84,7 +92,10 @@ def own_case(
 ) -> Case:
     """A file that the library wrote, or the sidecar of it: refused, or read back as it was."""
     trial = draw_trial(rng)
-    log = AdaptiveLog(pd.DataFrame(trial.columns), **trial.options, design="UCB", adaptive_rounds=trial.size)
+    log = AdaptiveLog(
+        pd.DataFrame(trial.columns),
+        **nested_options({**trial.options, "design": "UCB", "feedback_rounds": trial.size}),
+    )
     path = folder / f"own{suffix}"
     (log.to_parquet if suffix == ".parquet" else log.to_csv)(path)
     target = path.with_name(path.name + ".json") if sidecar else path

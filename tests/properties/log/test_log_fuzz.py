@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, LogArrays, read_log
+from adaptinf.log.validation import nested_options
 
 FRAMES = 10_000
 Maker = Callable[[np.random.Generator, int], Any]
@@ -174,7 +175,7 @@ def wild_options(rng: np.random.Generator, options: dict[str, Any]) -> None:
         "context": [*odd, ["age", "age"], ["town", "missing"], "age", ["y"]],
         "releases": odd,
         "noise": [*odd, "release"],
-        "adaptive_rounds": [*odd, 2, 10**9, -1],
+        "feedback_rounds": [*odd, 2, 10**9, -1],
         "recommended": [*odd, "a", 0],
         "propensity_status": [*odd, "exact", "estimated"],
         "design": [*odd, "UCB"],
@@ -350,7 +351,7 @@ def test_ten_thousand_random_frames_are_logs_or_one_error() -> None:
             frame, options = random_case(rng)
             before = frame.clone() if isinstance(frame, pl.DataFrame) else frame.copy()
             try:
-                log = AdaptiveLog(frame, **options)
+                log = AdaptiveLog(frame, **nested_options(options))
             except LogValidationError as error:
                 check_error(error, len(frame))
                 outcomes.update({problem.code for problem in error.problems})

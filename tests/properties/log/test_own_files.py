@@ -120,7 +120,7 @@ def sample(seed: int, n_rounds: int = 40) -> AdaptiveLog:
         design=DesignRecord("UCB", {"width": 2.0, "steps": (1, 2)}, ai.designs.Thompson(floor=0.1).traits),
         noise="simulation",
         releases=releases,
-        adaptive_rounds=n_rounds - 1,
+        feedback_rounds=n_rounds - 1,
         recommended="b",
     )
 

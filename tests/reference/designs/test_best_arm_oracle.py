@@ -219,7 +219,7 @@ def test_dp_bai(n: int, d: int, horizon: int, max_det: bool, epsilon: float) -> 
         assert log.recommended == course.last_arm
         np.testing.assert_allclose(log.releases["scale"], course.scales, rtol=1e-12)
         assert sorted(set(log.releases["round"])) == course.ends
-        assert log.adaptive_rounds == course.ends[-1]
+        assert log.feedback_rounds == course.ends[-1]
         matched += course.largest
     if matched:
         assert np.mean(matched) >= 0.75

@@ -148,7 +148,7 @@ class CorrectedOracle:
         expected = ["learning"] * half + ["estimation"] * (self.n - half)
         assert [self.log.phases[code] for code in arrays.phase] == expected
         assert len(self.log.releases) == self.expected_releases
-        assert self.log.adaptive_rounds == int(coin.sum())
+        assert self.log.feedback_rounds == int(coin.sum())
         if self.epsilon_n == 0.0:
             assert set(self.arrival_noise) == {0.0}
 

@@ -30,7 +30,9 @@ def top_two(alpha: np.ndarray, share: float) -> np.ndarray:
 
 def on_the_path(log: AdaptiveLog, design: Any) -> np.ndarray:
     """Propensities that a design would have had in another design's log."""
-    plain = AdaptiveLog(log.frame[["action", "reward"]], action="action", reward="reward", design=design)
+    plain = AdaptiveLog(
+        log.frame[["action", "reward"]], action="action", reward="reward", about={"design": design}
+    )
     filled = with_propensities(plain)
     assert filled.propensity_status == "exact"
     assert filled.arrays.propensities is not None

@@ -291,7 +291,7 @@ def test_inverse_weighting_leaves_dealt_rounds_to_their_arms() -> None:
         log.frame.assign(propensity=p[np.arange(400), action]),
         action="action",
         reward="reward",
-        design=design,
+        about={"design": design},
     )
     with pytest.raises(InvalidForLog) as caught:
         ArmMeans(learnt).fit("ipw")

@@ -30,7 +30,7 @@ def test_arms_and_contrasts_are_those_of_the_published_code(weights: str) -> Non
     code = script()
     action, reward, share = code.simulated()
     frame = pd.DataFrame(share, columns=["p0", "p1", "p2"]).assign(arm=action, y=reward)
-    log = ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p{arm}", context_free=True)
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p{arm}", about={"context_free": True})
     asked: dict[str, Any] = {
         "estimator": "aipw",
         "weights": weights,

@@ -178,7 +178,7 @@ def labelled_log() -> tuple[AdaptiveLog, pd.DataFrame]:
         reward="reward",
         context=["x1", "x2"],
         unit="unit_id",
-        design=designs.Uniform().record(),
+        about={"design": designs.Uniform().record()},
     )
     return log, frame
 
@@ -196,7 +196,11 @@ def test_a_prediction_far_from_zero_keeps_its_digits() -> None:
     log, frame = labelled_log()
     far = frame.assign(x1=frame["x1"] + 1e7)
     shifted = AdaptiveLog(
-        far, action="action", reward="reward", context=["x1", "x2"], design=designs.Uniform().record()
+        far,
+        action="action",
+        reward="reward",
+        context=["x1", "x2"],
+        about={"design": designs.Uniform().record()},
     )
     near = AdaptiveOLS.from_formula("reward ~ x1 + x2", log).fit("none", "classical")
     near = near.t_test("Intercept + 3 * x1 + x2 = 0")

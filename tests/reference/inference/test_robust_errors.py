@@ -23,7 +23,12 @@ UNITS = [case for case in CASES if case["kind"] == "units"]
 def fitted(case: dict[str, Any], formula: str, covariance: str) -> RegressionResults:
     frame = pd.DataFrame(case["data"])
     log = ai.AdaptiveLog(
-        frame, action="arm", reward="y", context="x", unit="unit", adaptive_rounds=0, context_free=True
+        frame,
+        action="arm",
+        reward="y",
+        context="x",
+        unit="unit",
+        about={"feedback_rounds": 0, "context_free": True},
     )
     return ai.AdaptiveOLS.from_formula(formula, log).fit("none", covariance)
 

@@ -12,6 +12,7 @@ from adaptinf.audit import with_propensities
 from adaptinf.claims import propensities
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 from adaptinf.simulation.environments import BernoulliArms, FiniteContext
 
 ENV = BernoulliArms([0.4, 0.6, 0.5])
@@ -22,7 +23,13 @@ def stripped(log: AdaptiveLog, **more: object) -> AdaptiveLog:
     kept = [name for name in log.frame if not name.startswith("propensity")]
     frame = log.frame[kept]
     roles = {"batch": "batch"} if log.arrays.batch is not None else {}
-    return AdaptiveLog(frame, action="action", reward="reward", context=list(log.context), **roles, **more)
+    return AdaptiveLog(
+        frame,
+        action="action",
+        reward="reward",
+        context=list(log.context),
+        **nested_options({**roles, **more}),
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 import adaptinf as ai
 from adaptinf.cli.entry import main
 from adaptinf.inference.results import Results
+from adaptinf.log.validation import OF_TABLES, nested_options
 
 COLUMNS = ["--action", "arm", "--reward", "y", "--propensities", "p_{arm}", "--context", "before"]
 
@@ -69,19 +70,19 @@ def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     given = [str(tmp_path / "sums.csv"), "--action", "arm"]
     given += [text for name, column in names.items() for text in (f"--{name.replace('_', '-')}", column)]
     pair = {"treatment": "b", "control": "a"}
-    sums = ai.Sums(table, arm="arm", **names)
+    sums = ai.Sums(table, arm="arm", **nested_options(names, OF_TABLES))
     asked = ["--treatment", "b", "--control", "a"]
     check(capsys, [*given, *asked], ai.Contrast(sums, **pair, denominator="orders").fit())
     covariate = {"covariate_sum_squares": "xx", "covariate_sum_products": "yx"}
     more = [text for name, column in covariate.items() for text in (f"--{name.replace('_', '-')}", column)]
     roles = {name: column for name, column in names.items() if not name.startswith("denominator")}
-    sums = ai.Sums(table, arm="arm", **roles, covariate="before", **covariate)
+    sums = ai.Sums(table, arm="arm", covariate="before", **nested_options({**roles, **covariate}, OF_TABLES))
     plain = given[: given.index("--denominator")]
     expected = ai.Contrast(sums, **pair).fit(covariate="before")
     check(capsys, [*plain, *more, *asked, "--covariate", "before"], expected)
     sums.to_parquet(tmp_path / "sums.parquet")
     check(capsys, [str(tmp_path / "sums.parquet"), *asked, "--covariate", "before"], expected)
     assert main(["analyze", *plain, "--covariate", "before"]) == 2
-    assert "covariate= needs covariate_sum_squares=" in capsys.readouterr().err
+    assert "covariate= needs 'covariate_sum_squares' and" in capsys.readouterr().err
     assert main(["analyze", *plain, *more, "--covariate", "before", "--covariate", "y"]) == 2
     assert "--covariate: a table of sums takes one" in capsys.readouterr().err

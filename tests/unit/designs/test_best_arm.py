@@ -120,7 +120,7 @@ def test_the_best_arm_is_named(design: Any) -> None:
     phases = np.array(log.phases)[log.arrays.phase]
     np.testing.assert_array_equal(phases == "leftover", np.arange(600) >= decided)
     assert set(log.arrays.action[decided:].tolist()) <= {log.recommended}
-    assert log.adaptive_rounds == decided
+    assert log.feedback_rounds == decided
 
 
 def test_what_the_floors_leave_over_pulls_the_recommended_arm() -> None:

@@ -152,7 +152,7 @@ def test_uniform_is_a_fair_die_that_never_looks() -> None:
     assert stats.chisquare(pairs).pvalue > 1e-4
     after = stats.contingency.crosstab(log.arrays.reward[:-1], log.arrays.action[1:]).count
     assert stats.chi2_contingency(after).pvalue > 1e-4
-    assert log.adaptive_rounds == 0
+    assert log.feedback_rounds == 0
     guarantee = Uniform().guarantee(100, 3)
     assert (guarantee.epsilon, guarantee.delta, guarantee.unit) == (0.0, 0.0, "record")
 
@@ -239,12 +239,12 @@ def test_what_private_ucb_says_of_its_guarantee() -> None:
     assert "epsilon / K" in published.reasons[0]
     assert UCB().guarantee(1_000, 4) is None
     log = PrivateUCB(epsilon=0.5).run(THREE_ARMS, horizon=100, rng=0)
-    assert log.adaptive_rounds == 99
+    assert log.feedback_rounds == 99
     assert log.reward_guarantee == log.guarantee
 
 
 def test_actions_do_not_depend_on_the_last_reward() -> None:
-    """What `adaptive_rounds` = T - 1 says: change the last reward, keep all randomness."""
+    """What `feedback_rounds` = T - 1 says: change the last reward, keep all randomness."""
     rewards = np.random.default_rng(0).uniform(size=(40, 3))
     other = rewards.copy()
     other[-1] = 1.0 - other[-1]

@@ -169,7 +169,7 @@ def test_outcomes_and_rounds_tell_the_same(design: Design) -> None:
     assert (arms[decided:] == last).all()
     assert arms[decided - 1] != last or arms[decided - 2] != last
     np.testing.assert_array_equal(log.arrays.propensities, np.eye(3)[arms])
-    assert log.adaptive_rounds == decided
+    assert log.feedback_rounds == decided
 
 
 @every_design
@@ -190,11 +190,11 @@ def test_an_epoch_that_is_cut_short_releases_and_drops_nothing() -> None:
     table = np.tile([1.0, 0.9], (whole, 1))  # a gap that the second epoch sees and the first does not
     cut = design.run(Tableau(table, reward_range=(0, 1)), horizon=whole - 1, rng=0)
     assert cut.releases["round"].tolist() == [first] * 2
-    assert cut.adaptive_rounds == first
+    assert cut.feedback_rounds == first
     np.testing.assert_array_equal(cut.arrays.action, np.arange(whole - 1) % 2)
     done = design.run(Tableau(table, reward_range=(0, 1)), horizon=whole, rng=0)
     assert done.releases["round"].tolist() == [first] * 2 + [whole] * 2
-    assert done.adaptive_rounds == whole - 1
+    assert done.feedback_rounds == whole - 1
     outcomes = design.replicate(Tableau(table), whole - 1, 1, rng=0).outcomes
     np.testing.assert_array_equal(outcomes, [[1.0, np.nan, np.nan]])
     outcomes = design.replicate(Tableau(table), whole, 1, rng=0).outcomes
@@ -255,7 +255,7 @@ def test_a_reward_moves_one_released_mean_by_at_most_epsilon_scales() -> None:
         log = design.run(Tableau(other, reward_range=(0, 1)), horizon=horizon, rng=6)
         np.testing.assert_array_equal(log.arrays.action, base.arrays.action)
         moved = np.abs(log.releases["value"] - base.releases["value"]) / base.releases["scale"]
-        assert (moved > 1e-9).sum() == (1 if row < base.adaptive_rounds else 0)
+        assert (moved > 1e-9).sum() == (1 if row < base.feedback_rounds else 0)
         losses.append(moved.sum())
     np.testing.assert_allclose(losses[:3], epsilon, rtol=1e-9)
     assert losses[-1] == 0.0
@@ -266,13 +266,13 @@ def test_no_action_depends_on_rewards_after_the_last_comparison() -> None:
     rewards = np.random.default_rng(1).binomial(1, [0.2, 0.8, 0.5], size=(horizon, 3)).astype(float)
     for design in EVERY:
         log = design.run(Tableau(rewards, reward_range=(0, 1)), horizon=horizon, rng=2)
-        assert log.adaptive_rounds < horizon - 1
+        assert log.feedback_rounds < horizon - 1
         other = rewards.copy()
-        other[log.adaptive_rounds :] = 1.0 - other[log.adaptive_rounds :]
+        other[log.feedback_rounds :] = 1.0 - other[log.feedback_rounds :]
         again = design.run(Tableau(other, reward_range=(0, 1)), horizon=horizon, rng=2)
         np.testing.assert_array_equal(again.arrays.action, log.arrays.action)
         early = rewards.copy()
-        early[: log.adaptive_rounds] = 1.0 - early[: log.adaptive_rounds]
+        early[: log.feedback_rounds] = 1.0 - early[: log.feedback_rounds]
         assert (
             design.run(Tableau(early, reward_range=(0, 1)), horizon=horizon, rng=2).arrays.action
             != log.arrays.action

@@ -43,7 +43,7 @@ def test_guarantees_are_those_of_a_report_whatever_the_calibration() -> None:
     assert log.reward_guarantee is not None
     assert log.reward_guarantee.epsilon == 0.5
     assert log.noise == "simulation"
-    assert log.adaptive_rounds == 49
+    assert log.feedback_rounds == 49
 
 
 @numba.njit

@@ -37,7 +37,7 @@ def test_guarantees_are_those_of_a_report() -> None:
     assert log.guarantee == whole
     assert log.reward_guarantee == rewards
     assert log.noise == "simulation"
-    assert log.adaptive_rounds == 49
+    assert log.feedback_rounds == 49
     assert log.propensity_status == "exact"
 
 

@@ -90,7 +90,7 @@ def test_a_run_knows_its_dimension() -> None:
     assert log.design.parameters["dimension"] == 3
     assert log.noise == "simulation"
     assert log.propensity_status == "absent"
-    assert log.adaptive_rounds == 49
+    assert log.feedback_rounds == 49
     plain = LinUCB().run(ORTHANT, 50, rng=0)
     assert plain.guarantee is None
     assert plain.noise is None

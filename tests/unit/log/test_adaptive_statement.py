@@ -15,6 +15,7 @@ from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.inference.inputs.rounds import log_of_rounds
 from adaptinf.log import LogArrays
+from adaptinf.log.validation import OF_AGGREGATES, nested_options
 
 
 def frame() -> pd.DataFrame:
@@ -25,11 +26,15 @@ def frame() -> pd.DataFrame:
 
 
 def log_of(**options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame(), action="arm", reward="y", batch="week", context="x", **options)
+    return ai.AdaptiveLog(
+        frame(), action="arm", reward="y", batch="week", context="x", **nested_options(options)
+    )
 
 
 def sums_of(**options: Any) -> ai.Sums:
-    return ai.aggregate(frame(), action="arm", reward="y", batch="week", **options)
+    return ai.aggregate(
+        frame(), action="arm", reward="y", batch="week", **nested_options(options, OF_AGGREGATES)
+    )
 
 
 @pytest.mark.parametrize("stated", [True, False, None])
@@ -89,16 +94,16 @@ def test_subsets_copies_and_print() -> None:
     [
         (
             {"adaptive": False, "design": ai.designs.Thompson()},
-            "adaptive=False states that assignment did not adapt to outcomes, and design=Thompson states "
+            "adaptive=False states that assignment did not adapt to outcomes, and the design Thompson states "
             "that it adapts",
         ),
         (
             {"adaptive": True, "design": ai.designs.Uniform()},
-            "adaptive=True states that assignment adapted to outcomes, and design=Uniform states that it "
+            "adaptive=True states that assignment adapted to outcomes, and the design Uniform states that it "
             "does not adapt",
         ),
-        ({"adaptive": False, "adaptive_rounds": 3}, "adaptive_rounds=3 that 3 rewards could change"),
-        ({"adaptive": True, "adaptive_rounds": 0}, "adaptive_rounds=0 that 0 rewards could change"),
+        ({"adaptive": False, "feedback_rounds": 3}, "feedback_rounds = 3 that 3 rewards could change"),
+        ({"adaptive": True, "feedback_rounds": 0}, "feedback_rounds = 0 that 0 rewards could change"),
         ({"adaptive": "no"}, "adaptive must be True, False or None, got 'no'"),
     ],
 )
@@ -115,11 +120,11 @@ def test_what_agrees_is_taken() -> None:
     assert log_of(adaptive=False, design=ai.designs.Uniform()).adaptive is False
     assert log_of(adaptive=True, design=ai.designs.Thompson()).adaptive is True
     assert log_of(adaptive=False, design="Thompson").adaptive is False  # a name alone decides nothing
-    assert log_of(adaptive=False, adaptive_rounds=0).adaptive is False
+    assert log_of(adaptive=False, feedback_rounds=0).adaptive is False
 
 
 def test_late_outcomes_reach_no_choice_where_none_reacted() -> None:
     rows = frame().assign(known=np.arange(1, 61) + 5)
     given: dict[str, Any] = {"action": "arm", "reward": "y", "outcome_round": "known"}
-    assert ai.AdaptiveLog(rows, **given).adaptive_rounds == 54
-    assert ai.AdaptiveLog(rows, **given, adaptive=False).adaptive_rounds is None
+    assert ai.AdaptiveLog(rows, **nested_options(given)).feedback_rounds == 54
+    assert ai.AdaptiveLog(rows, adaptive=False, **nested_options(given)).feedback_rounds is None

@@ -345,19 +345,20 @@ def test_what_prints() -> None:
 
 def test_bands_need_a_whole_run() -> None:
     log = designs.LinPriv(epsilon=1.0).run(VECTORS, horizon=60, rng=0)
-    roles: dict[str, Any] = {"action": "action", "reward": "reward", "design": log.design, "arms": log.arms}
-    whole = AdaptiveLog(log.frame, context=log.context[::-1], releases=log.releases, **roles)
+    roles: dict[str, Any] = {"action": "action", "reward": "reward", "arms": log.arms}
+    about = {"design": log.design, "releases": log.releases}
+    whole = AdaptiveLog(log.frame, context=log.context[::-1], **roles, about=about)
     np.testing.assert_array_equal(designs.prediction_bands(whole).width, designs.prediction_bands(log).width)
     later = log.frame.iloc[10:].reset_index(drop=True)
     for part in (
-        AdaptiveLog(later, context=log.context, releases=log.releases, **roles),
-        AdaptiveLog(log.frame, context=log.context, **roles),
+        AdaptiveLog(later, context=log.context, **roles, about=about),
+        AdaptiveLog(log.frame, context=log.context, **roles, about={"design": log.design}),
     ):
         with pytest.raises(InvalidForLog, match="a whole run with its releases"):
             designs.prediction_bands(part)
     for context in ((), log.context[:3]):
         with pytest.raises(InvalidForLog, match="context columns"):
-            designs.prediction_bands(AdaptiveLog(log.frame, context=context, releases=log.releases, **roles))
+            designs.prediction_bands(AdaptiveLog(log.frame, context=context, **roles, about=about))
 
 
 def test_every_design_is_tried() -> None:

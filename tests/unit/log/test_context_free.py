@@ -18,6 +18,7 @@ from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend.recommendation import recommend
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.log import AdaptiveLog, DesignRecord, read_log
+from adaptinf.log.validation import nested_options
 from tests.claims_said import says
 
 ROUNDS = 2_000
@@ -40,7 +41,7 @@ def frame_log(**options: Any) -> AdaptiveLog:
         }
     )
     propensities = {"drug": "p_drug", "placebo": "p_placebo"}
-    return AdaptiveLog(frame, action="arm", reward="y", propensities=propensities, **options)
+    return AdaptiveLog(frame, action="arm", reward="y", propensities=propensities, **nested_options(options))
 
 
 def effect(log: AdaptiveLog, treatment: Any = "drug", control: Any = "placebo") -> Any:

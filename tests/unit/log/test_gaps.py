@@ -15,7 +15,7 @@ import adaptinf as ai
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfError, InvalidForLog, LogValidationError, ParameterError
 from adaptinf.log.storage.stored import LATER_FIELDS
-from adaptinf.log.validation import IncompleteArrays, LogArrays
+from adaptinf.log.validation import IncompleteArrays, LogArrays, nested_options
 
 
 def frame_of() -> pd.DataFrame:
@@ -35,7 +35,7 @@ def frame_of() -> pd.DataFrame:
 
 def log_of(frame: pd.DataFrame | None = None, **options: Any) -> ai.AdaptiveLog:
     given = {"action": "arm", "reward": "y", "propensity": "p", "missing": "drop", **options}
-    return ai.AdaptiveLog(frame_of() if frame is None else frame, **given)
+    return ai.AdaptiveLog(frame_of() if frame is None else frame, **nested_options(given))
 
 
 def full_log(**options: Any) -> ai.AdaptiveLog:
@@ -82,7 +82,7 @@ def test_times_of_outcomes() -> None:
     )
     log = log_of(frame, round="when", outcome_round="known")
     assert log.arrays.known.tolist() == [3, 6, 3, 6, 6, 6]
-    assert log.adaptive_rounds == 2
+    assert log.feedback_rounds == 2
 
 
 def test_a_complete_log_stays_complete() -> None:
@@ -144,7 +144,7 @@ def test_files_keep_it(tmp_path: Path, ending: str) -> None:
     getattr(log, f"to_{ending}")(path)
     again = ai.read_log(path)
     assert again.equals(log)
-    assert (again.missing, again.adaptive_rounds) == ("drop", 3)
+    assert (again.missing, again.feedback_rounds) == ("drop", 3)
     assert again.arrays.known.tolist() == log.arrays.known.tolist()
     assert again.arrays.received.tolist() == log.arrays.received.tolist()
     with pytest.raises(InvalidForLog):
@@ -243,7 +243,7 @@ def test_missing_rewards_need_a_meaning() -> None:
             "missing-outcome-round",
         ),
         ({"assigned": "arm", "action": "x"}, "unseen-received"),
-        ({"outcome_round": "known", "adaptive_rounds": 6}, "bad-adaptive-rounds"),
+        ({"outcome_round": "known", "feedback_rounds": 6}, "bad-feedback-rounds"),
         ({"outcome_round": "nowhere"}, "missing-column"),
     ],
 )
@@ -253,8 +253,8 @@ def test_wrong_columns(options: dict[str, Any], code: str) -> None:
 
 def test_rewards_that_could_reach_a_choice_are_counted() -> None:
     log = full_log()
-    assert log.adaptive_rounds == int(np.count_nonzero(log.arrays.known < 6)) == 3
-    assert full_log(adaptive_rounds=1).adaptive_rounds == 1
+    assert log.feedback_rounds == int(np.count_nonzero(log.arrays.known < 6)) == 3
+    assert full_log(feedback_rounds=1).feedback_rounds == 1
 
 
 # Designs that are run again
@@ -266,7 +266,13 @@ def late_log(**options: Any) -> ai.AdaptiveLog:
         {"arm": [0, 1] * 10, "y": [1.0, 0.0] * 10, "known": np.minimum(np.arange(20) + 5, 22)}
     )
     return ai.AdaptiveLog(
-        frame, action="arm", reward="y", outcome_round="known", reward_range=(0, 1), design=design, **options
+        frame,
+        action="arm",
+        reward="y",
+        reward_range=(0, 1),
+        **options,
+        columns={"outcome_round": "known"},
+        about={"design": design},
     )
 
 
@@ -289,7 +295,7 @@ def test_outcomes_that_are_known_by_the_next_batch_are_not_late() -> None:
     frame = pd.DataFrame({"arm": [0, 1] * 10, "y": 1.0, "b": np.repeat([0, 1, 2, 3], 5)})
     frame["known"] = np.repeat([5, 10, 15, 20], 5)
     given = {"action": "arm", "reward": "y", "outcome_round": "known"}
-    assert late_problems(ai.AdaptiveLog(frame, batch="b", **given)) == []
-    assert "16 outcomes" in late_problems(ai.AdaptiveLog(frame, **given))[0]
+    assert late_problems(ai.AdaptiveLog(frame, batch="b", **nested_options(given))) == []
+    assert "16 outcomes" in late_problems(ai.AdaptiveLog(frame, **nested_options(given)))[0]
     frame["known"] = np.repeat([5, 11, 15, 20], 5)
-    assert "5 outcomes" in late_problems(ai.AdaptiveLog(frame, batch="b", **given))[0]
+    assert "5 outcomes" in late_problems(ai.AdaptiveLog(frame, batch="b", **nested_options(given)))[0]

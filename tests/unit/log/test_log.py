@@ -19,6 +19,7 @@ import pytest
 from adaptinf.errors import LogValidationError, ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import RELEASE_COLUMNS, AdaptiveLog, DesignRecord, LogArrays, read_log
+from adaptinf.log.validation import nested_options
 
 FRAME = pd.DataFrame(
     {
@@ -46,8 +47,7 @@ OPTIONS: dict[str, Any] = {
     "batch": "week",
     "unit": "who",
     "round": "when",
-    "phase": "stage",
-    "randomised": "coin",
+    "columns": {"phase": "stage", "randomised": "coin"},
     "reward_range": (0, 1),
 }
 
@@ -126,7 +126,7 @@ def test_the_least_that_a_log_needs() -> None:
     assert log.propensity_status == "absent"
     assert log.arrays.propensity is None
     assert log.arrays.propensities is None
-    assert [log.guarantee, log.reward_guarantee, log.design, log.noise, log.adaptive_rounds] == [None] * 5
+    assert [log.guarantee, log.reward_guarantee, log.design, log.noise, log.feedback_rounds] == [None] * 5
     assert log.releases.empty
     assert tuple(log.releases.columns) == RELEASE_COLUMNS
 
@@ -187,7 +187,7 @@ def test_polars_columns_of_many_types() -> None:
     assert log.arrays.propensity.tolist() == [0.5, 0.25, 1.0]
     assert log.column("t").dtype.kind == "M"
     with pytest.raises(LogValidationError) as caught:
-        AdaptiveLog(frame, action="arm", reward="c", randomised="c")
+        AdaptiveLog(frame, action="arm", reward="c", columns={"randomised": "c"})
     assert [p.code for p in caught.value.problems] == [
         "column-used-twice",
         "missing-reward",
@@ -322,7 +322,9 @@ def test_the_chosen_propensity_is_used_as_given() -> None:
 
 
 def test_propensity_of_the_chosen_arm_alone() -> None:
-    log = AdaptiveLog(FRAME, action="arm", reward="y", propensity="pa", propensity_status="estimated")
+    log = AdaptiveLog(
+        FRAME, action="arm", reward="y", propensity="pa", about={"propensity_status": "estimated"}
+    )
     assert log.arrays.propensity.tolist() == [0.25, 0.5, 0.5, 0.375]
     assert log.arrays.propensities is None
     assert log.propensity_status == "estimated"
@@ -351,7 +353,7 @@ def test_anticipating_guarantees_imply_nothing_about_rewards() -> None:
 def test_a_trusted_log_passes_the_validation_of_its_own_frame() -> None:
     log = trusted_log()
     roles = {name: name for name in ("action", "reward", "propensity", "batch", "phase", "randomised")}
-    again = AdaptiveLog(log.frame, **roles, context=["feature", "x"], round="t")
+    again = AdaptiveLog(log.frame, **nested_options(roles), context=["feature", "x"], round="t")
     for name in ("action", "reward", "propensity", "propensities", "batch", "phase", "randomised"):
         assert np.array_equal(getattr(again.arrays, name), getattr(log.arrays, name))
 
@@ -414,7 +416,7 @@ METADATA: dict[str, Any] = {
     "noise": "release",
     "reward_range": (-1.0, 1e23),
     "releases": RELEASES,
-    "adaptive_rounds": 3,
+    "feedback_rounds": 3,
     "propensity_status": "estimated",
 }
 ARMS = [
@@ -450,7 +452,7 @@ def test_files_restore_an_equal_log(tmp_path: Path, name: str, arms: tuple[Any, 
         np.testing.assert_array_equal(getattr(again.arrays, field), getattr(log.arrays, field), strict=True)
     assert again.arrays.reward.flags.writeable
     pd.testing.assert_frame_equal(again.releases, log.releases)
-    for field in ("guarantee", "reward_guarantee", "noise", "reward_range", "adaptive_rounds", "recommended"):
+    for field in ("guarantee", "reward_guarantee", "noise", "reward_range", "feedback_rounds", "recommended"):
         assert getattr(again, field) == getattr(log, field)
     assert again.propensity_status == log.propensity_status
     pd.testing.assert_frame_equal(again.frame, log.frame)
@@ -641,7 +643,7 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
         {"guarantee": PrivacyGuarantee(2.0)},
         {"reward_guarantee": PrivacyGuarantee(0.1)},
         {"reward_range": (0.0, 2.0)},
-        {"adaptive_rounds": 2},
+        {"feedback_rounds": 2},
         {"recommended": "a"},
         {"propensity_status": "exact"},
         {"releases": RELEASES.assign(value=0.0)},

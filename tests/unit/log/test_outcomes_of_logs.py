@@ -13,6 +13,7 @@ import pytest
 import adaptinf as ai
 from adaptinf.claims.logs.coverage import OUTCOME
 from adaptinf.errors import LogValidationError
+from adaptinf.log.validation import nested_options
 
 
 def frame_of() -> pd.DataFrame:
@@ -30,7 +31,7 @@ def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
         "propensity": "p",
         "outcomes": ["orders", "kept"],
     }
-    return ai.AdaptiveLog(frame, **(given | options))
+    return ai.AdaptiveLog(frame, **nested_options(given | options))
 
 
 def test_they_are_columns_and_no_contexts() -> None:

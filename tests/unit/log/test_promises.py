@@ -18,6 +18,7 @@ from adaptinf.claims.privacy import guarantees, releases
 from adaptinf.errors import InvalidForLog, LogValidationError
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.validation import nested_options
 from adaptinf.simulation.environments import (
     BernoulliArms,
     Environment,
@@ -37,7 +38,7 @@ PROMISE = PrivacyGuarantee(0.5)
 
 
 def own_log(**options: Any) -> AdaptiveLog:
-    return AdaptiveLog(FRAME, **{**ROLES, "guarantee": PROMISE, **options})
+    return AdaptiveLog(FRAME, **nested_options({**ROLES, "guarantee": PROMISE, **options}))
 
 
 def test_a_log_with_repeated_units_states_both_guarantees() -> None:
@@ -69,8 +70,8 @@ def test_a_declared_cap_takes_the_place_of_the_most_rounds() -> None:
         ({"released_rounds": 6}, "released_rounds must be a whole number from 0 to 5, got 6"),
         ({"released_rounds": True}, "released_rounds must be a whole number from 0 to 5, got True"),
         (
-            {"adaptive_rounds": 4, "released_rounds": 3},
-            "released_rounds = 3 must be at least adaptive_rounds = 4",
+            {"feedback_rounds": 4, "released_rounds": 3},
+            "released_rounds = 3 must be at least feedback_rounds = 4",
         ),
     ],
 )
@@ -91,7 +92,7 @@ def test_logs_without_units_or_with_one_round_each_state_one_guarantee() -> None
 @pytest.mark.parametrize("name", ["log.parquet", "log.csv"])
 def test_files_keep_who_vouches_and_the_counts(tmp_path: Path, name: str) -> None:
     logs = [
-        own_log(rounds_per_unit=3, adaptive_rounds=2, released_rounds=4),
+        own_log(rounds_per_unit=3, feedback_rounds=2, released_rounds=4),
         ai.designs.PrivateUCB(epsilon=1.0).run(BernoulliArms([0.5, 0.4]), horizon=20, rng=0),
     ]
     for log in logs:
@@ -102,7 +103,7 @@ def test_files_keep_who_vouches_and_the_counts(tmp_path: Path, name: str) -> Non
         kept = (
             "guarantee_source",
             "released_rounds",
-            "adaptive_rounds",
+            "feedback_rounds",
             "rounds_per_unit",
             "person_guarantee",
         )
@@ -158,10 +159,10 @@ def expected_counts(name: str, log: AdaptiveLog) -> tuple[int, int]:
 def test_designs_say_how_many_rounds_can_move_actions_and_releases(name: str) -> None:
     design, env, horizon = COUNTS[name]
     log = design.run(env, horizon=horizon, rng=1)
-    assert (log.adaptive_rounds, log.released_rounds) == expected_counts(name, log)
+    assert (log.feedback_rounds, log.released_rounds) == expected_counts(name, log)
     promised = log.reward_guarantee
     assert promised is not None
-    for choice, n in (("actions", log.adaptive_rounds), ("releases", log.released_rounds)):
+    for choice, n in (("actions", log.feedback_rounds), ("releases", log.released_rounds)):
         correction = ai.correction_for(log, chosen_from=choice)  # type: ignore[arg-type]
         assert (correction.epsilon, correction.n, correction.chosen_from) == (promised.epsilon, n, choice)  # type: ignore[union-attr]
 
@@ -201,7 +202,7 @@ def test_overridden_rounds_drop_out_of_designs_in_epochs() -> None:
 
 
 def test_a_log_that_does_not_say_counts_every_round() -> None:
-    log = own_log(unit=None, adaptive_rounds=2)
+    log = own_log(unit=None, feedback_rounds=2)
     assert ai.correction_for(log).n == 2  # type: ignore[union-attr]
     assert ai.correction_for(log, chosen_from="releases").n == 5  # type: ignore[union-attr]
     assert ai.correction_for(own_log(unit=None, released_rounds=4)).n == 5  # type: ignore[union-attr]
@@ -283,12 +284,10 @@ def released_log(units: Any) -> AdaptiveLog:
         reward="reward",
         context=["feature"],
         unit="who",
-        randomised="randomised",
-        phase="phase",
         reward_range=(0, 1),
-        design=log.design,
         guarantee=log.guarantee,
-        releases=log.releases,
+        columns={"randomised": "randomised", "phase": "phase"},
+        about={"design": log.design, "releases": log.releases},
     )
 
 

@@ -154,7 +154,7 @@ def test_a_public_file_does_not_know_the_rewards(tmp_path: Path) -> None:
         design=log.design,
         noise=log.noise,
         releases=log.releases,
-        adaptive_rounds=3,
+        feedback_rounds=3,
         stopping=log.stopping,
         guarantee_source="design",
     )
@@ -226,7 +226,9 @@ def test_logs_without_a_guarantee_or_facts_are_refused() -> None:
         published.public()
     for design in ("PrivateUCB", DesignRecord("PrivateUCB", {"epsilon": 1.0}, DesignTraits())):
         frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
-        log = AdaptiveLog(frame, action="arm", reward="y", design=design, guarantee={"epsilon": 1.0})
+        log = AdaptiveLog(
+            frame, action="arm", reward="y", guarantee={"epsilon": 1.0}, about={"design": design}
+        )
         with pytest.raises(InvalidForLog, match="does not state what its outputs are"):
             log.public()
 
@@ -247,8 +249,8 @@ def test_times_and_units_of_a_users_log() -> None:
         reward="y",
         unit="who",
         round="day",
-        design=DesignRecord("Own", {}, traits),
         guarantee={"epsilon": 1.0},
+        about={"design": DesignRecord("Own", {}, traits)},
     )
     public = log.public()
     assert public.rounds is not None
@@ -263,9 +265,8 @@ def test_propensities_that_were_estimated_are_not_covered() -> None:
         action="arm",
         reward="y",
         propensity="p",
-        propensity_status="estimated",
-        design=designs.PrivateUCB(epsilon=1.0),
         guarantee={"epsilon": 1.0},
+        about={"propensity_status": "estimated", "design": designs.PrivateUCB(epsilon=1.0)},
     ).public()
     assert public.left_out["propensity"] == claims.ESTIMATED()
     assert public.rounds is not None
@@ -336,7 +337,7 @@ def test_wrong_epochs_are_listed(epochs: Any, told: list[str]) -> None:
     record = DesignRecord("Own", {}, DesignTraits(outputs=Outputs(epochs=epochs)))
     frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
     with pytest.raises(LogValidationError) as caught:
-        AdaptiveLog(frame, action="arm", reward="y", design=record)
+        AdaptiveLog(frame, action="arm", reward="y", about={"design": record})
     assert all(text in str(caught.value) for text in told)
 
 
@@ -344,7 +345,7 @@ def test_wrong_outputs_are_listed() -> None:
     wrong: Any = DesignTraits(outputs=Outputs(length="open", phase="often", recommended="yes"))  # type: ignore[arg-type]
     frame = pd.DataFrame({"arm": ["a", "b"], "y": [1, 0]})
     with pytest.raises(LogValidationError) as caught:
-        AdaptiveLog(frame, action="arm", reward="y", design=DesignRecord("Own", {}, wrong))
+        AdaptiveLog(frame, action="arm", reward="y", about={"design": DesignRecord("Own", {}, wrong)})
     assert re.findall(r"traits\.outputs\.(\w+) must be", str(caught.value)) == [
         "length",
         "phase",

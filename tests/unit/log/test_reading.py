@@ -16,6 +16,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, read_log
 from adaptinf.log.report import Reading, decode_readings
+from adaptinf.log.validation import nested_options
 
 FORMATS = {
     "%m/%d/%Y": "month/day/year",
@@ -41,7 +42,7 @@ def frame_of(**columns: Any) -> pd.DataFrame:
 
 
 def read(frame: pd.DataFrame, **options: Any) -> AdaptiveLog:
-    return AdaptiveLog(frame, **{"action": "arm", "reward": "y", **options})
+    return AdaptiveLog(frame, **nested_options({"action": "arm", "reward": "y", **options}))
 
 
 def problems(frame: pd.DataFrame, **options: Any) -> list[tuple[str, tuple[int, ...]]]:
@@ -90,19 +91,22 @@ class TestDates:
         [
             (
                 ["03/04/2020", "05/06/2020"],
-                "holds dates such as '03/04/2020', of which nothing tells the month from the day: say "
-                "date_format='%m/%d/%Y' or date_format='%d/%m/%Y'",
+                "holds dates such as '03/04/2020', of which nothing tells the month from the day: "
+                "give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'",
             ),
             (
                 ["3.4.2020 9:05", "5.6.2020 9:06"],
-                "date_format='%m.%d.%Y %H:%M' or date_format='%d.%m.%Y %H:%M'",
+                "give '%m.%d.%Y %H:%M' or '%d.%m.%Y %H:%M' as 'date_format'",
             ),
             (
                 ["13/04/2020", "05/14/2020"],
                 "has the day first in '13/04/2020' and the month first in '05/14/2020'",
             ),
-            (["03/04/20", "03/14/20"], "whose year has two digits: say which part is which by date_format="),
-            (["03-MAR-20", "04-MAR-20"], "date_format='%d-%b-%y' or the like"),
+            (
+                ["03/04/20", "03/14/20"],
+                "whose year has two digits: say which part is which by 'date_format', such as ",
+            ),
+            (["03-MAR-20", "04-MAR-20"], "such as '%d-%b-%y'"),
         ],
     )
     @pytest.mark.parametrize("role", ["round", "batch"])
@@ -159,7 +163,7 @@ class TestBatches:
         frame = frame_of(day=days)
         message = told(frame, batch="day")
         assert "batch column 'day' goes down: its rows are stored newest first" in message
-        assert "say sort=True (--sort on the command line)" in message
+        assert "set 'sort' to True (--sort on the command line)" in message
         log = read(frame, batch="day", sort=True)
         assert log.arrays.batch is not None
         assert log.arrays.batch.tolist() == [0, 1, 1]
@@ -221,7 +225,7 @@ class TestOrder:
 
     def test_polars_frames_are_put_in_order_too(self) -> None:
         frame = pl.DataFrame({"arm": ["a", "b"], "y": [0.5, 1.5], "when": ["6/30/2019", "6/3/2019"]})
-        log = AdaptiveLog(frame, action="arm", reward="y", round="when", sort=True)
+        log = AdaptiveLog(frame, action="arm", reward="y", round="when", reading={"sort": True})
         assert log.arrays.reward.tolist() == [1.5, 0.5]
 
 
@@ -258,8 +262,8 @@ class TestOutcomes:
             (["Y", "y"], "Y", ("other-outcome", (1,)), "holds 'y' (1 row) beside 'Y'"),
             (["Y", " "], "Y", ("other-outcome", (1,)), "holds ' ' (1 row) beside 'Y'"),
             (["y", "N"], "Y", ("no-success", ()), "holds 'Y', but 'y' (1 row), 'N' (1 row)"),
-            (["N", "N"], "Y", ("no-success", ()), "number every text: success={'N': ...}"),
-            (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which success="),
+            (["N", "N"], "Y", ("no-success", ()), "number every text by 'success', such as {'N': ...}"),
+            (["Y", "N", "?"], {"Y": 1, "N": 0}, ("other-outcome", (2,)), "'?' (1 row), to which 'success'"),
             (["1", "0"], 1, ("no-success", ()), "no row of reward column 'answer' holds 1"),
             (["Y", None], "Y", ("missing-reward", (1,)), "has no value"),
             (["Y", "N"], ["Y"], ("bad-success", ()), "success must be a label"),
@@ -276,7 +280,7 @@ class TestOutcomes:
         assert message in told(frame, reward="answer", success=success)
 
     def test_text_without_success_says_what_to_say(self) -> None:
-        assert "say which text means success, as in success='Y'" in told(
+        assert "say which text means 'success', such as 'Y'" in told(
             frame_of(answer=["Y", "N"]), reward="answer"
         )
 

@@ -19,11 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import adaptinf as ai
+from adaptinf.log.validation import nested_options
 
 PAGE = (Path(__file__).parents[3] / "docs" / "r.md").read_text(encoding="utf-8")
 FRAME = pd.DataFrame(
     {
         "who": ["u", "v", "u", "w"],
+        "visit": [14, 11, 12, 13],
         "given": ["a", "b", "a", "b"],
         "got": ["a", "b", "b", "b"],
         "y": [0.0, 1.0, None, 1.0],
@@ -41,6 +43,7 @@ FRAME = pd.DataFrame(
 )
 ROLES: dict[str, Any] = {
     "unit": "who",
+    "id": "visit",
     "assigned": "given",
     "action": "got",
     "reward": "y",
@@ -98,7 +101,7 @@ def allowed(kinds: str, action: pa.DataType) -> list[pa.DataType]:
 
 
 def test_the_columns_of_a_full_log_are_those_of_the_page(tmp_path: Path) -> None:
-    log = ai.AdaptiveLog(FRAME, **ROLES)
+    log = ai.AdaptiveLog(FRAME, **nested_options(ROLES))
     schema, told = saved(log, tmp_path), documented(log.arms, log.context, log.outcomes)
     assert schema.names == list(told)
     action = schema.field("action").type
@@ -111,13 +114,14 @@ def test_columns_are_there_where_the_page_says(tmp_path: Path) -> None:
     for name, (_, there) in documented(("a", "b"), ("age", "site"), ("views",)).items():
         if there == "always":
             continue
-        arguments = re.findall(r"`(\w+)=`|(\w+)=", there)
-        given = {role: value for role, value in ROLES.items() if role not in {a or b for a, b in arguments}}
-        if "assigned" in {a or b for a, b in arguments}:
+        arguments = {a or b for a, b in re.findall(r"`(\w+)=`|(\w+)=", there)}
+        roles = {name} if arguments == {"columns"} else arguments
+        given = {role: value for role, value in ROLES.items() if role not in roles}
+        if "assigned" in arguments:
             given["action"] = "given"
         if name in ("observation", "outcome_round"):
             given["missing"] = "drop"
-        assert name not in saved(ai.AdaptiveLog(FRAME, **given), tmp_path).names
+        assert name not in saved(ai.AdaptiveLog(FRAME, **nested_options(given)), tmp_path).names
     bare = saved(ai.AdaptiveLog(FRAME.dropna(), action="got", reward="y"), tmp_path)
     told = documented()
     assert bare.names == [name for name, (_, there) in told.items() if there == "always"]
@@ -129,7 +133,7 @@ def test_types_of_labels_and_times(tmp_path: Path, labels: list[Any]) -> None:
     frame = FRAME.assign(got=[labels[0], labels[1], labels[0], labels[1]], when=times)
     frame["known"] = [times[0], times[2], pd.NaT, times[3]]
     roles = {"action": "got", "reward": "y", "missing": "drop", "round": "when", "outcome_round": "known"}
-    schema = saved(ai.AdaptiveLog(frame, **roles), tmp_path)
+    schema = saved(ai.AdaptiveLog(frame, **nested_options(roles)), tmp_path)
     told = documented()
     assert schema.field("action").type in allowed(told["action"][0], schema.field("action").type)
     for name in ("t", "outcome_round"):
@@ -160,7 +164,7 @@ def test_the_metadata_are_those_of_the_page(tmp_path: Path) -> None:
 
 
 def test_a_stranger_reads_the_columns_without_adaptinf(tmp_path: Path) -> None:
-    log = ai.AdaptiveLog(FRAME, **ROLES)
+    log = ai.AdaptiveLog(FRAME, **nested_options(ROLES))
     saved(log, tmp_path)
     table = pq.read_table(tmp_path / "log.parquet")
     assert table["action"].to_pylist() == FRAME["given"].tolist()

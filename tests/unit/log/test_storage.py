@@ -53,15 +53,17 @@ def sample() -> AdaptiveLog:
         unit="who",
         reward_range=(0, 1),
         guarantee=ai.PrivacyGuarantee(1.0),
-        design=DesignRecord("UCB", {"width": 2.0}, ai.designs.UCB().traits),
-        adaptive_rounds=3,
-        releases={
-            "round": [1],
-            "name": ["sum"],
-            "group": [0],
-            "value": [0.5],
-            "mechanism": ["laplace"],
-            "scale": [2.0],
+        about={
+            "design": DesignRecord("UCB", {"width": 2.0}, ai.designs.UCB().traits),
+            "feedback_rounds": 3,
+            "releases": {
+                "round": [1],
+                "name": ["sum"],
+                "group": [0],
+                "value": [0.5],
+                "mechanism": ["laplace"],
+                "scale": [2.0],
+            },
         },
     )
 
@@ -129,7 +131,7 @@ FORGED: list[tuple[Any, str]] = [
     (said("reward_range", ("a", "b")), "reward_range must be two finite numbers"),
     (said("reward_range", (0.0, np.nan)), "low < high"),
     (said("noise", "loud"), "noise must be 'simulation'"),
-    (said("adaptive_rounds", 99), "adaptive_rounds must be a whole number from 0 to 4"),
+    (said("feedback_rounds", 99), "feedback_rounds must be a whole number from 0 to 4"),
     (said("recommended", "z"), "recommended must be one of 'a', 'b', got 'z'"),
     (said("propensity_status", "absent"), "but the log has propensities"),
     (said("context_free", 1), "context_free must be True, False or None"),

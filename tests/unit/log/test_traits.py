@@ -36,7 +36,9 @@ def every_trait() -> DesignTraits:
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("traits", [None, DesignTraits(), every_trait()])
 def test_they_survive_files(tmp_path: Path, suffix: str, traits: DesignTraits | None) -> None:
-    log = ai.AdaptiveLog(FRAME, action="arm", reward="y", design=DesignRecord("Own", {"x": 1}, traits))
+    log = ai.AdaptiveLog(
+        FRAME, action="arm", reward="y", about={"design": DesignRecord("Own", {"x": 1}, traits)}
+    )
     getattr(log, f"to_{suffix}")(tmp_path / f"log.{suffix}")
     found = ai.read_log(tmp_path / f"log.{suffix}")
     assert found.design == log.design
@@ -45,7 +47,7 @@ def test_they_survive_files(tmp_path: Path, suffix: str, traits: DesignTraits | 
 
 def test_a_log_of_other_traits_is_another_log() -> None:
     logs = [
-        ai.AdaptiveLog(FRAME, action="arm", reward="y", design=DesignRecord("Own", {}, traits))
+        ai.AdaptiveLog(FRAME, action="arm", reward="y", about={"design": DesignRecord("Own", {}, traits)})
         for traits in (None, DesignTraits(), every_trait())
     ]
     assert [[one.equals(other) for one in logs] for other in logs] == [
@@ -74,21 +76,21 @@ def test_a_mixture_has_coins_and_a_floor() -> None:
 
 
 def test_a_design_itself_can_be_given() -> None:
-    log = ai.AdaptiveLog(FRAME, action="arm", reward="y", design=ai.designs.UCB(width=3.0))
+    log = ai.AdaptiveLog(FRAME, action="arm", reward="y", about={"design": ai.designs.UCB(width=3.0)})
     assert log.design == ai.designs.UCB(width=3.0).record()
 
 
 def test_wrong_traits_are_listed() -> None:
     wrong: Any = DesignTraits(adapts="yes", uses_context="maybe", floor=0.1)  # type: ignore[arg-type]
     with pytest.raises(LogValidationError) as caught:
-        ai.AdaptiveLog(FRAME, action="arm", reward="y", design=DesignRecord("Own", {}, wrong))
+        ai.AdaptiveLog(FRAME, action="arm", reward="y", about={"design": DesignRecord("Own", {}, wrong)})
     found = re.findall(r"design: traits\.(\w+) must be", str(caught.value))
     assert found == ["adapts", "uses_context", "floor"]
 
 
 def test_logs_of_designs_that_state_no_traits_are_treated_with_care() -> None:
     frame = FRAME.assign(feature=[0, 1, 0])
-    contextual = ai.AdaptiveLog(frame, action="arm", reward="y", context="feature", design="ConSE")
+    contextual = ai.AdaptiveLog(frame, action="arm", reward="y", context="feature", about={"design": "ConSE"})
     for estimator in (None, "alee", "sample-mean"):
         with pytest.raises(InvalidForLog, match=re.escape(contexts.PERHAPS_BY_DESIGN(design="ConSE"))):
             ai.ArmMeans(contextual).fit(estimator)

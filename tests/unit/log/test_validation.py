@@ -14,6 +14,7 @@ import pytest
 
 from adaptinf.errors import LogValidationError
 from adaptinf.log import AdaptiveLog, DesignRecord
+from adaptinf.log.validation import nested_options
 from adaptinf.log.validation.frame_columns import Findings, plain_label
 
 Expected = list[tuple[str, tuple[int, ...]]]
@@ -50,8 +51,7 @@ GOOD: dict[str, Any] = {
     "batch": "week",
     "unit": "who",
     "round": "when",
-    "phase": "stage",
-    "randomised": "coin",
+    "columns": {"phase": "stage", "randomised": "coin"},
     "arms": ["a", "b", "c"],
     "reward_range": (0, 1),
     "guarantee": {"epsilon": 0.5, "unit": "reward"},
@@ -61,7 +61,7 @@ GOOD: dict[str, Any] = {
 def problems(frame: Any, **options: Any) -> Expected:
     """Codes and rows of everything that is wrong with a frame."""
     with pytest.raises(LogValidationError) as caught:
-        AdaptiveLog(frame, **{**GOOD, **options})
+        AdaptiveLog(frame, **nested_options({**GOOD, **options}))
     for problem in caught.value.problems:
         assert str(problem) in str(caught.value)
         assert problem.total == len(problem.rows)
@@ -244,9 +244,9 @@ OPTION_DAMAGE: list[tuple[dict[str, Any], Expected]] = [
         },
         [("bad-releases", ())],
     ),
-    ({"adaptive_rounds": 9}, [("bad-adaptive-rounds", ())]),
-    ({"adaptive_rounds": True}, [("bad-adaptive-rounds", ())]),
-    ({"adaptive_rounds": 2.0}, [("bad-adaptive-rounds", ())]),
+    ({"feedback_rounds": 9}, [("bad-feedback-rounds", ())]),
+    ({"feedback_rounds": True}, [("bad-feedback-rounds", ())]),
+    ({"feedback_rounds": 2.0}, [("bad-feedback-rounds", ())]),
     ({"recommended": "d"}, [("bad-recommended", ())]),
     ({"recommended": ["a"]}, [("bad-recommended", ())]),
     ({"propensity_status": "known"}, [("bad-propensity-status", ())]),
@@ -294,7 +294,7 @@ def test_all_damage_that_can_coexist_is_in_one_error() -> None:
         noise="loud",
         design=1,
         releases=1,
-        adaptive_rounds=-1,
+        feedback_rounds=-1,
         recommended="q",
         propensity_status="sure",
     )
@@ -338,7 +338,7 @@ def test_all_damage_that_can_coexist_is_in_one_error() -> None:
             ("bad-noise", ()),
             ("bad-design", ()),
             ("bad-releases", ()),
-            ("bad-adaptive-rounds", ()),
+            ("bad-feedback-rounds", ()),
             ("bad-recommended", ()),
             ("bad-propensity-status", ()),
         ]
@@ -668,13 +668,15 @@ def test_metadata_that_is_right_is_kept() -> None:
     log = AdaptiveLog(
         good_frame(),
         **{**GOOD, "guarantee": {"epsilon": "inf", "unit": "record"}},
-        design=record,
-        noise="release",
-        adaptive_rounds=np.int64(4),
-        recommended=np.str_("b"),
-        propensity_status="estimated",
+        about={
+            "design": record,
+            "noise": "release",
+            "feedback_rounds": np.int64(4),
+            "recommended": np.str_("b"),
+            "propensity_status": "estimated",
+        },
     )
-    assert (log.design, log.noise, log.adaptive_rounds, log.recommended) == (record, "release", 4, "b")
+    assert (log.design, log.noise, log.feedback_rounds, log.recommended) == (record, "release", 4, "b")
     assert log.propensity_status == "estimated"
     assert log.guarantee.epsilon == np.inf
     assert log.reward_guarantee.unit == "reward"

@@ -171,7 +171,7 @@ def test_a_log_without_a_valid_method_says_why(tmp_path: Path) -> None:
     arms = ai.environments.BernoulliArms([0.4, 0.6])
     plain = ai.designs.UCB().run(arms, horizon=100, rng=0).frame
     frame = pd.DataFrame({"arm": plain["action"], "y": plain["reward"], "x": np.arange(100.0)})
-    log = ai.AdaptiveLog(frame, action="arm", reward="y", context=["x"], context_free=False)
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", context=["x"], about={"context_free": False})
     ai.report(log, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "any method for arm-means is not valid for this log" in text

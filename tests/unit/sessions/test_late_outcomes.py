@@ -268,6 +268,6 @@ def test_a_log_with_late_outcomes_can_be_kept_in_a_file(tmp_path: Path) -> None:
     for step in (1, 3, 4, 5, 6):
         session.record(step, 1.0)
     log = session.log()
-    assert log.adaptive_rounds == 1
+    assert log.feedback_rounds == 1
     log.to_parquet(tmp_path / "log.parquet")
     assert read_log(tmp_path / "log.parquet").frame.equals(log.frame)

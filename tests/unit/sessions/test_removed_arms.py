@@ -180,11 +180,11 @@ def test_the_log_promises_no_more_than_holds(tmp_path: Any) -> None:
     told(session, BEFORE, np.random.default_rng(4))
     assert session.log().guarantee is not None
     session.remove_arm("c")
-    assert session.log().adaptive_rounds == 0  # nobody has been assigned since
+    assert session.log().feedback_rounds == 0  # nobody has been assigned since
     told(session, ROUNDS - BEFORE, np.random.default_rng(5))
     log = session.log()
     assert (log.guarantee, log.reward_guarantee) == (None, None)
-    assert (log.adaptive_rounds, log.released_rounds) == (BEFORE, BEFORE)
+    assert (log.feedback_rounds, log.released_rounds) == (BEFORE, BEFORE)
     assert log.design is not None
     traits = log.design.traits
     assert traits is not None

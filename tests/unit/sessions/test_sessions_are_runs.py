@@ -56,7 +56,7 @@ FIELDS = (
     "reward_guarantee",
     "guarantee_source",
     "noise",
-    "adaptive_rounds",
+    "feedback_rounds",
     "released_rounds",
     "recommended",
     "missing",
@@ -314,4 +314,4 @@ def test_a_log_on_the_way_is_the_beginning_of_the_last_one_and_stays_as_it_is() 
     assert last.releases is not None
     pd.testing.assert_frame_equal(early.releases, last.releases[: len(early.releases)], check_exact=True)
     assert early.guarantee == last.guarantee
-    assert (early.adaptive_rounds, early.released_rounds) == (half - 1, half)
+    assert (early.feedback_rounds, early.released_rounds) == (half - 1, half)

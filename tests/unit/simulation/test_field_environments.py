@@ -155,7 +155,7 @@ class TestDelays:
     def test_a_log_keeps_when_outcomes_were_known(self, tmp_path: Path) -> None:
         design = ai.designs.FunctionDesign(lambda *_: [0.5, 0.5], lambda state, *_: state + 1, 0)
         log = design.run(self.env([3]), 40, rng=0)
-        assert log.adaptive_rounds == 36  # round 36 is known before round 40
+        assert log.feedback_rounds == 36  # round 36 is known before round 40
         log.to_parquet(tmp_path / "late.parquet")
         again = ai.read_log(tmp_path / "late.parquet")
         np.testing.assert_array_equal(again.arrays.known, log.arrays.known)

@@ -157,7 +157,13 @@ def test_files_times_and_plans(tmp_path: Path) -> None:
 def test_times_are_cut_to_periods(engine: str) -> None:
     frame, starts = timed(rows_of(8, (400, 400), 2))
     for every, due in starts.items():
-        options = {**NAMES, "batch": "at", "every": every, "centre": 1.0, "propensity_status": "estimated"}
+        options = {
+            **NAMES,
+            "batch": "at",
+            "every": every,
+            "centre": 1.0,
+            "about": {"propensity_status": "estimated"},
+        }
         found = ai.aggregate(
             ENGINES[engine](
                 frame.drop(columns=["propensity_0", "propensity_1"]).assign(

@@ -89,7 +89,7 @@ def test_labels_shares_and_chosen_propensities(engine: str) -> None:
 def test_times_are_cut_to_periods(engine: str) -> None:
     frame, starts = timed(rows_of(8, (400, 400), 2))
     frame = frame.assign(propensity_0=0.5, propensity_1=0.5)
-    options = {**NAMES, "batch": "at", "centre": 1.0, "propensity_status": "estimated"}
+    options = {**NAMES, "batch": "at", "centre": 1.0, "about": {"propensity_status": "estimated"}}
     for every, due in starts.items():
         found = ai.aggregate(ENGINES[engine](frame), **options, every=every)
         assert pd.to_datetime(found.batches).tolist() == due
@@ -147,7 +147,7 @@ def test_instants_are_read_by_a_clock_in_the_words_of_a_warehouse(
     monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name=dialect))
     table = ibis.table(WAREHOUSE | {"at": "timestamp('UTC')"}, name="log")
     roles: dict[str, Any] = {"action": "arm", "reward": "y", "batch": "at", "every": "day", "centre": 10.0}
-    query = ai.aggregate(table, **roles, timezone="Europe/Berlin", collect=False)
+    query = ai.aggregate(table, **roles, collect=False, reading={"timezone": "Europe/Berlin"})
     sql = str(compiler.to_sqlglot(query).sql(dialect=compiler.dialect))
     assert CLOCKS[dialect] in sql
     monkeypatch.setattr(ibis.Table, "get_backend", lambda table: SimpleNamespace(name="oracle"))

@@ -22,6 +22,7 @@ from sum_rows import NAMES, rows_of
 import adaptinf as ai
 from adaptinf.claims.logs.rows import NEEDS_ROWS
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
+from adaptinf.log.validation import OF_TABLES, nested_options
 
 # ibis calls what DuckDB and pandas deprecate.
 pytestmark = [
@@ -236,7 +237,7 @@ def table_of(rows: pd.DataFrame) -> pd.DataFrame:
 
 def test_a_table_of_sums_gives_what_the_rows_give() -> None:
     rows = constant_rows()
-    sums, log = ai.Sums(table_of(rows), **ROLES, **CUBES), log_of(rows)
+    sums, log = ai.Sums(table_of(rows), **nested_options({**ROLES, **CUBES}, OF_TABLES)), log_of(rows)
     pair = {"treatment": 1, "control": 0}
     for below, covariate in (("orders", None), (None, "before")):
         asked = {"estimator": "aipw", "outcome": "batch-mean", "test": "hall", "covariate": covariate}
@@ -245,7 +246,7 @@ def test_a_table_of_sums_gives_what_the_rows_give() -> None:
         np.testing.assert_allclose(found.conf_int(), due.conf_int(), rtol=1e-9)
     with pytest.raises(InvalidForLog, match="no products of 'orders' with 'before'"):
         ai.ArmMeans(sums, denominator="orders").fit(covariate="before")
-    bare = ai.Sums(table_of(rows), **ROLES)
+    bare = ai.Sums(table_of(rows), **nested_options(ROLES, OF_TABLES))
     with pytest.raises(InvalidForLog, match="do not tell how skewed rewards are"):
         ai.ArmMeans(bare, denominator="orders").fit(test="hall")
     assert_same(ai.ArmMeans(bare, denominator="orders").fit(), ai.ArmMeans(sums, denominator="orders").fit())
@@ -256,7 +257,7 @@ def test_clicks_of_views_need_no_cubes() -> None:
     rng, rows = np.random.default_rng(2), constant_rows()
     views = (rng.random(len(rows)) < 0.5).astype(float)
     rows = rows.assign(orders=views, y=views * (rng.random(len(rows)) < 0.3))
-    sums, log = ai.Sums(table_of(rows), **ROLES), log_of(rows)
+    sums, log = ai.Sums(table_of(rows), **nested_options(ROLES, OF_TABLES)), log_of(rows)
     found, due = (
         ai.ArmMeans(data, denominator="orders").fit("aipw", outcome="batch-mean", test="hall")
         for data in (sums, log)
@@ -294,7 +295,7 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
     table.loc[2, "bb"] = 1.0
     table.loc[3, "ooo"] = 1e9
     with pytest.raises(LogValidationError) as caught:
-        ai.Sums(table, **ROLES, **CUBES)
+        ai.Sums(table, **nested_options({**ROLES, **CUBES}, OF_TABLES))
     told = {(problem.code, problem.rows) for problem in caught.value.problems}
     assert told >= {
         ("bad-denominator", (1,)),
@@ -303,16 +304,19 @@ def test_what_is_wrong_with_a_table_in_one_error() -> None:
         ("impossible-cubes", (3,)),
     }
     for dropped, message in [
-        ("denominator_sum_squares", "denominator= needs denominator_sum_squares= beside it"),
-        ("covariate", "covariate_sum_squares=, covariate_sum_products= without covariate="),
+        ("denominator_sum_squares", "denominator= needs 'denominator_sum_squares' beside it"),
+        ("covariate", "'covariate_sum_squares', 'covariate_sum_products' without covariate="),
     ]:
         roles = {role: name for role, name in ROLES.items() if role != dropped}
         with pytest.raises(LogValidationError, match=message):
-            ai.Sums(table_of(constant_rows()), **roles)
-    with pytest.raises(LogValidationError, match="denominator_sum_cubes= must name three columns"):
-        ai.Sums(table_of(constant_rows()), **ROLES, denominator_sum_cubes=["yyo"])
+            ai.Sums(table_of(constant_rows()), **nested_options(roles, OF_TABLES))
+    with pytest.raises(LogValidationError, match="'denominator_sum_cubes' must name three columns"):
+        ai.Sums(
+            table_of(constant_rows()),
+            **nested_options({**ROLES, "denominator_sum_cubes": ["yyo"]}, OF_TABLES),
+        )
     with pytest.raises(LogValidationError, match="the denominator is 0 in every round"):
-        ai.Sums(table_of(constant_rows()).assign(orders=0, oo=0, yo=0), **ROLES)
+        ai.Sums(table_of(constant_rows()).assign(orders=0, oo=0, yo=0), **nested_options(ROLES, OF_TABLES))
 
 
 def test_columns_that_the_sums_do_not_have() -> None:

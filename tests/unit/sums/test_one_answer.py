@@ -235,7 +235,7 @@ def test_instants_are_cut_in_utc_or_a_named_zone(
     entries = table["day"].to_pylist()
     starts = [started(entry, every, timezone or "UTC") for entry in entries]
     due = pd.Series(starts).value_counts().sort_index()
-    given = {} if timezone is None else {"timezone": timezone}
+    given = {} if timezone is None else {"reading": {"timezone": timezone}}
     for source, made in SOURCES.items():
         sums = ai.aggregate(made(table, tmp_path), **ROLES, every=every, **given)
         assert pd.to_datetime(sums.batches).tolist() == due.index.tolist(), source
@@ -260,13 +260,13 @@ def test_objects_and_text_of_files_are_instants(tmp_path: Path) -> None:
 
 def test_zones_that_make_no_sense(tmp_path: Path) -> None:
     naive = rows(day=stamps(None))
-    call = {**ROLES, "every": "day", "timezone": "Europe/Berlin"}
+    call = {**ROLES, "every": "day", "reading": {"timezone": "Europe/Berlin"}}
     for source, made in SOURCES.items():
         table = made(naive, tmp_path)
         assert codes_of(lambda table=table: ai.aggregate(table, **call)) == ["bad-timezone"], source
     for options, message in [
-        ({"every": "day", "timezone": "Mars/Olympus"}, "a name of the IANA database"),
-        ({"timezone": "Europe/Berlin"}, "timezone= goes with every="),
+        ({"every": "day", "reading": {"timezone": "Mars/Olympus"}}, "a name of the IANA database"),
+        ({"reading": {"timezone": "Europe/Berlin"}}, "'timezone' goes with every="),
     ]:
         with pytest.raises(ParameterError, match=message):
             ai.aggregate(rows(day=stamps("UTC")), **ROLES, **options)

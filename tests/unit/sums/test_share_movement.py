@@ -109,7 +109,7 @@ def test_false_alarms_are_rare(every: str, per_day: int, days: int) -> None:
 def test_it_is_looked_for_only_where_shares_stand_in_for_propensities(tmp_path: Path) -> None:
     frame = rows(1, 0.3)
     known = frame.assign(propensity_0=0.5, propensity_1=0.5)
-    told: dict[str, Any] = {"propensity_status": "estimated"}
+    told: dict[str, Any] = {"about": {"propensity_status": "estimated"}}
     assert ai.aggregate(known, **ROLES, every="day", **told).share_movement is None
     days = frame.assign(time=frame["time"].dt.day_of_year)
     assert ai.aggregate(days, **ROLES).share_movement is None

@@ -16,6 +16,7 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.claims.data import availability
 from adaptinf.errors import InvalidForLog, LogValidationError, ParameterError
+from adaptinf.log.validation import OF_TABLES, nested_options
 
 NAMES = {
     "batch": "week",
@@ -50,7 +51,7 @@ def changed(column: str, row: int, value: Any) -> pd.DataFrame:
 
 def codes(frame: Any, **options: Any) -> list[str]:
     with pytest.raises(LogValidationError) as caught:
-        ai.Sums(frame, **{**NAMES, **options})
+        ai.Sums(frame, **nested_options({**NAMES, **options}, OF_TABLES))
     return [problem.code for problem in caught.value.problems]
 
 
@@ -169,9 +170,11 @@ def test_merging_in_any_order_gives_the_whole(shares: bool) -> None:
 
 def test_merged_batches_come_in_their_order() -> None:
     first, second = table()[:2], table()[2:]
-    merged = ai.Sums(second, **NAMES, adaptive_rounds=2000) + ai.Sums(first, **NAMES, adaptive_rounds=900)
+    merged = ai.Sums(second, **NAMES, about={"feedback_rounds": 2000}) + ai.Sums(
+        first, **NAMES, about={"feedback_rounds": 900}
+    )
     np.testing.assert_array_equal(merged.batches, [1, 2, 3])
-    assert merged.adaptive_rounds == 2900
+    assert merged.feedback_rounds == 2900
     whole = ai.ArmMeans(ai.Sums(table(), **NAMES)).fit()
     np.testing.assert_allclose(ai.ArmMeans(merged).fit().estimate, whole.estimate, rtol=1e-13)
     with pytest.raises(ParameterError, match="arms differs"):
@@ -188,10 +191,12 @@ def test_files_keep_guarantee_and_design(tmp_path: Path) -> None:
     log = ai.designs.PrivateUCB(epsilon=1.0).run(arms, horizon=300, rng=0)
     with pytest.raises(InvalidForLog, match="no batches"):
         ai.Sums.of_log(log)
-    sums = ai.Sums(table(), **NAMES, guarantee=log.guarantee, design=log.design, adaptive_rounds=5)
+    sums = ai.Sums(
+        table(), **NAMES, guarantee=log.guarantee, about={"design": log.design, "feedback_rounds": 5}
+    )
     sums.to_parquet(tmp_path / "sums.parquet")
     again = ai.Sums.read_parquet(tmp_path / "sums.parquet")
-    assert (again.guarantee, again.adaptive_rounds, again.arms) == (log.guarantee, 5, ("a", "b"))
+    assert (again.guarantee, again.feedback_rounds, again.arms) == (log.guarantee, 5, ("a", "b"))
     assert again.reward_guarantee == sums.reward_guarantee
     assert again.design is not None
     assert again.design.traits == log.design.traits

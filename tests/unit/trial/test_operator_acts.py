@@ -266,7 +266,7 @@ def test_the_log_says_what_becomes_of_contexts_that_are_gone(path: Path) -> None
             expected = getattr(whole.arrays, name)[rest]
             assert np.array_equal(getattr(dropped.arrays, name), expected)
         assert dropped.arrays.context["x2"].tolist() == whole.arrays.context["x2"][rest].tolist()
-        assert (dropped.adaptive_rounds, dropped.units.tolist()) == (18, whole.units[rest].tolist())
+        assert (dropped.feedback_rounds, dropped.units.tolist()) == (18, whole.units[rest].tolist())
         for log in (kept, dropped):
             place = path.with_suffix(".parquet")
             log.to_parquet(place)

@@ -196,7 +196,7 @@ def public_log(contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> Aux
         context=columns,
     )
     log = AdaptiveLog.from_arrays(
-        arrays, arms=(0, 1), reward_range=(0.0, 1.0), propensity_status="absent", adaptive_rounds=0
+        arrays, arms=(0, 1), reward_range=(0.0, 1.0), propensity_status="absent", feedback_rounds=0
     )
     return AuxiliaryLog(log, epsilon=NEARLY_PUBLIC)
 

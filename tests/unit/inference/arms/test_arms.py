@@ -153,12 +153,12 @@ class TestDefault:
 
     def test_the_chosen_arms_propensity(self) -> None:
         assert default_estimator(make_log("chosen", design=FLOOR)) == Choice("aipw", "uniform", None)
-        fixed = make_log("chosen", adaptive_rounds=0)
+        fixed = make_log("chosen", feedback_rounds=0)
         assert default_estimator(fixed) == Choice("aipw", "uniform", None)
 
     def test_no_propensity(self) -> None:
         assert default_estimator(make_log("none")) == Choice("alee", None, None)
-        assert default_estimator(make_log("none", adaptive_rounds=0)) == Choice("sample-mean", None, None)
+        assert default_estimator(make_log("none", feedback_rounds=0)) == Choice("sample-mean", None, None)
 
     def test_a_zero_propensity_counts_for_its_own_arm_only(self) -> None:
         log = make_log(zero=1)
@@ -309,8 +309,8 @@ class TestCorrection:
             worth = sample_means.ACCOUNTED()
             assert says(result.notes, sample_means.OPENING, worth=worth)
 
-    def test_adaptive_rounds_are_what_counts(self) -> None:
-        log = make_log(guarantee=self.guarantee, adaptive_rounds=40)
+    def test_feedback_rounds_are_what_counts(self) -> None:
+        log = make_log(guarantee=self.guarantee, feedback_rounds=40)
         result = ArmMeans(log).fit("sample-mean")
         assert result.correction is not None
         assert result.correction.n == 40
@@ -319,7 +319,7 @@ class TestCorrection:
     def test_inverse_weighting_needs_none(self, estimator: str) -> None:
         assert ArmMeans(make_log(guarantee=self.guarantee)).fit(estimator).correction is None
 
-    @pytest.mark.parametrize("metadata", [{"design": designs.Uniform().record()}, {"adaptive_rounds": 0}])
+    @pytest.mark.parametrize("metadata", [{"design": designs.Uniform().record()}, {"feedback_rounds": 0}])
     def test_a_design_that_does_not_adapt_needs_none(self, metadata: dict[str, Any]) -> None:
         log = make_log("none", guarantee=self.guarantee, **metadata)
         result = ArmMeans(log).fit("sample-mean")
@@ -496,7 +496,7 @@ class TestResults:
     def test_uniform_weights_carry_a_warning_unless_nothing_adapts(self) -> None:
         moving = ArmMeans(make_log()).fit("aipw", "uniform")
         assert says(moving.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
-        fixed = make_log(adaptive_rounds=0)
+        fixed = make_log(feedback_rounds=0)
         settled = ArmMeans(fixed).fit("aipw", "uniform")
         assert not says(settled.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
 

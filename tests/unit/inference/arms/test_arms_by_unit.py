@@ -15,6 +15,7 @@ from adaptinf.claims import units as claims
 from adaptinf.claims.propensities import ONE_DRAW_A_UNIT
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -34,7 +35,7 @@ def frame_of(rounds: int = 8, units: int = 50, *, kept: bool = False, rate: floa
 
 def log_of(frame: pd.DataFrame, **given: Any) -> AdaptiveLog:
     columns = {"propensities": {"a": "p_a", "b": "p_b"}, "unit": "who", **given}
-    return AdaptiveLog(frame, action="arm", reward="y", **columns)
+    return AdaptiveLog(frame, action="arm", reward="y", **nested_options(columns))
 
 
 def contrast(log: AdaptiveLog, **asked: Any) -> ai.Results:

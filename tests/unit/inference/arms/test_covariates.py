@@ -15,6 +15,7 @@ from adaptinf.claims.data import covariates
 from adaptinf.claims.data.outcome_models import RIDGE
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.outcome_predictions import running_standardised
+from adaptinf.log.validation import nested_options
 
 ROUNDS = 1_000
 
@@ -33,7 +34,7 @@ def frame(seed: int = 0) -> pd.DataFrame:
 
 def log_of(rows: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
     given: dict[str, Any] = {"context": ["prior", "city"], "context_free": True, "propensities": "p_{arm}"}
-    return ai.AdaptiveLog(rows, action="arm", reward="y", **(given | options))
+    return ai.AdaptiveLog(rows, action="arm", reward="y", **nested_options(given | options))
 
 
 def test_the_variance_falls_by_what_is_explained() -> None:

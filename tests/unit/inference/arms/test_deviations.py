@@ -19,6 +19,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms import ArmMeans, Contrast
 from adaptinf.inference.recommend import recommend
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 OBSERVED = np.array([0.9, 0.5])
 
@@ -44,7 +45,9 @@ def frame_of(seed: int, rounds: int = 400, gap: float = 0.0, by_group: bool = Fa
 
 
 def log_of(frame: pd.DataFrame, **options: Any) -> AdaptiveLog:
-    return AdaptiveLog(frame, action="arm", reward="y", **{"missing": "drop", **options})
+    return AdaptiveLog(
+        frame, **nested_options({"action": "arm", "reward": "y", "missing": "drop", **options})
+    )
 
 
 def literal(frame: pd.DataFrame, weights: str, by_group: bool = False, known: bool = False) -> dict[str, Any]:
@@ -305,7 +308,7 @@ def test_received_is_refused_without_what_it_needs() -> None:
 def test_late_rewards_do_not_move_earlier_predictions() -> None:
     frame = frame_of(13, 200).assign(known=np.minimum(np.arange(1, 201) + 30, 230))
     frame["y"] = frame["y"].fillna(5.0)
-    log = AdaptiveLog(frame, action="arm", reward="y", outcome_round="known")
+    log = AdaptiveLog(frame, action="arm", reward="y", columns={"outcome_round": "known"})
     found = ArmMeans(log).fit(estimator="aipw", weights="uniform", keep_scores=True)
     assert found.scores is not None
     arms, y = frame["arm"].to_numpy(), frame["y"].to_numpy()
@@ -319,7 +322,7 @@ def test_late_rewards_do_not_move_earlier_predictions() -> None:
             assert found.scores["scores"][t, k] == pytest.approx(wanted, abs=1e-9), (t, arm)
             assert found.scores["weights"][t, k] == (1.0 if known else 0.0)
     frame["batch"] = np.arange(200) // 20
-    batched = AdaptiveLog(frame, action="arm", reward="y", outcome_round="known", batch="batch")
+    batched = AdaptiveLog(frame, action="arm", reward="y", batch="batch", columns={"outcome_round": "known"})
     with pytest.raises(InvalidForLog, match="before they were known"):
         ArmMeans(batched).fit(outcome="batch-mean")
 

@@ -12,6 +12,7 @@ import adaptinf as ai
 from adaptinf.claims.data import availability
 from adaptinf.inference.arms.data.arm_availability import differs_elsewhere
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation import nested_options
 
 ALL = np.arange(3)
 
@@ -36,7 +37,7 @@ def frame(turn: float = 0.0, rounds: int = 1_500, seed: int = 0) -> pd.DataFrame
 
 
 def log_of(data: pd.DataFrame, **more: object) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(data, action="arm", reward="y", propensities="p_{arm}", **more)  # type: ignore[arg-type]
+    return ai.AdaptiveLog(data, action="arm", reward="y", propensities="p_{arm}", **nested_options(more))  # type: ignore[arg-type]
 
 
 def test_the_p_value_is_that_of_scores_in_two_parts() -> None:

@@ -20,6 +20,7 @@ from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.scores.batch_sums import lagged_weights
 from adaptinf.inference.scores.inverse import lagged_combined_weights
+from adaptinf.log.validation import nested_options
 
 
 def frame_of(
@@ -48,7 +49,7 @@ def frame_of(
 
 
 def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame, action="arm", reward="y", batch="batch", **options)
+    return ai.AdaptiveLog(frame, action="arm", reward="y", batch="batch", **nested_options(options))
 
 
 def literal(frame: pd.DataFrame, arms: list[int], weight: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +188,7 @@ def test_sums_equal_rows(
     test: str,
 ) -> None:
     frame = frame_of(seed, n_arms, tuple(sizes), varying, kind)
-    log = log_of(frame, adaptive_rounds=None if adaptive else 0)
+    log = log_of(frame, feedback_rounds=None if adaptive else 0)
     sums = ai.Sums.of_log(log)
     shared = ("combined",) if model == "contrast" else ("joint", "combined")
     calls = [

@@ -18,6 +18,7 @@ from adaptinf.claims.arms import weighted_arms
 from adaptinf.claims.data import availability
 from adaptinf.inference.scores import joint_levels
 from adaptinf.inference.scores.inverse import arm_scores
+from adaptinf.log.validation import nested_options
 from adaptinf.typing import FloatArray, IntArray
 
 LETTERS = "ABCDEFGH"
@@ -43,7 +44,7 @@ def batches(seed: int = 0, arms: int = 4, size: int = 60, late: int = 0, count: 
 
 def log_of(frame: pd.DataFrame, **given: Any) -> ai.AdaptiveLog:
     options = {"batch": "day", "outcomes": ["orders"], "context_free": True} | given
-    return ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}", **options)
+    return ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}", **nested_options(options))
 
 
 def literal_levels(scores: FloatArray, share: FloatArray, possible: Any) -> FloatArray:
@@ -209,7 +210,9 @@ def test_equal_arms_that_drift_alike_are_not_told_apart() -> None:
     covered, rejected, won, kept = 0, 0, 0, 0
     for run in range(runs):
         frame = pd.DataFrame({"arm": action[run], "y": reward[run], "p0": 1 - share[run], "p1": share[run]})
-        log = ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p{arm}", context_free=True)
+        log = ai.AdaptiveLog(
+            frame, action="arm", reward="y", propensities="p{arm}", about={"context_free": True}
+        )
         best = ai.Winner(log).fit()
         low, high = best.means.conf_int().to_numpy().T
         covered += int(((low <= truth) & (truth <= high)).sum())

@@ -18,6 +18,7 @@ from adaptinf.errors import LogValidationError
 from adaptinf.inference.diagnostics.choice_checks import inverse_sums
 from adaptinf.inference.validity.calibration import frequency_statistics
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation import nested_options
 from adaptinf.log.validation.arm_columns import propensities_as_far_as_known
 from adaptinf.typing import FloatArray, IntArray
 
@@ -49,7 +50,9 @@ def late(seed: int = 0, rounds: int = 60_000) -> tuple[pd.DataFrame, FloatArray]
 
 
 def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame, action="arm", reward="y", propensity="p", reward_range=(0, 1), **options)
+    return ai.AdaptiveLog(
+        frame, action="arm", reward="y", propensity="p", reward_range=(0, 1), **nested_options(options)
+    )
 
 
 def full_of(frame: pd.DataFrame, every: FloatArray, **options: Any) -> ai.AdaptiveLog:

@@ -12,6 +12,7 @@ from scipy import stats
 import adaptinf as ai
 from adaptinf.claims.arms.winners import TOO_RARE
 from adaptinf.errors import InvalidForLog, ParameterError
+from adaptinf.log.validation import nested_options
 
 
 def random_policy(seed: int = 0, rounds: int = 10_000, arms: int = 34, rate: float = 0.005) -> pd.DataFrame:
@@ -37,7 +38,7 @@ def moving(
 
 
 def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame, action="a", reward="y", reward_range=(0, 1), **options)
+    return ai.AdaptiveLog(frame, action="a", reward="y", reward_range=(0, 1), **nested_options(options))
 
 
 def missing(result: ai.Results) -> int:

@@ -16,6 +16,7 @@ from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import ratios
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.results import Results
+from adaptinf.log.validation import nested_options
 from adaptinf.typing import FloatArray
 
 ROUNDS = 400
@@ -39,7 +40,7 @@ def frame(seed: int = 0, rounds: int = ROUNDS) -> pd.DataFrame:
 
 def log_of(rows: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
     given: dict[str, Any] = {"reward": "revenue", "propensities": "p_{arm}", "batch": "batch"}
-    return ai.AdaptiveLog(rows, action="arm", **(given | options))
+    return ai.AdaptiveLog(rows, action="arm", **nested_options(given | options))
 
 
 def same(one: Results, other: Results) -> None:

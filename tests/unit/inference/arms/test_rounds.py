@@ -106,7 +106,7 @@ def test_a_contrast_uses_the_rounds_of_both() -> None:
     assert result.std_error[0] == pytest.approx(spread, rel=1e-9)
     assert says(result.notes, availability.LEFT_OUT, rounds=240, left="120", arm="c or a")
     assert says(result.cautions, availability.GONE, arms="c and a")
-    fixed = log_of(p, adaptive_rounds=0)
+    fixed = log_of(p, feedback_rounds=0)
     unmoved = Contrast(fixed, treatment="c", control="a").fit("aipw")
     assert not says(unmoved.cautions, availability.GONE)
 
@@ -165,8 +165,8 @@ class TestMarked:
 
     def logs(self) -> tuple[AdaptiveLog, AdaptiveLog]:
         names = {"action": "arm", "reward": "y", "batch": "week", "unit": "who", "context": "early"}
-        every = AdaptiveLog(self.base(), context_free=True, **names)
-        return every, AdaptiveLog(self.base()[self.keep], context_free=True, **names)
+        every = AdaptiveLog(self.base(), **names, about={"context_free": True})
+        return every, AdaptiveLog(self.base()[self.keep], **names, about={"context_free": True})
 
     @pytest.mark.parametrize("estimator", [None, "sample-mean", "alee", "aipw", "ipw"])
     def test_means(self, estimator: str | None) -> None:

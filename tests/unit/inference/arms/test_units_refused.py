@@ -17,6 +17,7 @@ from adaptinf.claims.arms.sample_means import OPENING, UNITS_DEPEND
 from adaptinf.claims.units import NOT_DRAWN_BY_ROUND
 from adaptinf.errors import InvalidForLog
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 DEPEND = wording(of_units.DEPENDENT, rounds=400, units=40)
 
@@ -35,7 +36,9 @@ def unit_log(*, propensity: bool = True, rounds: int = 10, units: int = 40, **gi
         }
     )
     given = {"batch": "wave", "unit": "who", "reward_range": (0.0, 1.0), **given}
-    return AdaptiveLog(frame, action="arm", reward="y", propensity="e" if propensity else None, **given)
+    return AdaptiveLog(
+        frame, action="arm", reward="y", propensity="e" if propensity else None, **nested_options(given)
+    )
 
 
 def test_recommend_says_which_methods_units_spoil() -> None:
@@ -68,7 +71,7 @@ def test_batch_tests_are_refused() -> None:
         ai.Contrast(unit_log(), treatment="b", control="a").batch_test()
 
 
-@pytest.mark.parametrize("settled", [{}, {"adaptive_rounds": 0}])
+@pytest.mark.parametrize("settled", [{}, {"feedback_rounds": 0}])
 def test_sample_means_are_a_baseline_that_is_not_valid(settled: dict[str, Any]) -> None:
     result = ai.ArmMeans(unit_log(**settled)).fit("sample-mean")
     assert result.validity == "not valid"
@@ -83,7 +86,7 @@ def test_without_propensities_there_is_no_default() -> None:
         arm_fits.AIPW_BY_UNIT(),
         arm_fits.BASELINE(name="sample-mean", where=arm_fits.WITH_UNITS()),
     )
-    fixed = unit_log(propensity=False, adaptive_rounds=0)
+    fixed = unit_log(propensity=False, feedback_rounds=0)
     with pytest.raises(InvalidForLog) as error:
         ai.ArmMeans(fixed).fit()
     assert arm_fits.CLUSTERED() in error.value.alternatives

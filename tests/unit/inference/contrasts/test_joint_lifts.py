@@ -88,7 +88,7 @@ def test_negative_means_are_by_fieller_and_joint_as_well() -> None:
     )
     frame = log.frame.assign(reward=-log.frame["reward"])
     turned = ai.AdaptiveLog(
-        frame, action="action", reward="reward", propensities="propensity_{arm}", design=log.design
+        frame, action="action", reward="reward", propensities="propensity_{arm}", about={"design": log.design}
     )
     one, other = (ai.Contrasts(data, control=0).fit(lift=True) for data in (log, turned))
     assert isinstance(other.reference, JoinedReference)
@@ -119,7 +119,7 @@ def test_a_lift_has_welch_s_degrees_of_freedom_on_the_logarithm() -> None:
     rng = np.random.default_rng(4)
     control, treated = rng.normal(10.0, 1.0, 40), rng.normal(12.0, 4.0, 25)
     frame = pd.DataFrame({"arm": ["a"] * 40 + ["b"] * 25, "y": np.append(control, treated)})
-    log = ai.AdaptiveLog(frame, action="arm", reward="y", design=ai.designs.Uniform())
+    log = ai.AdaptiveLog(frame, action="arm", reward="y", about={"design": ai.designs.Uniform()})
     found = ai.Contrasts(log, control="a").fit("sample-mean", lift=True)
     parts = np.array([x.var(ddof=1) / len(x) / x.mean() ** 2 for x in (control, treated)])
     df = parts.sum() ** 2 / (parts[0] ** 2 / 39.0 + parts[1] ** 2 / 24.0)

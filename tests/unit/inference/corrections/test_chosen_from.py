@@ -29,7 +29,7 @@ def log() -> AdaptiveLog:
         arms=("a", "b"),
         reward_range=(0.0, 1.0),
         guarantee=PrivacyGuarantee(0.1),
-        adaptive_rounds=100,
+        feedback_rounds=100,
         released_rounds=300,
     )
 

@@ -30,7 +30,7 @@ from adaptinf.inference.corrections.information_of_log import correction_for, wh
 class SomeLog:
     reward_guarantee: PrivacyGuarantee | None
     n_rounds: int = 1000
-    adaptive_rounds: int | None = None
+    feedback_rounds: int | None = None
 
 
 def _correction(epsilon: float, n: int, bound: str = "max-information") -> Correction:
@@ -265,11 +265,11 @@ def test_correction_refuses_what_the_guarantee_does_not_give() -> None:
     assert says(caught.value.problems, claims.APPROXIMATE, delta=1e-6)
 
 
-def test_correction_for_a_log_counts_its_adaptive_rounds() -> None:
+def test_correction_for_a_log_counts_its_feedback_rounds() -> None:
     guarantee = PrivacyGuarantee(0.5)
     assert correction_for(SomeLog(guarantee)) == Correction(0.5, 1000, guarantee)
-    assert correction_for(SomeLog(guarantee, adaptive_rounds=300)) == Correction(0.5, 300, guarantee)
-    none_adaptive = correction_for(SomeLog(guarantee, adaptive_rounds=0))
+    assert correction_for(SomeLog(guarantee, feedback_rounds=300)) == Correction(0.5, 300, guarantee)
+    none_adaptive = correction_for(SomeLog(guarantee, feedback_rounds=0))
     assert none_adaptive is not None
     assert none_adaptive.level(math.log(0.05)) == math.log(0.05)
     record = PrivacyGuarantee(0.5, unit="record")

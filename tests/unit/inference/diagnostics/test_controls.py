@@ -16,6 +16,7 @@ from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.arms.data.covariate_adjustment import control_test
 from adaptinf.inference.diagnostics.diagnosis_results import AGAINST, NO_EVIDENCE, NOT_APPLICABLE
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation import nested_options
 
 NAME = "negative control"
 
@@ -42,7 +43,7 @@ def frame(move: float = 0.0, rounds: int = 1_200, arms: int = 3, seed: int = 0) 
 def log_of(data: pd.DataFrame, **more: object) -> ai.AdaptiveLog:
     known = {"propensities": {arm: f"p_{arm}" for arm in sorted(set(data["arm"]))}} | more
     columns = {"action": "arm", "reward": "y", "batch": "batch", "context": ["age", "city"]}
-    return ai.AdaptiveLog(data, **columns, **known)  # type: ignore[arg-type]
+    return ai.AdaptiveLog(data, **nested_options({**columns, **known}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("arms", [2, 3])

@@ -23,6 +23,7 @@ from adaptinf.inference.released.effects import released_intervals
 from adaptinf.inference.scores.inverse import aipw_scores, indicators, running_means
 from adaptinf.inference.scores.means import effective_size, weighted_means
 from adaptinf.log import AdaptiveLog, DesignRecord, LogArrays
+from adaptinf.log.validation import nested_options
 from adaptinf.simulation.environments import FiniteContext
 
 ENVIRONMENT = FiniteContext([0.5, 0.3, 0.2], [[0.4, 0.7], [0.6, 0.3], [0.3, 0.65]])
@@ -49,7 +50,7 @@ def simple_frame(seed=0, rounds=600, groups=("x", "y")):
 def simple_log(frame, propensities=True, **columns):
     given = {"propensities": {"new": "p_new", "old": "p_old"}} if propensities else {}
     given |= {"arms": ["old", "new"], "context": ["site", "coin"]} | columns
-    return AdaptiveLog(frame, action="arm", reward="score", **given)
+    return AdaptiveLog(frame, action="arm", reward="score", **nested_options(given))
 
 
 def welch_by_hand(rows, alpha=0.05):

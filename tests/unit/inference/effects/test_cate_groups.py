@@ -169,7 +169,9 @@ def binary_trial(counts, successes):
             for i in range(n)
         ]
     )
-    return AdaptiveLog(frame, action="arm", reward="y", randomised="coin", context=["g"], arms=["a", "b"])
+    return AdaptiveLog(
+        frame, action="arm", reward="y", context=["g"], arms=["a", "b"], columns={"randomised": "coin"}
+    )
 
 
 def test_adjusted_groups_are_compared_around_their_adjusted_middles():

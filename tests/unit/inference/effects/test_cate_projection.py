@@ -20,6 +20,7 @@ from adaptinf.inference.effects.cate import CATE
 from adaptinf.inference.effects.effect_weights import contrast_weights
 from adaptinf.inference.effects.projections.projection import CATEProjection
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 
 def user_frame(rounds=400, seed=0):
@@ -43,7 +44,7 @@ def user_frame(rounds=400, seed=0):
 def user_log(frame=None, context=("age", "site", "body mass", "vip"), **columns):
     frame = user_frame() if frame is None else frame
     given = {"propensities": {"new": "p_new", "old": "p_old"}, "arms": ["old", "new"]} | columns
-    return AdaptiveLog(frame, action="arm", reward="score", context=list(context), **given)
+    return AdaptiveLog(frame, action="arm", reward="score", context=list(context), **nested_options(given))
 
 
 @pytest.mark.parametrize(

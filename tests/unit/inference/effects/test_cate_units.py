@@ -19,6 +19,7 @@ from adaptinf.inference.effects.comparisons import equal_dependent_effects, equa
 from adaptinf.inference.results.fit_results import Results
 from adaptinf.inference.scores.unit_errors import unit_group_effects
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 
 def frame_of(rounds: int = 8, units: int = 60, *, rate: float | None = None, kept: bool = False) -> Any:
@@ -35,7 +36,7 @@ def frame_of(rounds: int = 8, units: int = 60, *, rate: float | None = None, kep
 
 def log_of(frame: pd.DataFrame, **given: Any) -> AdaptiveLog:
     columns = {"propensity": "e", "unit": "who", "context": ["site", "day"], **given}
-    return AdaptiveLog(frame, action="arm", reward="y", **columns)
+    return AdaptiveLog(frame, action="arm", reward="y", **nested_options(columns))
 
 
 def covariance(result: Results) -> Any:

@@ -16,6 +16,7 @@ import adaptinf as ai
 from adaptinf.claims.effects import rounds_and_weights as effects
 from adaptinf.inference.inputs.rounds import propensities_before, turns
 from adaptinf.log import DesignRecord
+from adaptinf.log.validation import nested_options
 from adaptinf.typing import FloatArray
 
 ROUNDS = 20_000
@@ -43,7 +44,7 @@ def frame(
 def log_of(rows: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
     given = {"A": "p_A", "B": "p_B"}
     options = {"context": "g", **options}
-    return ai.AdaptiveLog(rows, action="arm", reward="reward", propensities=given, **options)
+    return ai.AdaptiveLog(rows, action="arm", reward="reward", propensities=given, **nested_options(options))
 
 
 def distance(result: Any, truth: float) -> FloatArray:

@@ -16,6 +16,7 @@ from adaptinf.inference.regression.adaptive_ols import AdaptiveOLS
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.validity.policies import PolicySnapshots
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 ROUNDS = 240
 RNG = np.random.default_rng(6)
@@ -43,7 +44,9 @@ def frame() -> pd.DataFrame:
 
 def log_of(rows: pd.DataFrame, **options: Any) -> AdaptiveLog:
     given: dict[str, Any] = {"propensities": {"a": "pa", "b": "pb"}, "batch": "week", "reward_range": (0, 1)}
-    return AdaptiveLog(rows, action="arm", reward="y", context=["site", "used"], **(given | options))
+    return AdaptiveLog(
+        rows, action="arm", reward="y", context=["site", "used"], **nested_options(given | options)
+    )
 
 
 WHOLE = log_of(frame())
@@ -125,17 +128,17 @@ def test_support_is_asked_of_the_rounds_used() -> None:
     assert np.isfinite(PolicyValue(log, "b", rounds=KEEP).fit("uniform").std_error).all()
 
 
-def test_counts_of_adaptive_rounds_and_units_follow() -> None:
+def test_counts_of_feedback_rounds_and_units_follow() -> None:
     rows = frame().assign(who=np.arange(ROUNDS) // 2)
-    log = log_of(rows, adaptive_rounds=60, unit="who")
+    log = log_of(rows, feedback_rounds=60, unit="who")
     sequence = ConfidenceSequence(log, rounds=KEEP)
-    assert sequence.log.adaptive_rounds is None
+    assert sequence.log.feedback_rounds is None
     assert sequence.log.units is not None
     np.testing.assert_array_equal(sequence.log.units, rows["who"][KEEP])
     assert ConfidenceSequence(log).log is log
-    assert (log.n_rounds, log.adaptive_rounds) == (ROUNDS, 60)
-    later = ConfidenceSequence(log_of(rows, adaptive_rounds=0), rounds=np.arange(ROUNDS) >= 100).log
-    assert later.adaptive_rounds == 0
+    assert (log.n_rounds, log.feedback_rounds) == (ROUNDS, 60)
+    later = ConfidenceSequence(log_of(rows, feedback_rounds=0), rounds=np.arange(ROUNDS) >= 100).log
+    assert later.feedback_rounds == 0
     assert later.arrays.batch is not None
     np.testing.assert_array_equal(np.unique(later.arrays.batch), [0, 1, 2])
     np.testing.assert_array_equal(later.column("arm"), ARM[100:])

@@ -14,6 +14,7 @@ from adaptinf.claims.data import covariates, ratios
 from adaptinf.claims.recommendations import NO_SEQUENCE_OF_RATIOS
 from adaptinf.errors import InvalidForLog, ParameterError
 from adaptinf.inference.recommend.table import Recommendation
+from adaptinf.log.validation import nested_options
 
 ROUNDS = 2_000
 PAIR = {"treatment": "b", "control": "a"}
@@ -34,7 +35,9 @@ def frame() -> pd.DataFrame:
 
 def log_of(rows: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
     given: dict[str, Any] = {"context": "prior", "context_free": True, "propensities": "p_{arm}"}
-    return ai.AdaptiveLog(rows, action="arm", reward="y", outcomes="orders", **(given | options))
+    return ai.AdaptiveLog(
+        rows, action="arm", reward="y", outcomes="orders", **nested_options(given | options)
+    )
 
 
 def checked(table: Recommendation) -> dict[str, float]:

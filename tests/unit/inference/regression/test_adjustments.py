@@ -65,7 +65,7 @@ def made(
         reward_range=reward_range,
         design=None if adaptive else designs.Uniform().record(),
         propensity_status="exact" if propensity else "absent",
-        adaptive_rounds=None if adaptive else 0,
+        feedback_rounds=None if adaptive else 0,
         adaptive=True if adaptive else None,  # whatever propensities that never move would say
     )
     data = RegressionData(

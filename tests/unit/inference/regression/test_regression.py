@@ -74,7 +74,9 @@ def test_arms_are_labels_in_the_order_of_the_log() -> None:
     frame = pd.DataFrame(
         {"arm": rng.choice([1, 2, 10], 60), "y": rng.normal(size=60), "x": rng.normal(size=60)}
     )
-    log = AdaptiveLog(frame, action="arm", reward="y", context=["x"], arms=[10, 2, 1, 7], design=UNIFORM)
+    log = AdaptiveLog(
+        frame, action="arm", reward="y", context=["x"], arms=[10, 2, 1, 7], about={"design": UNIFORM}
+    )
     result = AdaptiveOLS.from_formula("y ~ C(arm) * x", log).fit()
     assert result.terms == (
         "Intercept", "C(arm)[T.2]", "C(arm)[T.1]", "x", "C(arm)[T.2]:x", "C(arm)[T.1]:x",
@@ -191,7 +193,7 @@ def test_the_naive_table_says_that_it_is_naive() -> None:
     ("metadata", "naive"),
     [
         ({"design": UNIFORM}, False),
-        ({"adaptive_rounds": 0}, False),
+        ({"feedback_rounds": 0}, False),
         ({"design": designs.UCB(width=2.0).record()}, False),
         ({"design": THOMPSON}, True),
         ({"design": None}, True),
@@ -211,7 +213,7 @@ def test_a_stable_design_does_not_cover_an_arm_that_was_selected() -> None:
 
 
 def test_corrected_numbers_are_the_correction_of_the_exact_ones() -> None:
-    log = make_log(reward_guarantee=MILD, adaptive_rounds=299)
+    log = make_log(reward_guarantee=MILD, feedback_rounds=299)
     result = AdaptiveOLS.from_formula("reward ~ x1 + x2", log, arm="most-pulled").fit("max-information")
     assert result.correction is not None
     assert result.correction.n == 299
@@ -247,7 +249,7 @@ def test_corrected_tests_far_out_in_the_tail() -> None:
 
 
 def test_a_recommended_arm_may_depend_on_every_reward() -> None:
-    log = make_log(reward_guarantee=MILD, adaptive_rounds=100, recommended="b")
+    log = make_log(reward_guarantee=MILD, feedback_rounds=100, recommended="b")
     counts = {
         arm: AdaptiveOLS(log, covariates=["x1"], arm=arm).fit("max-information").correction
         for arm in ("b", "recommended")
@@ -321,12 +323,12 @@ def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
         model.fit()
     assert says(caught.value.reason, regressions.DEPENDENT_UNITS)
     assert says(caught.value.alternatives, regressions.INDEPENDENT_ANYHOW, way="adjustment='w-decorrelation'")
-    fixed = AdaptiveOLS(AdaptiveLog(frame, **names, adaptive_rounds=0), covariates=["x1"]).fit()
+    fixed = AdaptiveOLS(AdaptiveLog(frame, **names, about={"feedback_rounds": 0}), covariates=["x1"]).fit()
     assert (fixed.adjustment, fixed.covariance_type) == ("none", "CR2")
     assert says(fixed.notes, regressions.CLUSTERED)
     assert not says(fixed.cautions, units.NOT_BY_UNIT)
     frame["person"] = np.arange(len(frame))
-    alone_log = AdaptiveLog(frame, **names, adaptive_rounds=0)
+    alone_log = AdaptiveLog(frame, **names, about={"feedback_rounds": 0})
     alone = AdaptiveOLS(alone_log, covariates=["x1"]).fit()
     assert alone.covariance_type == "HC2"
     assert AdaptiveOLS(alone_log, covariates=["x1"]).fit(stationary=True).covariance_type == "classical"
@@ -565,7 +567,9 @@ def unit_log(units: int) -> AdaptiveLog:
             "who": [f"u{i % units}" for i in range(n)],
         }
     )
-    return AdaptiveLog(frame, action="arm", reward="y", context=["x", "z"], unit="who", design=UNIFORM)
+    return AdaptiveLog(
+        frame, action="arm", reward="y", context=["x", "z"], unit="who", about={"design": UNIFORM}
+    )
 
 
 def test_few_units_can_test_few_restrictions() -> None:
@@ -685,7 +689,9 @@ def fixed_log(n: int, seed: int = 1, **columns: Any) -> AdaptiveLog:
     frame["y"] = frame["x"] + rng.normal(size=n)
     contexts = ["x", *(name for name in columns if name != "unit")]
     unit = "unit" if "unit" in columns else None
-    return AdaptiveLog(frame, action="arm", reward="y", context=contexts, unit=unit, design=UNIFORM)
+    return AdaptiveLog(
+        frame, action="arm", reward="y", context=contexts, unit=unit, about={"design": UNIFORM}
+    )
 
 
 @pytest.mark.parametrize(

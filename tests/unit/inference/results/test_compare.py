@@ -79,7 +79,7 @@ def test_a_short_trial_of_two_arms_names_its_exact_test(log: AdaptiveLog) -> Non
     assert "audit.exact_interval(log, design), audit.exact_test(log, design)" in str(recommend(ecmo()))
     assert exact_interval(named).limits["difference"][1] == pytest.approx(0.0032, abs=1e-3)
     assert "exact_test" not in " ".join(ArmMeans(log).fit().notes)
-    assert "exact_test" not in " ".join(ArmMeans(ecmo(adaptive_rounds=0)).fit().notes)
+    assert "exact_test" not in " ".join(ArmMeans(ecmo(feedback_rounds=0)).fit().notes)
 
 
 def test_w_decorrelation_names_what_is_in_its_way() -> None:

@@ -230,7 +230,7 @@ class TestEfficiency:
             propensity=both[np.arange(rounds), action],
             propensities=both.copy(),
         )
-        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), adaptive_rounds=0)
+        return AdaptiveLog.from_arrays(arrays, arms=("a", "b"), feedback_rounds=0)
 
     def ratios(self, result: Results) -> np.ndarray:
         return np.asarray(result.details["efficiency"])

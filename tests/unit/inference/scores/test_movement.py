@@ -18,6 +18,7 @@ from adaptinf.inference.arms.data.arms_of_rows import joint_rounds
 from adaptinf.inference.arms.data.arms_of_sums import joint_means_of_sums
 from adaptinf.inference.scores.joint_levels import joint_means
 from adaptinf.inference.scores.moving_effects import SEEN
+from adaptinf.log.validation import nested_options
 
 PAIR = {"treatment": "B", "control": "A"}
 
@@ -38,7 +39,7 @@ def frame_of(rounds: int = 1_200, turn: float = 0.5, moving: bool = False, seed:
 
 
 def log_of(frame: pd.DataFrame, **options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}", **options)
+    return ai.AdaptiveLog(frame, action="arm", reward="y", propensities="p_{arm}", **nested_options(options))
 
 
 def fits_of(monkeypatch: pytest.MonkeyPatch, data: Any, **options: Any) -> tuple[ai.Results, list[Any]]:

@@ -558,7 +558,7 @@ def test_what_a_log_does_not_support() -> None:
             log_of(**moving, context={"x": np.zeros(2)}),
             {"estimator": "aipw"},
             claims.KNOWN_TOO_LATE(),
-            "floor=.*context_free=True.*estimator='ipw'",
+            "floor=.*'context_free': True.*estimator='ipw'",
         ),
         (
             log_of(**moving),

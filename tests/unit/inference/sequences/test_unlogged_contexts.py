@@ -10,6 +10,7 @@ from claims_said import says
 from adaptinf import AdaptiveLog, ConfidenceSequence
 from adaptinf.claims.sequences import UNLOGGED_TOO_LATE
 from adaptinf.errors import InvalidForLog
+from adaptinf.log.validation import nested_options
 from adaptinf.typing import FloatArray
 
 BOUNDED = (
@@ -32,7 +33,12 @@ def frame_of(rng: np.random.Generator, horizon: int = 4_000) -> pd.DataFrame:
 
 def log_of(frame: pd.DataFrame, **options: object) -> AdaptiveLog:
     return AdaptiveLog(
-        frame, action="arm", reward="reward", propensities="p_{arm}", reward_range=(0.0, 1.0), **options
+        frame,
+        action="arm",
+        reward="reward",
+        propensities="p_{arm}",
+        reward_range=(0.0, 1.0),
+        **nested_options(options),
     )
 
 

@@ -17,6 +17,7 @@ from adaptinf.claims.logs.promises import ADAPTIVE
 from adaptinf.inference.validity.assignment import runs_pvalue, shares_pvalue, shares_pvalue_of_counts
 from adaptinf.inference.validity.calibration import ALARM
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation import OF_AGGREGATES, nested_options
 from adaptinf.typing import FloatArray, IntArray
 
 MOVED = stationarity.BOTH_MOVED
@@ -28,7 +29,7 @@ def coin(seed: int = 0, n: int = 500, arms: int = 2) -> pd.DataFrame:
 
 
 def log_of(frame: Any, **options: Any) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(frame, action="arm", reward="y", **options)
+    return ai.AdaptiveLog(frame, action="arm", reward="y", **nested_options(options))
 
 
 def welch(frame: pd.DataFrame) -> list[float]:
@@ -108,7 +109,7 @@ class TestStated:
         [
             {"adaptive": True},
             {"design": ai.designs.Thompson()},
-            {"adaptive_rounds": 200},
+            {"feedback_rounds": 200},
             {"adaptive": False},
         ],
     )
@@ -152,9 +153,9 @@ class TestConstantPropensities:
         rows = frame[["arm", "y", "week", *(["p"] if "propensity" in known else ["p_0", "p_1"])]]
         named = {"action": "arm", "reward": "y", "batch": "week", **known}
         for options in ({}, {"design": ai.designs.Uniform()}):
-            assert limits(contrast(ai.aggregate(rows, **named, **options))) == pytest.approx(
-                welch(frame), rel=1e-9
-            )
+            assert limits(
+                contrast(ai.aggregate(rows, **nested_options({**named, **options}, OF_AGGREGATES)))
+            ) == pytest.approx(welch(frame), rel=1e-9)
         stated = contrast(ai.aggregate(rows, **named, adaptive=True))
         assert stated.estimator == "aipw"
         assert says(stated.cautions, propensities.CONTRADICTED)
@@ -294,7 +295,12 @@ class TestRegression:
         _, arm, reward, share = by_hour(1)
         frame = pd.DataFrame({"arm": arm, "y": reward, "p0": 1.0 - share, "p1": share})
         log = ai.AdaptiveLog(
-            frame, action="arm", reward="y", propensities="p{arm}", adaptive=False, context_free=True
+            frame,
+            action="arm",
+            reward="y",
+            propensities="p{arm}",
+            adaptive=False,
+            about={"context_free": True},
         )
         found = ai.AdaptiveOLS.from_formula("reward ~ C(action)", log).fit()
         assert found.estimator == "weighted"

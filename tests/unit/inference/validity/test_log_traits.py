@@ -190,7 +190,7 @@ class TestEstimatedPropensities:
         assert not profile_of(fixed()).adaptive
         assert profile_of(fixed(propensity_status="estimated")).adaptive
         assert profile_of(fixed(propensity_status="estimated")).moves
-        assert not profile_of(fixed(propensity_status="estimated", adaptive_rounds=0)).moves
+        assert not profile_of(fixed(propensity_status="estimated", feedback_rounds=0)).moves
         assert not profile_of(followed(propensity_status="estimated")).varying_propensities
         log = fixed(propensity_status="estimated")
         assert says(recommend(log).best.verdict.warning, propensities.UNSETTLED)
@@ -202,7 +202,7 @@ class TestEstimatedPropensities:
             estimated.fit("difference-in-means")
         assert says(error.value.reason, rounds_and_weights.ESTIMATES_SHOW_NOTHING)
         assert estimated.fit("aipw").estimator == "aipw"
-        settled = CATE(fixed(propensity_status="estimated", adaptive_rounds=0), by="site").fit()
+        settled = CATE(fixed(propensity_status="estimated", feedback_rounds=0), by="site").fit()
         assert settled.estimator == "difference-in-means"
         assert says(settled.notes, rounds_and_weights.CONSTANT_BY_ESTIMATES)
 
@@ -241,8 +241,8 @@ class TestNothingAdapts:
         assert names[:2] == ["sample-mean", "sample-mean with exact binomial tests"]
         assert ArmMeans(log).fit().estimator == "sample-mean"
         assert Contrast(log, treatment=1, control=0).fit().estimator == "sample-mean"
-        assert default_estimator(fixed(adaptive_rounds=0)).estimator == "sample-mean"
-        normal = recommend(fixed(adaptive_rounds=0, context=False, binary=False))
+        assert default_estimator(fixed(feedback_rounds=0)).estimator == "sample-mean"
+        normal = recommend(fixed(feedback_rounds=0, context=False, binary=False))
         assert normal.best.verdict.name == "sample-mean"
 
     def test_constant_propensities_cannot_adapt(self) -> None:
@@ -262,8 +262,8 @@ class TestNothingAdapts:
 
     def test_scores_come_first_where_probabilities_change(self) -> None:
         """By contexts or by a plan, sample means may mix the rounds of the arms unequally."""
-        assert default_estimator(followed(adaptive_rounds=0)).estimator == "aipw"
-        planned = fixed(share=np.linspace(0.2, 0.8, 400), context=False, adaptive_rounds=0)
+        assert default_estimator(followed(feedback_rounds=0)).estimator == "aipw"
+        planned = fixed(share=np.linspace(0.2, 0.8, 400), context=False, feedback_rounds=0)
         assert default_estimator(planned).estimator == "aipw"
 
     @pytest.mark.slow

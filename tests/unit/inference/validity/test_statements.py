@@ -16,6 +16,7 @@ from adaptinf.claims.arms import sample_means
 from adaptinf.claims.logs import statements
 from adaptinf.inference.validity.assignment import pooling_pvalue, reaction_pvalue
 from adaptinf.inference.validity.profile import profile_of
+from adaptinf.log.validation import nested_options
 from adaptinf.reports.collection_facts import log_cautions
 
 ROLES: dict[str, Any] = {"action": "arm", "reward": "y"}
@@ -144,7 +145,7 @@ def test_propensities_of_1_are_no_draws() -> None:
     assert says(log_cautions(log), contexts.NEVER_RANDOM)
     design = ai.designs.UCB()
     for known in ({"context_free": True}, {"design": design}):
-        calm = ai.AdaptiveLog(frame, **ROLES, propensity="p", **known)
+        calm = ai.AdaptiveLog(frame, propensity="p", **nested_options({**ROLES, **known}))
         assert not says(ai.ArmMeans(calm).fit("alee").cautions, contexts.NEVER_RANDOM)
     one = ai.AdaptiveLog(frame.assign(arm="a"), **ROLES, propensity="p")
     assert not says(ai.ArmMeans(one).fit("alee").cautions, contexts.NEVER_RANDOM)

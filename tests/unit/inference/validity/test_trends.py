@@ -15,6 +15,7 @@ from adaptinf.claims.arms import alee, weighted_arms
 from adaptinf.claims.regression import regressions
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.sums_profile import SumsProfile
+from adaptinf.log.validation import nested_options
 
 PROPENSITIES = {"a": "p_a", "b": "p_b"}
 
@@ -31,7 +32,7 @@ def frame(drift: float = 0.0, rounds: int = 600, seed: int = 1, arm_b: float = 0
 
 
 def log_of(data: pd.DataFrame, **more: object) -> ai.AdaptiveLog:
-    return ai.AdaptiveLog(data, action="arm", reward="y", **more)  # type: ignore[arg-type]
+    return ai.AdaptiveLog(data, action="arm", reward="y", **nested_options(more))  # type: ignore[arg-type]
 
 
 def by_hand(time: np.ndarray, reward: np.ndarray) -> float:

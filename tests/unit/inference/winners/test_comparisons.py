@@ -183,7 +183,7 @@ class TestInput:
             action="action",
             reward="reward",
             arms=[0, 1, 2, 3],
-            context_free=True,
+            about={"context_free": True},
         )
         with pytest.raises(InvalidForLog, match=wording(claims.NO_ERROR, arms="3")):
             ai.Winner(lacking, control=0).fit()

@@ -210,7 +210,9 @@ class TestModel:
 
     def test_an_arm_without_an_estimate_is_refused_by_name(self) -> None:
         frame = self.log().frame[["action", "reward"]]
-        log = ai.AdaptiveLog(frame, action="action", reward="reward", arms=[0, 1, 2, 3], context_free=True)
+        log = ai.AdaptiveLog(
+            frame, action="action", reward="reward", arms=[0, 1, 2, 3], about={"context_free": True}
+        )
         with pytest.raises(InvalidForLog, match=wording(claims.NO_ERROR, arms="3") + "; .*arms="):
             ai.Winner(log).fit()
         assert ai.Winner(log, arms=[0, 1, 2]).fit().winner in (1, 2)

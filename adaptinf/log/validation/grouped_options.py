@@ -1,0 +1,81 @@
+"""What is rarer than the arguments of a log stands in dicts: `columns=`, `reading=` and `about=`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adaptinf.log.validation.frame_columns import Findings
+from adaptinf.texts import did_you_mean
+
+Groups = Mapping[str, tuple[str, ...]]
+
+OF_FILES = ("sep", "decimal", "encoding")
+"""Options of reading that say how a file is written, and are of no use for a frame."""
+_ABOUT = ("design", "noise", "feedback_rounds", "released_rounds", "context_free", "propensity_status")
+OF_LOGS: Groups = {
+    "columns": ("phase", "randomised", "observation", "outcome_round"),
+    "reading": (*OF_FILES, "date_format", "sort", "success"),
+    "about": (*_ABOUT, "reward_guarantee", "releases", "rounds_per_unit", "recommended"),
+}
+"""Arguments of `AdaptiveLog` that are dicts, and the options of each."""
+OF_TABLES: Groups = {
+    "columns": tuple(
+        f"{role}_{part}"
+        for role in ("denominator", "covariate")
+        for part in ("sum_squares", "sum_products", "sum_cubes")
+    ),
+    "reading": ("date_format",),
+    "about": (*_ABOUT, "reward_guarantee", "context"),
+}
+"""The same of `Sums`."""
+OF_AGGREGATES: Groups = {"reading": ("timezone",), "about": OF_TABLES["about"]}
+"""The same of `aggregate`."""
+
+
+def nested_options(flat: Mapping[str, Any], groups: Groups = OF_LOGS) -> dict[str, Any]:
+    """Arguments from options that each stand alone, as on the command line: the rarer ones in their dicts.
+
+    Examples
+    --------
+    >>> from adaptinf.log.validation import nested_options
+    >>> nested_options({"action": "arm", "sort": True, "reading": {"success": "Y"}})
+    {'action': 'arm', 'reading': {'success': 'Y', 'sort': True}}
+    """
+    homes = {option: group for group, options in groups.items() for option in options}
+    nested = {name: value for name, value in flat.items() if name not in homes}
+    for name, value in flat.items():
+        if name in homes:
+            given = nested.get(homes[name]) or {}
+            # what is no mapping stays as it is, for the log to refuse
+            nested[homes[name]] = {**given, name: value} if isinstance(given, Mapping) else given
+    return nested
+
+
+def group_options(
+    group: str, given: object, groups: Groups, found: Findings, *, framed: bool = False
+) -> dict[str, Any]:
+    """The options that a dict holds; others become problems. Where `framed`, those of files are others."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        found.add("bad-option", f"{group}= must be a dict of options by name, got {given!r:.80}")
+        return {}
+    known = groups[group]
+    for name in given:
+        if name not in known:
+            found.add("unknown-option", _unknown(group, name, known, groups))
+    files = [name for name in OF_FILES if framed and name in given and name in known]
+    if files:
+        message = f"{group}= has what only a file needs, {', '.join(map(repr, files))}"
+        found.add("bad-option", f"{message}, and the log is made of a frame: leave it out")
+    return {name: value for name, value in given.items() if name in known and name not in files}
+
+
+def _unknown(group: str, name: object, known: tuple[str, ...], groups: Groups) -> str:
+    """That there is no such option: where it belongs instead, or which was meant perhaps."""
+    elsewhere = next((other for other, options in groups.items() if name in options), None)
+    if elsewhere is not None:
+        return f"{group}= has no option {name!r}: it belongs in {elsewhere}="
+    hint = did_you_mean(name, known) or f"; it takes {', '.join(map(repr, known))}"
+    return f"{group}= has no option {name!r:.60}{hint}"
