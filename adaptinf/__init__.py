@@ -134,7 +134,11 @@ def __getattr__(name: str) -> Any:
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from adaptinf.texts import did_you_mean
+
+        # Python's own names, which tools ask every module for, are no misspelt names of this one.
+        near = "" if name.startswith("__") else did_you_mean(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
     globals()[name] = value
     return value
 

@@ -112,7 +112,8 @@ class MissingDependencyError(AdaptinfError, ImportError):
     --------
     >>> import adaptinf as ai
     >>> print(ai.errors.MissingDependencyError("a forest plot", "matplotlib", "plots"))
-    a forest plot needs matplotlib, which cannot be imported: pip install '.[plots]' in the source tree
+    a forest plot needs matplotlib, which cannot be imported: pip install '.[plots]' in the source tree, or \
+    pip install -e '.[plots]' if adaptinf was installed with -e
     """
 
     def __init__(self, purpose: str, package: str, extra: str) -> None:
@@ -121,7 +122,8 @@ class MissingDependencyError(AdaptinfError, ImportError):
         self.extra = extra
         super().__init__(
             f"{purpose} needs {package}, which cannot be imported: "
-            f"pip install '.[{extra}]' in the source tree"
+            f"pip install '.[{extra}]' in the source tree, or pip install -e '.[{extra}]' if adaptinf was "
+            "installed with -e"
         )
 
 

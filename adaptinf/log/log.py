@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from numpy.typing import NDArray
 
+from adaptinf.drawing import drawn
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.interim import Interim
 from adaptinf.log.provenance import source_note
 from adaptinf.log.public import Publishable, noise_told, not_covered
 from adaptinf.log.report import encode_readings
 from adaptinf.log.storage.log_files import write_file
 from adaptinf.log.storage.stored import PLAIN_FIELDS, RestoredLog, StoredLog, encode, same_values, storable
-from adaptinf.log.storage.view import LogColumns
 from adaptinf.log.validation import (
     OF_LOGS,
     DesignRecord,
@@ -30,8 +31,11 @@ from adaptinf.log.validation import (
 from adaptinf.log.validation.frame_columns import Findings
 from adaptinf.texts import visible_lines
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class AdaptiveLog(LogColumns, Publishable):
+
+class AdaptiveLog(Interim, Publishable):
     """A log of adaptively gathered data: one row per round, in the order in which the arms were chosen.
 
     Parameters
@@ -381,6 +385,36 @@ class AdaptiveLog(LogColumns, Publishable):
         such a file (mode 0600) whatever the umask is, also over one that was more open.
         """
         write_file(path, self._stored(), "csv", self.owner_only)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the share of the pulls that each arm has had, as `plots.allocation` does.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            As for `plots.allocation`.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        ParameterError
+            Listing everything that does not fit.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+        >>> log.plot(window=20).get_ylabel()
+        'share of the last 20 pulls'
+        """
+        return drawn("allocation", self, ax, options)
 
     def equals(self, other: AdaptiveLog) -> bool:
         """Whether two logs hold the same columns, metadata and releases; NaN equals NaN."""

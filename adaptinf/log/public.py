@@ -95,7 +95,8 @@ class _Facts:
 
     @property
     def length_by_releases(self) -> bool:
-        return self.outputs.length != "declared"
+        # Of a beginning of a log, or of a trial that somebody ended, the design did not decide the length.
+        return self.outputs.length != "declared" and self.log.stopping not in ("fixed", "data-chosen")
 
     @property
     def ended_early(self) -> bool:

@@ -358,6 +358,12 @@ _SEEN = (AMENDED, REMOVED, LEFT_OUT, BLANKED, STOP_REASON, UNPROMISED)
 COLLECTED = (*DECLARED, *_SEEN)
 
 
+def planned_rounds(log: Any) -> int:
+    """Rounds that a log's design planned for: those that there are, where nothing else is recorded."""
+    parameters = {} if log.design is None else log.design.parameters
+    return int(parameters.get(PLANNED, log.n_rounds))
+
+
 def declared(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that were fixed before the first round."""
     return {name: value for name, value in parameters.items() if name not in _SEEN}

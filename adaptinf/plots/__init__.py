@@ -1,9 +1,9 @@
 """Pictures: every function takes what it draws and ``ax=None``, and returns the axes.
 
-They need matplotlib (``pip install '.[plots]'`` in the source tree), which is imported when a picture is
-drawn. Without axes a function draws a figure of its own, as wide as a column of a page (3.4 inches), by
-pyplot. Colours are those of Okabe and Ito, and series differ in marker and line as well, so that they stay
-apart in grey.
+They need matplotlib (the extra ``plots``), which is imported when a picture is drawn. Without axes a function
+draws a figure of its own, as wide as a column of a page (3.4 inches), by pyplot, so that a notebook shows it.
+Colours are those of Okabe and Ito, and series differ in marker and line as well, so that they stay apart in
+grey.
 """
 
 from adaptinf.plots.calibration_plots import bias, coverage, pvalues

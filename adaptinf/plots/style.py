@@ -51,8 +51,8 @@ _STYLE: dict[str, Any] = {
     "ytick.major.width": 0.6,
     "xtick.minor.width": 0.4,
     "ytick.minor.width": 0.4,
-    "figure.dpi": 150.0,
 }
+_DPI = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,11 @@ def figure(
     )
     plots = pyplot("plots.figure")
     size = (float(width), 2.2 * rows if height is None else float(height))
+    # The figure comes before the style: it loads matplotlib's backend, and that of notebooks then has figures
+    # be shown by a setting, which the end of the style would take back.
+    page: Figure = plots.figure(figsize=size, dpi=_DPI, layout="constrained")
     with plots.rc_context(_STYLE):
-        made: tuple[Figure, Any] = plots.subplots(rows, columns, figsize=size, layout="constrained")
-    return made
+        return page, page.subplots(rows, columns)
 
 
 def axes_problem(subject: str, ax: Any, legend: str = "none") -> list[str]:

@@ -19,11 +19,10 @@ from adaptinf.parameters import Is, OrNone, check
 from adaptinf.sessions import Decision, Outcome
 from adaptinf.sessions.session_memory import erased_steps, logged
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import PLACE, Entry, Journal, as_taken, files_of
+from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operations import Operations
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.requests import Requests, now
-from adaptinf.trial.sealing import Sealing
+from adaptinf.trial.trial_places import PLACE, as_taken, files_of
 from adaptinf.trial.trial_setup import declared_entry
 
 
@@ -187,6 +186,11 @@ class Trial(Operations):
     @classmethod
     def _begun(cls, place: Path, first: Entry, design: Design, draw: Draw | None = None) -> Trial:
         """A trial in a new file, of this first entry; an audit gives the noise, which OpenDP draws else."""
+        # The database is loaded when a trial is used: this page of the manual needs none.
+        from adaptinf.trial.journal import Journal
+        from adaptinf.trial.requests import now
+        from adaptinf.trial.sealing import Sealing
+
         journal = Journal(place, create=True)
         try:
             entry = {"kind": "create", "time": now(), PLACE: journal.place, **first}
@@ -232,6 +236,9 @@ class Trial(Operations):
 
     @classmethod
     def _opened(cls, place: Path, design: Design | None, draw: Draw | None = None) -> Trial:
+        from adaptinf.trial.journal import Journal
+        from adaptinf.trial.requests import Requests
+
         journal = Journal(place)
         try:
             if not journal.holds_trial():

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adaptinf.errors import ParameterError
 from adaptinf.parameters import check, refuse
 from adaptinf.sessions import Decision, Outcome
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import Act, act_of
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.requests import Requests
 from adaptinf.trial.trial_noise import NodeRows, NoiseAudit, audited
+
+if TYPE_CHECKING:
+    from adaptinf.trial.requests import Requests
 
 _Answer = TypeVar("_Answer")
 

@@ -28,9 +28,10 @@ from adaptinf.sessions.session_memory import (
 from adaptinf.sessions.session_rounds import identity
 from adaptinf.sessions.steppers import Draw
 from adaptinf.texts import shown
-from adaptinf.trial.journal import ELSEWHERE, MARKED, PLACE, TAKEN, Entry, Place, same_place, word_problems
-from adaptinf.trial.sealing import pack
+from adaptinf.trial.journal_rows import Entry
+from adaptinf.trial.snapshot_bytes import pack
 from adaptinf.trial.trial_noise import Nodes
+from adaptinf.trial.trial_places import ELSEWHERE, MARKED, PLACE, TAKEN, Place, same_place, word_problems
 from adaptinf.trial.trial_setup import fresh_seed, session_of
 
 ACTS = ("pause", "resume", "finish", "amend", "unblind", "remove_arm", "erase", "restore", "moved")

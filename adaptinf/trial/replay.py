@@ -32,10 +32,11 @@ from adaptinf.sessions.session_memory import (
 )
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.spelling import told_apart
-from adaptinf.trial.journal import PLACE, TAKEN, Entry, Place
+from adaptinf.trial.journal_rows import GONE, Entry
 from adaptinf.trial.operator_actions import FINISHED, PAUSED, Acts, act_problems, named
-from adaptinf.trial.sealing import GONE, Snapshot, pack, unpacked
+from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 from adaptinf.trial.trial_noise import NODE
+from adaptinf.trial.trial_places import PLACE, TAKEN, Place
 
 
 class Begun(NamedTuple):

@@ -14,10 +14,12 @@ from adaptinf.errors import AdaptinfError, AdaptinfWarning, FileError, JournalEr
 from adaptinf.sessions.session_memory import erased_steps
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import FAILURES, PLACE, Entry, Journal
+from adaptinf.trial.journal import FAILURES, Journal
+from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.operator_actions import FINISHED
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.sealing import MARKS, Sealing, Snapshots
+from adaptinf.trial.trial_places import PLACE
 from adaptinf.trial.trial_setup import design_of
 
 EVERY = 2_000

@@ -17,22 +17,22 @@ import base64
 import hashlib
 import hmac
 import json
-import math
 import platform
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
-import sqlalchemy as sa
 
 from adaptinf.compilation import package_hash
 from adaptinf.errors import FileError, JournalError, MissingDependencyError
 from adaptinf.log.storage.stored import decode, encode
 from adaptinf.sessions.session_rounds import Marks
-from adaptinf.trial.journal import Entry, Journal, as_text
+from adaptinf.trial.journal import Journal
+from adaptinf.trial.journal_rows import GONE, Entry, as_text
+from adaptinf.trial.snapshot_bytes import Snapshot, pack, unpacked
 
 try:
     import sqlalchemy as sa
@@ -48,8 +48,6 @@ SEALED = {
     "unblind": ("reason",),
 }
 """Fields that only who has the secret of a row's decision can read, by the kind of the row."""
-GONE = "gone"
-"""In an entry: its sealed fields cannot be read any more, as the secret was destroyed."""
 MARKS, SNAPSHOTS = 0, -1
 """Numbers of two secrets: under the first, names and keys that were erased are known again; the other seals
 snapshots. All further ones are decisions."""
@@ -230,19 +228,6 @@ _STATE = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
 )
-_SIZE = 8
-"""Bytes that tell the length of what follows."""
-_KINDS = "iuf"
-"""Arrays of whole numbers and of floats: nothing else is read from a file."""
-
-
-class Snapshot(NamedTuple):
-    """What the rows up to `number`, whose digest is `head`, came to."""
-
-    number: int
-    head: str
-    parts: list[dict[str, Any]]
-    state: dict[str, Any]
 
 
 class Snapshots:
@@ -349,36 +334,3 @@ def _part_digest(before: str, number: int, content: bytes) -> str:
 
 def _state_digest(before: str, number: int, head: str, content: bytes) -> str:
     return hashlib.sha256(f"{before} {number} {head} ".encode() + content).hexdigest()
-
-
-def pack(value: dict[str, Any]) -> bytes:
-    """Plain values and arrays of numbers in bytes: JSON, and the arrays behind it in their order."""
-    arrays: list[bytes] = []
-
-    def laid(item: Any) -> Any:
-        if not isinstance(item, np.ndarray):
-            raise TypeError(f"a snapshot cannot hold {item!r:.60}")
-        arrays.append(item.tobytes())
-        return {"array": [item.dtype.str, list(item.shape)]}
-
-    text = json.dumps(value, default=laid, sort_keys=True, separators=(",", ":")).encode()
-    return len(text).to_bytes(_SIZE, "big") + text + b"".join(arrays)
-
-
-def unpacked(content: bytes) -> Any:
-    """What `pack` was given."""
-    at = _SIZE + int.from_bytes(content[:_SIZE], "big")
-
-    def lifted(found: dict[str, Any]) -> Any:
-        nonlocal at
-        if set(found) != {"array"}:
-            return found
-        kind, shape = found["array"]
-        dtype = np.dtype(kind)
-        if dtype.kind not in _KINDS:
-            raise ValueError(f"a snapshot has no arrays of {kind}")
-        array = np.frombuffer(content, dtype, math.prod(shape), at).reshape(shape)
-        at += array.nbytes
-        return array
-
-    return json.loads(content[_SIZE:at], object_hook=lifted)

@@ -17,7 +17,7 @@ from adaptinf.privacy.drawn_noise import Draws
 from adaptinf.privacy.noise_tests import NoiseTest, noise_tests
 from adaptinf.sessions.steppers import Draw, draw_node
 from adaptinf.texts import frame_text
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal_rows import Entry
 
 if TYPE_CHECKING:
     import pandas as pd

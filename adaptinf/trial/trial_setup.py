@@ -21,7 +21,7 @@ from adaptinf.parameters import Is, problems_of, refuse
 from adaptinf.sessions import Session, open_session
 from adaptinf.sessions.participants import plain
 from adaptinf.sessions.steppers import Draw
-from adaptinf.trial.journal import Entry
+from adaptinf.trial.journal_rows import Entry
 from adaptinf.trial.trial_noise import private_terms
 from adaptinf.version import __version__
 

@@ -23,7 +23,7 @@ from adaptinf.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from adaptinf.trial import Trial
-    from adaptinf.trial.journal import Entry
+    from adaptinf.trial.journal_rows import Entry
     from adaptinf.trial.replay import Replay
 
 

@@ -50,7 +50,7 @@ DIFFERENT_ROUNDS = Claim(
     "caution",
 )
 OTHER_ELSEWHERE = Claim(
-    "inference.arms.data_facts.AvailabilityFacts.elsewhere_found",
+    "inference.arms.data.data_facts.AvailabilityFacts.elsewhere_found",
     "the difference between {one!r} and {other!r} may depend on whether all arms were available (p = "
     "{p:.1g}), so estimates from rounds with both of these arms available may not apply to the whole log",
     "caution",

@@ -37,9 +37,24 @@ UNUSED_COLUMNS = Claim(
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 
+BEGINNING = Claim(
+    "log.interim.Interim.until",
+    "only the first {kept:,} of {rounds:,} rounds are used{pending}{releases}",
+    "note",
+)
+PENDING = Claim(
+    "log.interim.Interim.until", "; outcomes that became known later ({count:,}) count as missing", "phrase"
+)
+LATER_RELEASES = Claim("log.interim.Interim.until", "; later releases ({count:,}) were dropped", "phrase")
+
 SKIPPED = Claim(
     "formats.dsjson.read_dsjson",
     "events with _skipLearn set were dropped ({skipped:,} of {events:,} events)",
+    "note",
+)
+WITHOUT_SLOT = Claim(
+    "formats.dsjson.read_dsjson",
+    "events without the slot were left out ({absent:,} of {events:,} events)",
     "note",
 )
 THROTTLED = Claim(
@@ -65,6 +80,60 @@ OTHER_POSITIONS = Claim(
     "note",
 )
 IMPRESSIONS_SORTED = Claim("formats.obd.read_open_bandit", "impressions were sorted by timestamp", "note")
+
+OTHER_EXPERIMENTS = Claim(
+    "formats.platforms.platform_tables.Table.only",
+    "rows whose {column} is not {wanted!r} were excluded ({others:,} of {rows:,})",
+    "note",
+)
+ROWS_SORTED = Claim("formats.platforms.platform_tables.Table.in_time", "rows were sorted by {column}", "note")
+SEVERAL_ARMS = Claim(
+    "formats.platforms.platform_tables.Table.first_of_units",
+    "units that were assigned to several arms were excluded ({moved:,} of {units:,} units)",
+    "caution",
+)
+LATER_EXPOSURES = Claim(
+    "formats.platforms.platform_tables.Table.first_of_units",
+    "rows of a unit after its first were excluded ({later:,} of {rows:,} rows)",
+    "note",
+)
+UNUSED_OUTCOMES = Claim(
+    "formats.platforms.platform_tables.Table.join",
+    "outcomes that belong to no row of the assignments were not used ({unused:,} of {rows:,})",
+    "note",
+)
+ABSENT_OUTCOMES = Claim(
+    "formats.platforms.platform_tables.Table.join",
+    "a row without an outcome counts as {absent:g} ({rows:,} rows)",
+    "note",
+)
+NO_PROPENSITIES = Claim(
+    "formats.platforms.platform_tables.shares_of",
+    "the export has no propensities, so the log has none",
+    "caution",
+)
+BEFORE_PERIODS = Claim(
+    "formats.platforms.growthbook.read_growthbook",
+    "propensities are the weights of the period in which a unit was first exposed; a client that still "
+    "had older weights is not visible in the export",
+    "caution",
+)
+VERSIONS_OVERLAP = Claim(
+    "formats.platforms.eppo.read_eppo",
+    "versions of the model overlap in time, so the log has no batches",
+    "caution",
+)
+REPLACED_FEEDBACK = Claim(
+    "formats.platforms.tensorzero.read_tensorzero",
+    "feedback that later feedback on the same target replaced was not used ({replaced:,} of {rows:,} rows)",
+    "note",
+)
+NOT_AVAILABLE = Claim(
+    "formats.platforms.mrt.read_mrt",
+    "decision points at which a participant was not available were excluded ({absent:,} of {rows:,} rows), "
+    "because no treatment was randomised there",
+    "note",
+)
 
 BY_ASSIGNMENT = Claim(
     "log.storage.view.LogColumns.reading_notes",

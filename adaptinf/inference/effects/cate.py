@@ -188,7 +188,8 @@ class CATE:
             If the formula cannot be read or used, or holds Python that is not allowed, or other arguments do
             not fit the log.
         """
-        if isinstance(log, str):
+        given: Any = log
+        if isinstance(given, str):
             problem = "the formula comes first and the log second, as in CATE.from_formula('age', log)"
             raise ParameterError("CATE.from_formula", [problem])
         return CATEProjection(

@@ -23,7 +23,7 @@ from adaptinf.inference.released.effects import NoisyEffect, effect_from_two_mea
 from adaptinf.inference.released.group_effects import released_effects
 from adaptinf.log import AdaptiveLog, PublicLog
 from adaptinf.log.public import stated_outputs
-from adaptinf.log.traits import IN_TIME_NAMES
+from adaptinf.log.traits import IN_TIME_NAMES, planned_rounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,13 +119,14 @@ def _from_epochs(
     # earlier epochs too: their releases decide the level of this one
     refuse_repeated_units(_NAME, log, until=int(ends[epoch - 1]))
     rows = means[means["round"] == ends[epoch - 1]]
-    pulls = math.ceil(float(epochs.length(len(rows), epoch, log.n_rounds)))
+    horizon = planned_rounds(log)
+    pulls = math.ceil(float(epochs.length(len(rows), epoch, horizon)))
     scale = 1.0 / (epochs.epsilon * pulls)
     if not np.allclose(rows["scale"].to_numpy(dtype=float), scale, rtol=_SAME, atol=0.0):
         raise InvalidForLog(_NAME, claims.OTHER_SCALES(epoch=epoch, pulls=pulls), ())
     begin = 0 if epoch == 1 else int(ends[epoch - 2])
-    following = 2 * math.ceil(float(epochs.length(2, epoch + 1, log.n_rounds)))
-    last = begin + len(rows) * pulls + following > log.n_rounds
+    following = 2 * math.ceil(float(epochs.length(2, epoch + 1, horizon)))
+    last = begin + len(rows) * pulls + following > horizon
     share = epoch_share(epoch, last=last)
     value = [_mean_of(rows, name) for name in names]
     return PairEffect(

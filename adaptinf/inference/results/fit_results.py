@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from adaptinf.drawing import drawn
 from adaptinf.inference.results.simultaneous import JointInference
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from adaptinf.inference.results.summary import ResultSummary
 
 
@@ -69,6 +72,8 @@ class Results(JointInference):
     a  0.336  0.664
     """
 
+    _picture: ClassVar[str] = "forest"
+
     def summary(self, alpha: float = 0.05, adjust: str | None = None) -> ResultSummary:
         """Table of the results with everything that they rest on.
 
@@ -97,6 +102,39 @@ class Results(JointInference):
         from adaptinf.inference.results.summary import summarise
 
         return summarise(self, alpha, adjust)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the estimates and their intervals.
+
+        By `plots.forest`; confidence sequences by `plots.confidence_sequence`, and the best of several arms
+        by `plots.winner`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            As for that picture.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        ParameterError
+            Listing everything that does not fit.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.Thompson().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=500, rng=0)
+        >>> ai.ArmMeans(log).fit().plot(unit="clicks").get_xlabel()
+        'mean reward (clicks)'
+        """
+        return drawn(self._picture, self, ax, options)
 
     def __repr__(self) -> str:
         terms = "1 term" if len(self.terms) == 1 else f"{len(self.terms):,} terms"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,7 @@ class SequenceResults(Results):
 
     reference: SequenceReference
     dates: NDArray[np.datetime64] | None = None
+    _picture: ClassVar[str] = "confidence_sequence"
 
     @property
     def at_any_length(self) -> bool:

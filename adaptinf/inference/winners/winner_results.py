@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -187,6 +187,7 @@ class WinnerResults(Results):
     winner: Any
     against: Any = None
     means: Results
+    _picture: ClassVar[str] = "winner"
 
     def best_arms(self, alpha: float = 0.05) -> pd.DataFrame:
         """The arms that may be the best: a set that holds it with probability 1 - alpha.

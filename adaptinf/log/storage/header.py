@@ -215,7 +215,7 @@ def _parts(values: NDArray[Any]) -> list[bytes]:
 
 VERSION = 2
 _FIELDS = ("version", "n_rounds", "dtypes", "log", "not_covered", "digest")
-_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "O": (8,)}
+SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "M": (8,), "O": (8,)}
 OTHERWISE = "restore the file from a copy, or read its columns with pandas and name them to AdaptiveLog"
 
 
@@ -324,7 +324,7 @@ def _is_known(dtype: Any) -> bool:
     known = np.dtype(dtype)
     if known.kind == "U":
         return known.itemsize <= 4 * 2**16
-    return known.itemsize in _SIZES.get(known.kind, ()) and known.str == dtype
+    return known.itemsize in SIZES.get(known.kind, ()) and known.str == dtype
 
 
 def _check_text(log: StoredLog) -> None:

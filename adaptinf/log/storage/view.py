@@ -17,6 +17,7 @@ from adaptinf.log.provenance import Promises
 from adaptinf.log.report import LogReport, Reading, reading_notes
 from adaptinf.log.storage.stored import canonical_columns
 from adaptinf.log.validation import RELEASE_COLUMNS, IncompleteArrays, Label, LogArrays
+from adaptinf.parameters import Count, check
 from adaptinf.texts import absent
 from adaptinf.typing import IntArray
 
@@ -185,6 +186,39 @@ class LogColumns(Promises):
         if self._frame is None:
             self._frame = pd.DataFrame(self._canonical_columns())
         return self._frame.copy(deep=False)
+
+    def head(self, n: int = 5) -> pd.DataFrame:
+        """The first rows of `frame`.
+
+        Parameters
+        ----------
+        n : int
+            How many, 0 or more.
+
+        Returns
+        -------
+        DataFrame
+            With the canonical names of the columns.
+
+        Raises
+        ------
+        ParameterError
+            If `n` is not a whole number of at least 0.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> log = ai.designs.UCB().run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=50, rng=0)
+        >>> log.head(2)[["t", "action", "reward"]]
+           t  action  reward
+        0  1       0     0.0
+        1  2       1     1.0
+        """
+        check("AdaptiveLog.head", n=(n, Count(0)))
+        return pd.DataFrame({name: values[: int(n)] for name, values in self._canonical_columns().items()})
+
+    def __len__(self) -> int:
+        return self.n_rounds
 
     def column(self, name: str) -> NDArray[Any]:
         """One column by the user's name for it or by its canonical name.

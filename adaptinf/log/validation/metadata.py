@@ -173,7 +173,7 @@ class DesignRecord:
 
 RELEASE_COLUMNS = ("round", "name", "group", "value", "mechanism", "scale")
 STATUSES = ("exact", "estimated", "absent")
-_BACKENDS = ("simulation", "release")
+BACKENDS = ("simulation", "release")
 _MOST = 2**53
 
 
@@ -216,7 +216,7 @@ def check_metadata(
     reward_guarantee = _check_guarantee("reward_guarantee", given.reward_guarantee, found)
     if reward_guarantee is not None and reward_guarantee.unit != "reward":
         found.add("bad-guarantee", f"reward_guarantee must have unit 'reward', got {reward_guarantee.unit!r}")
-    if given.noise is not None and not (isinstance(given.noise, str) and given.noise in _BACKENDS):
+    if given.noise is not None and not (isinstance(given.noise, str) and given.noise in BACKENDS):
         found.add("bad-noise", f"noise must be 'simulation', 'release' or None, got {given.noise!r}")
     design = _check_design(given.design, found)
     counts = _check_counts(given, n_rounds, units, found)

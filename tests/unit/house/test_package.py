@@ -42,8 +42,12 @@ def test_public_names_are_listed_once_and_all_have_a_home() -> None:
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'ArmMean'"):
+    with pytest.raises(AttributeError) as error:
         adaptinf.ArmMean  # noqa: B018 - the access is the test
+    assert str(error.value) == "module 'adaptinf' has no attribute 'ArmMean'; did you mean 'ArmMeans'?"
+    with pytest.raises(AttributeError) as error:
+        adaptinf.__wrapped__  # noqa: B018 - the access is the test
+    assert str(error.value) == "module 'adaptinf' has no attribute '__wrapped__'"
 
 
 def test_version_is_that_of_the_installed_distribution() -> None:

@@ -861,3 +861,25 @@ def test_arms_with_numbers_for_labels_are_called_arms() -> None:
     )
     assert [label.get_text() for label in ax.get_yticklabels()] == ["arm 0", "arm 1", "2 b"]
     assert legend(plots.allocation(log_of([0, 1]))) == ["a", "b"]
+
+
+def test_logs_and_results_draw_themselves() -> None:
+    log = ai.designs.Thompson(floor=0.1).run(ai.environments.BernoulliArms([0.3, 0.6]), horizon=300, rng=1)
+    sequence = ai.ConfidenceSequence(log).fit(method="empirical-bernstein")
+    best = ai.Winner(log).fit()
+    pairs = [
+        (log.plot(window=50), plots.allocation(log, window=50)),
+        (ai.ArmMeans(log).fit().plot(alpha=0.1), plots.forest(ai.ArmMeans(log).fit(), alpha=0.1)),
+        (sequence.plot(terms=["1"]), plots.confidence_sequence(sequence, terms=["1"])),
+        (best.plot(), plots.winner(best)),
+    ]
+    for own, expected in pairs:
+        assert own.get_ylabel() == expected.get_ylabel()
+        assert own.get_xlabel() == expected.get_xlabel()
+        drawn = [str(np.asarray(line.get_xydata()).tolist()) for line in own.get_lines()]
+        assert drawn == [str(np.asarray(line.get_xydata()).tolist()) for line in expected.get_lines()]
+        assert drawn
+    _, ax = plots.figure()
+    assert log.plot(ax) is ax
+    with pytest.raises(ParameterError, match="window must be at most 300"):
+        log.plot(window=301)

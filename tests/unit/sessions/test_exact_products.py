@@ -32,7 +32,7 @@ from adaptinf.simulation.environments import Tableau
 from adaptinf.simulation.replicate import block_stream, seed_sequence
 from adaptinf.simulation.run import CHOOSE
 from adaptinf.simulation.transcripts import Transcripts
-from adaptinf.trial.sealing import pack, unpacked
+from adaptinf.trial.snapshot_bytes import pack, unpacked
 
 ROUNDS, DIMENSION = 200, 4
 RNG = np.random.default_rng(11)

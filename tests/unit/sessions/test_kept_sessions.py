@@ -39,7 +39,7 @@ from adaptinf.designs import (
 )
 from adaptinf.sessions.session_memory import marks_of, memory_of, part_of, restore
 from adaptinf.sessions.session_rounds import Marks
-from adaptinf.trial.sealing import pack, unpacked
+from adaptinf.trial.snapshot_bytes import pack, unpacked
 
 ROUNDS, LONG = 240, 9_000
 _DRAWS = np.random.default_rng(8)

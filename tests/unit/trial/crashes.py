@@ -21,10 +21,11 @@ import numpy as np
 
 import adaptinf as ai
 from adaptinf.trial import requests
-from adaptinf.trial.journal import Journal, place_of
+from adaptinf.trial.journal import Journal
 from adaptinf.trial.replay import Replay
 from adaptinf.trial.requests import Requests
 from adaptinf.trial.sealing import Sealing, Snapshots
+from adaptinf.trial.trial_places import place_of
 
 STEPS = (
     (Requests, "change"),

@@ -28,7 +28,7 @@ from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial import Trial
 from adaptinf.trial import trial_noise as nodes
-from adaptinf.trial.sealing import pack
+from adaptinf.trial.snapshot_bytes import pack
 
 LABELS: dict[str, Any] = {"features": ["f", "m"]}
 VECTORS: dict[str, Any] = {"dimension": 2}

@@ -21,8 +21,8 @@ from adaptinf.cli.entry import main
 from adaptinf.designs import Mixture, PrivateUCB, Thompson
 from adaptinf.errors import ParameterError
 from adaptinf.trial import Trial, requests
-from adaptinf.trial.journal import MARKED, place_of, same_place
 from adaptinf.trial.operator_actions import Acts
+from adaptinf.trial.trial_places import MARKED, place_of, same_place
 
 WHY: dict[str, Any] = {"reason": "the disk broke", "by": "Dr. Ames"}
 

@@ -405,9 +405,18 @@ def test_another_process_waits_and_is_seen(path: Path) -> None:
         assert one.status() == other.status()
 
 
-def test_without_sqlalchemy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["sqlalchemy", "cryptography"])
+def test_without_its_packages_a_trial_names_the_extra(
+    path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
     for name in [name for name in sys.modules if name.startswith("adaptinf.trial")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    with pytest.raises(ai.errors.MissingDependencyError, match=r"\[trial\]"):
-        importlib.import_module("adaptinf.trial")
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.setitem(sys.modules, name, None)
+    fresh = importlib.import_module("adaptinf.trial").Trial
+    for use in (lambda: fresh.create(path, Thompson(), 2, horizon=9), lambda: fresh.open(path)):
+        with pytest.raises(
+            ai.errors.MissingDependencyError, match=r"^a live trial needs SQLAlchemy.*\[trial\]"
+        ):
+            use()
+    assert not path.exists()

@@ -36,7 +36,8 @@ from adaptinf.errors import AdaptinfWarning, JournalError
 from adaptinf.sessions.session_rounds import Marks
 from adaptinf.trial import Trial, requests
 from adaptinf.trial.replay import Replay
-from adaptinf.trial.sealing import Snapshots, pack
+from adaptinf.trial.sealing import Snapshots
+from adaptinf.trial.snapshot_bytes import pack
 
 PEOPLE, SHARED = 45, {"features": ["f", "g"]}
 DESIGNS: list[tuple[Design, dict[str, Any], int]] = [

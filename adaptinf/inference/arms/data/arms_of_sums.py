@@ -10,8 +10,8 @@ from adaptinf.claims import first, said
 from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.data.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
-from adaptinf.inference.arms.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse

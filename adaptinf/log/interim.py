@@ -1,0 +1,292 @@
+"""The log as it stood at an earlier round: its first rounds, with the outcomes that were known by then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.errors import ParameterError
+from adaptinf.log.report import FIXED, STOPPINGS, Reading
+from adaptinf.log.storage.view import LogColumns
+from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON
+from adaptinf.log.validation import DesignRecord, LogArrays, arrays_of
+from adaptinf.log.validation.check import MEANINGS
+from adaptinf.parameters import OneOf, OrNone, problems_of, refuse
+from adaptinf.texts import shown
+from adaptinf.typing import BoolArray
+
+_MISSING = OrNone(OneOf(*MEANINGS))
+_STOPPING = OrNone(OneOf(*STOPPINGS))
+_DAY = len("2026-03-01")
+
+
+class Interim(LogColumns):
+    """What a log can say of an earlier time."""
+
+    __iter__ = None
+    """A log is no sequence of rows, although `log[:n]` is its beginning: `frame` has the rows."""
+
+    def until(self, round: Any, *, missing: str | None = None, stopping: str | None = None) -> Self:
+        """The log as it stood at an earlier round, for an interim analysis.
+
+        Parameters
+        ----------
+        round : int, float, str, date or datetime
+            The last round, counted or timed as in the log's ``round=``; a day counts whole. Times without a
+            zone are in UTC where the log's times had zones.
+        missing : {"drop", "worst", "best"}, optional
+            What an outcome means that was not known by then: needed where the log has an ``outcome_round=``
+            and there are such outcomes. By default as in the log.
+        stopping : {"fixed", "data-chosen", "planned"}, optional
+            What decided that the analysis ends there, as for `AdaptiveLog`. By default ``"data-chosen"``: a
+            log that is there whole can be cut where it looks best. Say ``"fixed"`` where the date of the
+            analysis was set beforehand, and ``"planned"`` where a stopping rule was.
+
+        Returns
+        -------
+        AdaptiveLog
+            The rounds up to there, with all arms. Outcomes that became known later are missing, and releases
+            that were made later are left out. This log does not change.
+
+        Raises
+        ------
+        ParameterError
+            Listing everything that does not fit: if no round had begun, if `missing` is needed, or if the log
+            cannot tell what was known by then, as outcomes were amended or participants erased.
+
+        See Also
+        --------
+        AdaptiveLog.public : What the guarantee covers.
+
+        Notes
+        -----
+        ``log[:n]`` is the log of the first n rounds as it stood when the next one began.
+
+        A guarantee for the whole log holds for its beginning, which is a part of the same outputs, provided
+        that its end depends on rewards only through these outputs. A guarantee for persons counts the rounds
+        that they have in the beginning. The design's record keeps the number of rounds that was planned, by
+        which it chose; what was known only at the end, such as the recommended arm or a reason for stopping,
+        is left out. The numbers of rounds that could move later actions and releases become upper bounds.
+
+        A batch may be cut. Other parts than a beginning are not made, as their arms were chosen by what came
+        before: ``rounds=`` of a model restricts it to some rounds.
+
+        Examples
+        --------
+        >>> import adaptinf as ai
+        >>> design = ai.designs.Thompson(floor=0.1)
+        >>> log = design.run(ai.environments.BernoulliArms([0.3, 0.6]), horizon=1000, rng=0)
+        >>> interim = log.until(500, stopping="fixed")
+        >>> len(interim), interim.design.parameters["planned_rounds"], log[:500].stopping
+        (500, 1000, 'data-chosen')
+        """
+        subject = "AdaptiveLog.until"
+        problems = problems_of(missing=(missing, _MISSING), stopping=(stopping, _STOPPING))
+        rounds = np.arange(1, self.n_rounds + 1) if self._rounds is None else self._rounds
+        limit = _limit_of(rounds, round)
+        if limit is None:
+            kind = "a time or a date (2026-03-01T12:00)" if rounds.dtype.kind == "M" else "a finite number"
+            problems.insert(0, f"round must be {kind}, as the log's rounds are, got {shown(round)}")
+        refuse(subject, problems)
+        assert limit is not None
+        count = int(np.count_nonzero(limit.holds(rounds)))
+        if not count:
+            first = rounds[0].item() if rounds.dtype.kind != "M" else str(rounds[0])
+            raise ParameterError(subject, [f"no round had begun by {shown(round)}: the first is {first}"])
+        if self._outcome_rounds is not None:
+            pending = ~limit.holds(self._outcome_rounds[:count])
+        else:
+            pending = _pending(self.arrays, count)
+        part: Self = _beginning(self, count, pending, subject, missing, stopping)
+        return part
+
+    def __getitem__(self, rounds: slice) -> Self:
+        count = _slice_end(rounds, self.n_rounds)
+        part: Self = _beginning(self, count, _pending(self.arrays, count), "AdaptiveLog", None, None)
+        return part
+
+
+_ONLY_BEGINNINGS = (
+    "log[:n] is the log of the first n rounds, and there are no other parts, as earlier rounds moved the "
+    "propensities of later ones: use rounds= of a model for some rounds, and log.frame for rows"
+)
+
+
+def _slice_end(rounds: object, n_rounds: int) -> int:
+    """The number of rounds of a slice, which must begin with the first."""
+    if not isinstance(rounds, slice) or rounds.step not in (None, 1):
+        raise ParameterError("AdaptiveLog", [_ONLY_BEGINNINGS])
+    try:
+        start, count, _ = rounds.indices(n_rounds)
+    except TypeError:
+        problem = "log[:n] takes a number of rounds, and log.until a time or a date"
+        raise ParameterError("AdaptiveLog", [problem]) from None
+    refuse("AdaptiveLog", [_ONLY_BEGINNINGS] if start else [] if count else ["log[:n] must hold a round"])
+    return count
+
+
+class _Limit:
+    """A number or a time, up to which values count."""
+
+    def __init__(self, value: Any, inclusive: bool = True) -> None:
+        self._value, self._inclusive = value, inclusive
+
+    def holds(self, values: NDArray[Any]) -> BoolArray:
+        """Which values are reached, shape of the values; those that are missing are not."""
+        return np.asarray(values <= self._value if self._inclusive else values < self._value, dtype=bool)
+
+
+def _limit_of(rounds: NDArray[Any], given: Any) -> _Limit | None:
+    """The limit that a user gave, in the kind of the rounds; None where it is of another kind."""
+    if rounds.dtype.kind != "M":
+        return _Limit(float(given)) if _is_number(given) else None
+    if isinstance(given, np.datetime64):
+        given = given.item() if isinstance(given.item(), date) else given.astype("datetime64[us]").item()
+    whole = isinstance(given, date) and not isinstance(given, datetime)
+    if isinstance(given, str):
+        whole = len(given.strip()) <= _DAY
+        try:
+            given = datetime.fromisoformat(given.strip())
+        except ValueError:
+            return None
+    if whole:
+        day = datetime(given.year, given.month, given.day)
+        return _Limit(np.datetime64(day + timedelta(days=1)), inclusive=False)
+    if not isinstance(given, datetime):
+        return None
+    return _Limit(np.datetime64(given.astimezone(UTC).replace(tzinfo=None) if given.tzinfo else given))
+
+
+def _is_number(value: object) -> bool:
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return real and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def _pending(arrays: LogArrays, count: int) -> BoolArray:
+    """Which of the first rounds' outcomes were unknown when the next one began, shape (count,)."""
+    return np.zeros(count, dtype=bool) if arrays.known is None else arrays.known[:count] > count
+
+
+def _beginning(
+    log: Any, count: int, pending: BoolArray, subject: str, missing: str | None, stopping: str | None
+) -> Any:
+    """The first rounds of a log, without the outcomes that are pending; pending (count,)."""
+    if log.arrays.observed is not None:
+        pending = pending & log.arrays.observed[:count]
+    if count == log.n_rounds and not pending.any():
+        return copy(log) if stopping is None else copy(log.stating(stopping))
+    later = int(np.count_nonzero(pending))
+    refuse(subject, _problems(log, count, later, missing or log.missing, stopping))
+    part = copy(log)
+    columns = {name: _first(values, count) for name, values in log.arrays.by_field().items()}
+    reward = columns["reward"] = np.where(pending, np.nan, columns["reward"])
+    if np.isnan(reward).all():
+        raise ParameterError(subject, ["no outcome was known by then"])
+    if columns["known"] is not None:
+        columns["known"] = np.where(pending, count, np.minimum(columns["known"], count))
+    part.arrays, part.n_rounds = arrays_of(columns), count
+    stated = np.isnan(reward).any() or columns["observation"] is not None
+    part.missing = (missing or log.missing) if stated else None
+    part._rounds = _first(log._rounds, count)
+    part.units, part.ids = _first(log.units, count), _first(log.ids, count)
+    part._outcome_rounds = _known_only(_first(log._outcome_rounds, count), pending)
+    part.feedback_rounds, part.released_rounds = _moving(log, columns["known"], count)
+    part.recommended, part.stopping = None, stopping or "data-chosen"
+    part.design = None if log.design is None else _record(log, log.design, count)
+    made = log.releases["round"].isna() | (log.releases["round"] > count)
+    part._releases, part._frame, part.kept = log.releases[~made].reset_index(drop=True), None, {}
+    told = claims.BEGINNING(
+        kept=count,
+        rounds=log.n_rounds,
+        pending=claims.PENDING(count=later) if later else "",
+        releases=claims.LATER_RELEASES(count=int(made.sum())) if made.any() else "",
+    )
+    return part.read_from(log._source, [Reading("dropped", told)])
+
+
+def _first(values: Any, count: int) -> Any:
+    """The first entries of a column, or of each of a mapping of columns."""
+    if isinstance(values, Mapping):
+        return {name: column[:count] for name, column in values.items()}
+    return None if values is None else values[:count]
+
+
+def _known_only(rounds: NDArray[Any] | None, pending: BoolArray) -> NDArray[Any] | None:
+    """When outcomes became known, for those that had; shapes (count,)."""
+    if rounds is None or not pending.any():
+        return rounds
+    absent = np.datetime64("NaT") if rounds.dtype.kind == "M" else np.nan
+    return np.where(pending, absent, rounds)
+
+
+def _problems(log: Any, count: int, later: int, missing: str | None, stopping: str | None) -> list[str]:
+    """What keeps a log from telling what was known by then; `later` outcomes were not."""
+    told = {} if log.design is None else log.design.parameters
+    problems = []
+    if left_out := told.get(LEFT_OUT):
+        problems.append(
+            f"{left_out:,} rounds of participants who were erased are left out, and the log does not say "
+            'which: take trial.log(erased="keep")'
+        )
+    if amended := told.get(AMENDED):
+        problems.append(
+            f"{amended:,} outcomes were amended, and the log does not say when: take log(amended=False), "
+            "which has those that came first"
+        )
+    if stopping == "planned" and _by_releases(log) and count < log.n_rounds:
+        problems.append(
+            "stopping='planned' would name the design's own rule, by which it ends: say 'fixed' or "
+            "'data-chosen'"
+        )
+    few = "1 outcome was" if later == 1 else f"{later:,} outcomes were"
+    if later and missing is None:
+        problems.append(
+            f'{few} not known by then: say by log.until(..., missing="drop", "worst" or "best") what that '
+            "means"
+        )
+    if later and missing in ("worst", "best") and not np.isfinite(log.reward_range or np.nan).all():
+        problems.append(f"missing={missing!r} needs a finite reward_range")
+    if later and log.arrays.observation is not None:
+        problems.append(
+            f"{few} not known by then, and observation= has the probabilities that outcomes are observed in "
+            "the end"
+        )
+    if later and log.outcomes:
+        names = ", ".join(map(repr, log.outcomes))
+        problems.append(f"{few} not known by then, and those in outcomes= ({names}) must all be known")
+    return problems
+
+
+def _by_releases(log: Any) -> bool:
+    """Whether the design decides by its releases when it ends."""
+    traits = None if log.design is None else log.design.traits
+    return traits is not None and traits.outputs is not None and traits.outputs.length == "releases"
+
+
+def _moving(log: Any, known: NDArray[Any] | None, count: int) -> tuple[int | None, int | None]:
+    """Most rewards that can have moved a later action of the beginning, and a release too."""
+    actions, releases = log.feedback_rounds, log.released_rounds
+    if actions is not None:
+        last = count - 1 if known is None else int(np.count_nonzero(known < count))
+        actions = min(actions, last)
+    if actions == 0 and log.adaptive:  # which the log states of more rounds
+        actions = None
+    return actions, None if releases is None else min(releases, count)
+
+
+def _record(log: Any, record: DesignRecord, count: int) -> DesignRecord:
+    """The design's record as it was then, with the number of rounds that was planned."""
+    told = {name: value for name, value in record.parameters.items() if name not in (STOP_REASON, REMOVED)}
+    if removed := [[arm, before] for arm, before in record.parameters.get(REMOVED, ()) if before < count]:
+        told[REMOVED] = removed
+    if log.stopping in (None, FIXED) or _by_releases(log):
+        told.setdefault(PLANNED, log.n_rounds)
+    return replace(record, parameters=told)

@@ -1,0 +1,56 @@
+"""A snapshot of a trial as bytes: plain values in JSON, and arrays of numbers behind it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_SIZE = 8
+"""Bytes that tell the length of what follows."""
+_KINDS = "iuf"
+"""Arrays of whole numbers and of floats: nothing else is read from a file."""
+
+
+class Snapshot(NamedTuple):
+    """What the rows up to `number`, whose digest is `head`, came to."""
+
+    number: int
+    head: str
+    parts: list[dict[str, Any]]
+    state: dict[str, Any]
+
+
+def pack(value: dict[str, Any]) -> bytes:
+    """Plain values and arrays of numbers in bytes: JSON, and the arrays behind it in their order."""
+    arrays: list[bytes] = []
+
+    def laid(item: Any) -> Any:
+        if not isinstance(item, np.ndarray):
+            raise TypeError(f"a snapshot cannot hold {item!r:.60}")
+        arrays.append(item.tobytes())
+        return {"array": [item.dtype.str, list(item.shape)]}
+
+    text = json.dumps(value, default=laid, sort_keys=True, separators=(",", ":")).encode()
+    return len(text).to_bytes(_SIZE, "big") + text + b"".join(arrays)
+
+
+def unpacked(content: bytes) -> Any:
+    """What `pack` was given."""
+    at = _SIZE + int.from_bytes(content[:_SIZE], "big")
+
+    def lifted(found: dict[str, Any]) -> Any:
+        nonlocal at
+        if set(found) != {"array"}:
+            return found
+        kind, shape = found["array"]
+        dtype = np.dtype(kind)
+        if dtype.kind not in _KINDS:
+            raise ValueError(f"a snapshot has no arrays of {kind}")
+        array = np.frombuffer(content, dtype, math.prod(shape), at).reshape(shape)
+        at += array.nbytes
+        return array
+
+    return json.loads(content[_SIZE:at], object_hook=lifted)

@@ -1,0 +1,164 @@
+"""Which file a trial is in: where it is, who may open it, and what is promised after a copy took its place.
+
+Where a file is, which is kept when it is renamed, tells the trial's own from a copy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from adaptinf.errors import FileError
+from adaptinf.files import OWNER_ONLY, told
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import Count, Is, OrNone, problems_of
+
+Place = dict[str, Any]
+PLACE = "place"
+"""Name of the field of a row that says where the file is, and kind of one that says no more."""
+_HERE, _BORN, _SIZE = -100, 0x800, 256
+_MASK, _SECONDS, _NANOSECONDS = slice(0, 4), slice(80, 88), slice(88, 92)
+"""Of Linux's statx: the folder that paths begin in, the wish for a birth time, and where it then stands."""
+TAKEN = ("restore", "moved")
+"""Kinds of rows by which a file takes the trial's place; each says where it is, and brings fresh coins."""
+MARKED = (
+    "the file is a copy that backup made, and its trial may have gone on: restore it where it takes the "
+    "trial's place"
+)
+ELSEWHERE = (
+    "the file is another one than its journal names, so a copy whose trial may have gone on: restore it "
+    "where it takes the trial's place, or say by moved that it is the trial itself and that no other goes on"
+)
+_HEAD, _RUNS = OrNone(Is(str, "the text of a head")), OrNone(Count(0))
+_NOTHING = (
+    "the trial's file was replaced by a copy, and draws made after the copy are unknown (restore was called "
+    "without head= and runs=)"
+)
+
+
+def word_problems(head: Any, runs: Any, behind: Callable[[str], Sequence[str] | None]) -> list[str]:
+    """What is wrong with what is said of the lost file; `behind` gives the kinds of the rows after a head."""
+    # Erasures alone may follow: copies take them, and they draw nothing.
+    problems = problems_of(head=(head, _HEAD), runs=(runs, _RUNS))
+    if problems or head is None:
+        return problems
+    if runs is not None:
+        return ["give head= or runs=, not both: the right head says that there were none"]
+    instead = "say by runs= how many files went on from it and are lost, or leave both out: no promise then"
+    kinds = behind(head)
+    if kinds is None:
+        return [f"no row of the copy has this head, so the trial went on after the copy was made: {instead}"]
+    if set(kinds) - {"erase"}:
+        return [
+            f"{len(kinds):,} rows of the copy come after this head, so it is not the last one that is known "
+            f"of the lost file: {instead}"
+        ]
+    return []
+
+
+def as_taken(log: AdaptiveLog, acts: Iterable[Mapping[str, Any]]) -> AdaptiveLog:
+    """The log with what is promised after files took the trial's place."""
+    # An outcome enters nodes of each file that went on from a copy and is lost, and of the one in its place;
+    # the noise of those behind the copy is drawn in all of them. What a run spends on an outcome is at most
+    # epsilon over all its nodes, so that several runs, each chosen by what the ones before told, spend their
+    # sum.
+    taken = [act for act in acts if act["kind"] in TAKEN]
+    if any(act["kind"] == "restore" and act.get("head") is None and act.get("runs") is None for act in taken):
+        return log.unpromised_by(_NOTHING)
+    if log.guarantee is None or not taken:
+        return log
+    lost = sum(act.get("runs") or 0 for act in taken)
+    stated = [act for act in taken if act.get("head") is None]
+    made = copy(log)
+    for name in ("guarantee", "reward_guarantee"):
+        if (promised := getattr(log, name)) is not None:
+            setattr(made, name, _once_more(promised, lost, len(taken), bool(stated)))
+    if stated:
+        made.guarantee_source = "stated"
+    made.kept = {}
+    return made
+
+
+def _once_more(promised: PrivacyGuarantee, lost: int, taken: int, stated: bool) -> PrivacyGuarantee:
+    """What so many lost runs and the present one spend together."""
+    times = "once" if taken == 1 else f"{taken} times"
+    whose = "the operator states" if stated else "the last head that was kept shows"
+    runs = "1 lost run" if lost == 1 else f"{lost:,} lost runs"
+    reason = f"another file took the trial's place {times}; {whose} that {runs} went on from it"
+    return replace(
+        promised,
+        epsilon=promised.epsilon * (1 + lost),
+        delta=min(1.0, promised.delta * (1 + lost)),
+        reasons=(*promised.reasons, reason),
+    )
+
+
+def place_of(path: Path) -> Place:
+    """Device, inode and birth time (in nanoseconds, or None where the system does not tell) of a file."""
+    # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+    status = os.stat(path)
+    return {"device": status.st_dev, "inode": status.st_ino, "born": _born(path, status)}
+
+
+def same_place(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two places are of one file."""
+    # Inodes are given again as soon as a file is removed, so that the birth time has to agree too: no copying
+    # sets it. Numbers of devices change when a machine starts again, and serve only where it is not known.
+    if one["inode"] != other["inode"]:
+        return False
+    if one["born"] is not None and other["born"] is not None:
+        return bool(one["born"] == other["born"])
+    return bool(one["device"] == other["device"])
+
+
+def _born(path: Path, status: os.stat_result) -> int | None:
+    seconds = getattr(status, "st_birthtime", None)
+    if seconds is not None:
+        return int(getattr(status, "st_birthtime_ns", round(seconds * 1e9)))
+    statx = _statx()
+    answer = ctypes.create_string_buffer(_SIZE)
+    if statx is None or statx(_HERE, os.fsencode(path), 0, _BORN, answer) != 0:
+        return None
+    mask, whole, rest = (
+        int.from_bytes(answer.raw[part], sys.byteorder) for part in (_MASK, _SECONDS, _NANOSECONDS)
+    )
+    return whole * 1_000_000_000 + rest if mask & _BORN else None
+
+
+@functools.cache
+def _statx() -> Any:
+    """Linux's call that tells birth times, which `os.stat` leaves out; None elsewhere."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return ctypes.CDLL(None).statx
+    except (OSError, AttributeError):
+        return None
+
+
+def make_owners(path: Path) -> None:
+    """Make the file, for its owner alone, before SQLite does; one that is there stays."""
+    # No link is followed. SQLite gives the files that it makes beside it the same mode, whatever the umask
+    # is.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with told(path, "written"):
+        try:
+            os.close(os.open(path, flags, OWNER_ONLY))
+        except FileExistsError:
+            # It is not opened: closing it again would end the locks that SQLite has on it in this process.
+            if path.is_symlink():
+                problem = "it is a link, and others may put it there: name the file itself"
+                raise FileError(str(path), "written", problem) from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that SQLite may have: the database, and those beside it."""
+    return [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm", "-journal")]
