@@ -564,7 +564,7 @@ def test_what_a_log_does_not_support() -> None:
             log_of(**moving),
             {"method": "normal-mixture", "estimator": "ipw"},
             claims.UNLOGGED_TOO_LATE(),
-            "floor=.*context_free=True.*method='betting', estimator='ipw'",
+            "floor=.*'context_free': True.*method='betting', estimator='ipw'",
         ),
         (
             log_of(**moving, context_free=False),
