@@ -406,7 +406,7 @@ def test_arguments_and_file_are_told_together(run: Run, path: str) -> None:
         ([*COLUMNS, "--propensities", "a<x>=pa", "--propensities", "a<x>=pb"], "arm 'a<x>' is given twice"),
         (
             [*COLUMNS, "--propensities", "pa"],
-            "--propensities 'pa{arm}' finds no column for 'b & 50%_#1' (pab & 50%_#1), 'a<x>' (paa<x>)",
+            "--propensities 'pa' is a column that holds no lists and no JSON objects",
         ),
         (
             [*COLUMNS, "--propensities", "p_{arm}", "--propensities", "a=p"],
