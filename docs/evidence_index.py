@@ -236,6 +236,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"\| Parquet \| (\d+) \| (\d+) \| (\d+) \|",
             "Parquet: {0} refused, {1} equal, {2} another log",
         ),
+        "platforms": (
+            "files of other platforms are read as they are",
+            r"(\d+) of (\d+) logs agree with it\. (\d+) files are refused",
+            "{0} of {1} logs agree with a count of their own; {2} files refused",
+        ),
         "study": ("studies survive kills", r"(\d+) kills hit", "{0} kills, the same files"),
         "invariance": (
             "what must not change does not",

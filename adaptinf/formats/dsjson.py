@@ -19,6 +19,7 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError, Problem
 from adaptinf.files import as_path
 from adaptinf.formats.transport import log_of, names_problems, numbered_lines
+from adaptinf.formats.vw_events import MESSAGES, Form, finite, form_problems, offered, rewritten
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
 from adaptinf.log.validation.frame_columns import Findings
@@ -38,30 +39,34 @@ _MESSAGES = {
     "no-label": "an event lacks a finite _label_cost",
     "no-actions": "an event lacks c._multi, the list of its actions",
     "bad-ranking": "a must list every place in c._multi once, counted from 1",
-    "zero-based": "a counts the places in c._multi from 0, and must count from 1: add 1 to each",
     "bad-skip": "_skipLearn must be true or false",
     "bad-probabilities": "p must have one probability an action, in [0, 1], summing to 1",
     "impossible": "the action that was played has probability 0",
     "other-action": "_label_Action is not the first of a, or _label_probability is not the first of p",
     "bad-pdrop": "pdrop must be a probability below 1",
+    **MESSAGES,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Decisions of a file; rows (n,) are their places among lines with text, skipped counts those dropped."""
+    """Decisions of a file; rows (n,) are their places among lines with text.
+
+    skipped counts those dropped, and absent those without the slot.
+    """
 
     listed: list[dict[str, Any]]
     rows: IntArray
     skipped: int
+    absent: int = 0
 
 
-def read_events(path: Path) -> Events:
+def read_events(path: Path, form: Form) -> Events:
     """The file's events; one error with everything that is wrong."""
     lines = list(numbered_lines(path, "read_dsjson"))
     if not lines:
         raise ParameterError("read_dsjson", [f"{path} has no events"])
-    judged = [judge(number, line) for number, line in lines]
+    judged = [judge(number, line, form) for number, line in lines]
     faults = Faults()
     for row, each in enumerate(judged):
         faults.add(row, each.code, each.told)
@@ -71,9 +76,16 @@ def read_events(path: Path) -> Events:
     sound = [each.event for each in judged if not (each.skipped or each.code)]
     findings.problems += changing_rates({event.get("pdrop", 0.0) for event in sound})
     findings.raise_if_any()
+    absent = sum(each.absent for each in judged)
     if not sound:
-        raise ParameterError("read_dsjson", [f"{path} has no events but those with _skipLearn"])
-    return Events(sound, np.flatnonzero(learnt), len(judged) - len(sound))
+        raise ParameterError("read_dsjson", [f"{path} {nothing_left(form, absent)}"])
+    return Events(sound, np.flatnonzero(learnt), len(judged) - len(sound) - absent, absent)
+
+
+def nothing_left(form: Form, absent: int) -> str:
+    """Say that no event of a file is read."""
+    with_slot = f", and none of the others has slot {form.slot}" if absent else ""
+    return f"has no events but those with _skipLearn{with_slot}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +96,10 @@ class Judged:
     code: str = ""
     told: str = ""
     skipped: bool = False
+    absent: bool = False
 
 
-def judge(number: int, line: str) -> Judged:
+def judge(number: int, line: str, form: Form) -> Judged:
     """An event of a line with text in it, and what is wrong with it."""
     try:
         event = _parsed(line)
@@ -94,6 +107,13 @@ def judge(number: int, line: str) -> Judged:
         return Judged(None, "no-object", f"line {number}: {error!s:.120}")
     if isinstance(event, dict) and event.get("_skipLearn") is True:
         return Judged(event, skipped=True)
+    if isinstance(event, dict):
+        written = rewritten(event, form)
+        if written.code:
+            return Judged(None, written.code, f"line {number}: {written.told}")
+        if written.absent:
+            return Judged(event, skipped=True, absent=True)
+        event = written.event
     trouble = _trouble(event)
     return Judged(event) if trouble is None else Judged(event, trouble.code, _where(number, event, trouble))
 
@@ -144,8 +164,6 @@ def _where(number: int, event: Any, trouble: _Trouble) -> str:
     other = f"_{field}"
     if value is _ABSENT and field in ("a", "p") and other in event:
         content += f", but {other} is, with {json.dumps(event[other])!s:.80}"
-    if value is _ABSENT and "_outcomes" in event:
-        content += ", but _outcomes are: slots of a conditional bandit are not read"
     return f"line {number}: {field} {content}"
 
 
@@ -209,9 +227,9 @@ def _trouble(event: Any) -> _Trouble | None:
         return _Trouble("bad-skip", "_skipLearn")
     if not isinstance(event.get("c"), dict):
         return _Trouble("late-outcome", "c")
-    if not _finite(event.get("_label_cost")):
+    if not finite(event.get("_label_cost")):
         return _Trouble("no-label", "_label_cost")
-    if not _finite(drop := event.get("pdrop", 0.0)) or not 0.0 <= drop < 1.0:
+    if not finite(drop := event.get("pdrop", 0.0)) or not 0.0 <= drop < 1.0:
         return _Trouble("bad-pdrop", "pdrop")
     actions = event["c"].get("_multi")
     if not isinstance(actions, list) or not actions:
@@ -227,8 +245,8 @@ def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
     if not isinstance(ranking, list) or not all(type(place) is int for place in ranking):
         return _Trouble("bad-ranking", "a")
     if sorted(ranking) != list(range(1, count + 1)):
-        return _Trouble("zero-based" if sorted(ranking) == list(range(count)) else "bad-ranking", "a")
-    if not isinstance(chances, list) or len(chances) != len(ranking) or not all(map(_finite, chances)):
+        return _Trouble("bad-ranking", "a")
+    if not isinstance(chances, list) or len(chances) != len(ranking) or not all(map(finite, chances)):
         return _Trouble("bad-probabilities", "p")
     if min(chances) < 0.0 or abs(sum(chances) - 1.0) > _PROBABILITY_ERROR:
         return _Trouble("bad-probabilities", "p")
@@ -237,7 +255,7 @@ def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
     played, chance = event.get("_label_Action", ranking[0]), event.get("_label_probability", chances[0])
     if played != ranking[0]:
         return _Trouble("other-action", "_label_Action")
-    if not _finite(chance) or abs(chance / chances[0] - 1.0) > _PROBABILITY_ERROR:
+    if not finite(chance) or abs(chance / chances[0] - 1.0) > _PROBABILITY_ERROR:
         return _Trouble("other-action", "_label_probability")
     return None
 
@@ -245,15 +263,6 @@ def _choice_trouble(event: dict[str, Any], count: int) -> _Trouble | None:
 def _ambiguous(features: dict[str, Any]) -> bool:
     names = [name for name, _ in shared_features(features)]
     return len(set(names)) < len(names)
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
 
 
 UNNAMED_ACTION = "each action needs a name or number of its own in the feature"
@@ -267,6 +276,8 @@ def read_dsjson(
     action_id: str | None = None,
     context: Iterable[str] | None = None,
     reward_range: tuple[float, float] | None = None,
+    played: str = "first",
+    slot: int | None = None,
 ) -> AdaptiveLog:
     r"""Read a dsjson file of decisions with their costs.
 
@@ -283,6 +294,12 @@ def read_dsjson(
         strings that every event has.
     reward_range : (float, float), optional
         Smallest and largest possible reward, minus the cost.
+    played : {"first", "label"}
+        Which action was played: the first of ``a``; or that of ``_label_Action``, counted from 1, where ``a``
+        and ``p`` list the actions in any order, ``a`` counted from 0 or 1.
+    slot : int, optional
+        Slot of a conditional bandit (``c._slots`` and ``_outcomes``), counted from 1: the log is of its
+        choices alone.
 
     Returns
     -------
@@ -306,6 +323,16 @@ def read_dsjson(
     An event lists its actions in the order in which the policy ranked them (``a``, places in ``_multi``
     counted from 1), their probabilities in the same order (``p``), and the one that was played first. A line
     that holds a late outcome without a decision is refused: join outcomes to their decisions beforehand.
+    Files in which ``a`` is no ranking, such as those of Vowpal Wabbit's own simulator, are refused unless
+    ``played="label"`` says how they are read; ``_label_probability`` must then be that action's entry of
+    ``p``.
+
+    Slots make logs of their own, not rows of one: the slots of an event are filled before any of their
+    outcomes is known, each without the actions that earlier slots took, so that two rows of an event would
+    not be two rounds. Actions that a slot could not take in an event have propensity 0 there; those that it
+    could never take are no arms. For a later slot the log has ``'context_free': False`` where earlier choices
+    changed. Slates, which have one cost for the choices of all slots together, are refused.
+
     Events with ``"_skipLearn": true`` are dropped, as Vowpal Wabbit drops them, and counted in
     ``log.report``.
 
@@ -342,12 +369,15 @@ def read_dsjson(
     0  sport     1.0         0.8              0.2        30
     """
     context = list(context) if isinstance(context, Iterator) else context
-    refuse("read_dsjson", [] if context is None else names_problems("context", context))
+    form = Form(played, slot)
+    refuse(
+        "read_dsjson", ([] if context is None else names_problems("context", context)) + form_problems(form)
+    )
     place = as_path("read_dsjson", "path", path)
     with log_of(str(place)):
-        events = read_events(place)
+        events = read_events(place, form)
     with log_of(str(place), events.rows):
-        log = _log(place, events.listed, action_id, context, reward_range)
+        log = _log(place, events.listed, action_id, context, reward_range, slot)
     return log.read_from(f"dsjson file {place.name}", _readings(events, log))
 
 
@@ -357,6 +387,9 @@ def _readings(events: Events, log: AdaptiveLog) -> list[Reading]:
     if events.skipped:
         skipped = claims.SKIPPED(skipped=events.skipped, events=events.skipped + log.n_rounds)
         readings.append(Reading("dropped", skipped))
+    if events.absent:
+        absent = claims.WITHOUT_SLOT(absent=events.absent, events=events.absent + log.n_rounds)
+        readings.append(Reading("left out", absent))
     if rate := events.listed[0].get("pdrop", 0.0):
         readings.append(Reading("caution", claims.THROTTLED(rate=rate)))
     found = dict.fromkeys(name for event in events.listed for name, _ in shared_features(event["c"]))
@@ -372,13 +405,14 @@ def _log(
     action_id: str | None,
     context: Iterable[str] | None,
     reward_range: tuple[float, float] | None,
+    slot: int | None,
 ) -> AdaptiveLog:
     features = [dict(shared_features(event["c"])) for event in events]
     problems = _feature_problems(events, features, action_id, context)
     refuse("read_dsjson", [f"{path}: {problem}" for problem in problems])
     kept = _kept(features, context)
     shared = pd.DataFrame({name: [found.get(name) for found in features] for name in kept})
-    names, places = _arms(events, action_id)
+    names, places = _arms(events, action_id, slot)
     columns = {name: f"propensity of {name}" for name in names}
     frame = pd.DataFrame(
         {
@@ -404,7 +438,9 @@ def _log(
     )
 
 
-def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any], list[list[Any]]]:
+def _arms(
+    events: list[dict[str, Any]], action_id: str | None, slot: int | None
+) -> tuple[list[Any], list[list[Any]]]:
     """Labels of the arms, in the order of the first event, and of every event's actions."""
     places = [action_labels(event["c"]["_multi"], action_id) for event in events]
     findings = Findings()
@@ -413,7 +449,10 @@ def _arms(events: list[dict[str, Any]], action_id: str | None) -> tuple[list[Any
     other = np.array([set(labels) != set(places[0]) for labels in places]) & ~unnamed
     findings.add_rows("other-actions", OTHER_ACTIONS, other)
     findings.raise_if_any()
-    return places[0], places
+    if slot is None:
+        return places[0], places
+    able = {labels[at - 1] for event, labels in zip(events, places, strict=True) for at in offered(event)}
+    return [label for label in places[0] if label in able], places
 
 
 def _feature_problems(
@@ -477,7 +516,8 @@ def _table(events: list[dict[str, Any]], names: list[Any], places: list[list[Any
     rows = {name: row for row, name in enumerate(names)}
     for column, (event, labels) in enumerate(zip(events, places, strict=True)):
         for place, chance in zip(event["a"], event["p"], strict=True):
-            table[rows[labels[place - 1]], column] = chance
+            if labels[place - 1] in rows:
+                table[rows[labels[place - 1]], column] = chance
     return table
 
 

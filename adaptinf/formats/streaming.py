@@ -26,12 +26,14 @@ from adaptinf.formats.dsjson import (
     action_labels,
     changing_rates,
     judge,
+    nothing_left,
     rounded,
     shared_features,
     unknown_names,
 )
 from adaptinf.formats.obd import ITEMS, campaign_file, header_problems
 from adaptinf.formats.transport import column_of, lines_of, names_problems, numbered_lines
+from adaptinf.formats.vw_events import Form, form_problems, offered
 from adaptinf.log.storage.log_files import output_problems
 from adaptinf.log.validation.row_order import read_times
 from adaptinf.parameters import refuse
@@ -79,9 +81,11 @@ class Facts:
     counts: dict[str, int] = field(default_factory=dict)
     large: set[str] = field(default_factory=set)
     of_actions: dict[str, None] = field(default_factory=dict)
+    able: set[Any] = field(default_factory=set)
     rates: set[float] = field(default_factory=set)
     events: int = 0
     skipped: int = 0
+    absent: int = 0
     timed: bool = False
 
     def add(self, event: dict[str, Any], labels: list[Any]) -> None:
@@ -90,6 +94,7 @@ class Facts:
             self.arms, self.timed = labels, "Timestamp" in event
         self.events += 1
         self.rates.add(event.get("pdrop", 0.0))
+        self.able.update(labels[at - 1] for at in offered(event))
         for name, value in shared_features(event["c"]):
             self.kinds.setdefault(name, set()).add(type(value))
             self.counts[name] = self.counts.get(name, 0) + 1
@@ -102,12 +107,13 @@ class Facts:
         return everywhere if context is None else list(context)
 
 
-def survey(source: Path, files: Sequence[Path], action_id: str | None) -> Facts:
+def survey(source: Path, files: Sequence[Path], action_id: str | None, form: Form) -> Facts:
     """The first pass; one error with everything that is wrong with the lines."""
     facts, row = Facts(), 0
     faults = Faults({"unnamed-action": f"{UNNAMED_ACTION} {action_id!r}", "other-actions": OTHER_ACTIONS})
-    for path, number, each in _events(files):
+    for path, number, each in _events(files, form):
         facts.skipped += each.skipped
+        facts.absent += each.absent
         if each.code:
             faults.add(row, each.code, f"{path.name}, {each.told}")
         elif not each.skipped:
@@ -131,8 +137,10 @@ def survey(source: Path, files: Sequence[Path], action_id: str | None) -> Facts:
     if problems:
         raise LogValidationError(problems, str(source))
     if not facts.events:
-        problem = f"{source} has no events but those with _skipLearn" if row else f"{source} has no events"
+        problem = f"{source} {nothing_left(form, facts.absent)}" if row else f"{source} has no events"
         raise ParameterError(SUBJECT, [problem])
+    if form.slot is not None:
+        facts.arms = [arm for arm in facts.arms if arm in facts.able]
     return facts
 
 
@@ -167,19 +175,19 @@ def _kind(types: Any) -> pa.DataType | None:
 
 
 def decision_tables(
-    files: Sequence[Path], facts: Facts, schema: pa.Schema, action_id: str | None
+    files: Sequence[Path], facts: Facts, schema: pa.Schema, action_id: str | None, form: Form
 ) -> Iterator[pa.Table]:
     """The second pass."""
-    sound = ((path, number, each.event) for path, number, each in _events(files) if not each.skipped)
+    sound = ((path, number, each.event) for path, number, each in _events(files, form) if not each.skipped)
     clock = Clock()
     while batch := list(islice(sound, _DECISIONS)):
         yield _decision_table(batch, facts, schema, action_id, clock)
 
 
-def _events(files: Sequence[Path]) -> Iterator[tuple[Path, int, Judged]]:
+def _events(files: Sequence[Path], form: Form) -> Iterator[tuple[Path, int, Judged]]:
     for path in files:
         for number, line in numbered_lines(path, SUBJECT):
-            yield path, number, judge(number, line)
+            yield path, number, judge(number, line, form)
 
 
 def _decision_table(
@@ -198,7 +206,8 @@ def _decision_table(
         labels = action_labels(event["c"]["_multi"], action_id)
         columns["action"].append(labels[event["a"][0] - 1])
         for place, chance in zip(event["a"], event["p"], strict=True):
-            share[places[labels[place - 1]], row] = chance
+            if labels[place - 1] in places:
+                share[places[labels[place - 1]], row] = chance
     columns["reward"] = [-float(event["_label_cost"]) for event in events]
     columns["propensity"] = [float(event["p"][0]) for event in events]
     columns |= {f"propensity_{arm}": share[place] for arm, place in places.items()}
@@ -357,6 +366,8 @@ def convert(
     action_id: str | None = None,
     context: Iterable[str] | None = None,
     affinities: bool = False,
+    played: str = "first",
+    slot: int | None = None,
 ) -> int:
     r"""Write a dsjson log or an Open Bandit folder as Parquet, in batches that need little memory.
 
@@ -367,7 +378,7 @@ def convert(
         their names), or a folder of the Open Bandit Dataset.
     output : path
         Name of the Parquet file.
-    action_id, context : optional
+    action_id, context, played, slot : optional
         As for `read_dsjson`, of dsjson alone.
     affinities : bool
         As for `read_open_bandit`, of such a folder alone.
@@ -414,11 +425,14 @@ def convert(
     context = [context] if isinstance(context, str) else None if context is None else list(context)
     place, target = as_path(SUBJECT, "source", source), as_path(SUBJECT, "output", output)
     bandit = place.is_dir() and (place / ITEMS).is_file()
-    problems = [] if context is None else names_problems("context", context)
+    form = Form(played, slot)
+    problems = ([] if context is None else names_problems("context", context)) + form_problems(form)
     if target.suffix.lower() not in (".parquet", ".pq"):
         problems.append(f"output must end in .parquet or .pq, got {target.name!r}")
     if bandit and (action_id is not None or context is not None):
         problems.append("action_id and context are of dsjson: leave them out for an Open Bandit folder")
+    if bandit and form != Form():
+        problems.append("played and slot are of dsjson: leave them out for an Open Bandit folder")
     if not bandit and affinities:
         problems.append(f"affinities are of an Open Bandit folder, with {ITEMS}: {place} is none")
     files = [place] if bandit else _event_files(place)
@@ -429,9 +443,9 @@ def convert(
     if bandit:
         layout = layout_of(place, affinities)
         return _written(target, layout.schema, impression_tables(layout))
-    facts = survey(place, files, action_id)
+    facts = survey(place, files, action_id, form)
     schema = schema_of(place, facts, context)
-    return _written(target, schema, decision_tables(files, facts, schema, action_id))
+    return _written(target, schema, decision_tables(files, facts, schema, action_id, form))
 
 
 def _event_files(place: Path) -> list[Path]:

@@ -155,7 +155,7 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
         log = AdaptiveLog(frame, **nested_options(options))
     except LogValidationError as error:
         raise table.located(error) from None
-    unused = [str(name) for name in table.columns if name not in log.columns]
+    unused = [str(name) for name in table.columns if name not in log.read_columns]
     left = [Reading("left out", claims.UNUSED(names=", ".join(unused)))] if unused else []
     log.owner_only = table.path is not None and owners_alone(table.path) is True
     return log.read_from(table.source, [*told, *left])
@@ -164,9 +164,8 @@ def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
 def named_columns(options: Mapping[str, Any]) -> list[str]:
     """Columns that the arguments of a log name one by one."""
     flat = flat_options(options)
-    single = [flat.get(role) for role in _USES]
-    several = [name for role in ("context", "outcomes") for name in _listed(flat.get(role))]
-    return [name for name in dict.fromkeys([*single, *several]) if isinstance(name, str)]
+    roles = (*_USES, "context", "outcomes")
+    return list(dict.fromkeys(name for role in roles for name in _listed(flat.get(role))))
 
 
 def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
@@ -183,6 +182,8 @@ def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict
     uses |= dict.fromkeys(_listed(options.get("context")), "context")
     if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
         uses |= dict.fromkeys(_listed(options["action"]), "number")
+    if options.get("propensities") in (columns or ()):  # lists or objects, as text
+        uses[str(options["propensities"])] = "text"
     if _labels_of(options.get("success")):
         uses |= dict.fromkeys(_listed(options.get("reward")), "text")
     return {name: use for name, use in uses.items() if columns is None or name in columns}

@@ -18,8 +18,8 @@ NEVER_TOGETHER = Claim(
 )
 TAKEN_AWAY = Claim(
     "taken_away",
-    "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} of "
-    "{rounds} rounds, and its remaining rounds are a selected sample",
+    "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} rounds "
+    "out of {rounds}, and its remaining rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)
@@ -50,7 +50,7 @@ DIFFERENT_ROUNDS = Claim(
     "caution",
 )
 OTHER_ELSEWHERE = Claim(
-    "inference.arms.data_facts.AvailabilityFacts.elsewhere_found",
+    "inference.arms.data.data_facts.AvailabilityFacts.elsewhere_found",
     "the difference between {one!r} and {other!r} may depend on whether all arms were available (p = "
     "{p:.1g}), so estimates from rounds with both of these arms available may not apply to the whole log",
     "caution",

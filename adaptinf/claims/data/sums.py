@@ -41,11 +41,17 @@ SHARES_STAND_IN = Claim(
 )
 FEW_IN_A_BATCH = Claim(
     "few_in_a_batch",
-    "an arm has too few rounds in at least one batch (smallest count {n}, recommended minimum "
-    "{enough}), so estimated propensities are imprecise and intervals may undercover",
+    "an arm has too few rounds in some batches (smallest count {n}, recommended minimum {enough}), so "
+    "estimated propensities are imprecise and intervals may undercover",
     "caution",
 )
-FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
+WITHOUT_BATCHES = Claim(
+    "without_batches",
+    "the table has no batches, so propensities are assumed constant over all rounds; if they changed with "
+    "earlier rewards, estimates are biased and intervals may undercover",
+    "caution",
+)
+FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, WITHOUT_BATCHES, FEW_IN_A_BATCH)
 """Of a fit."""
 
 CENTRE = Claim(

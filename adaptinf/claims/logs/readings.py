@@ -14,6 +14,30 @@ SORTED = Claim(
     "position, and tied rows kept their original order",
     "note",
 )
+TIES = Claim(
+    "log.validation.row_order.tell_ties",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before; tied rows are taken in the "
+    "order of the rows",
+    "note",
+)
+COARSE = Claim(
+    "log.validation.row_order.tell_ties",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before, and the order of the rows "
+    "is "
+    "taken as the order of the choices; if all arms of one value were chosen before any of their rewards was "
+    "known, give the column as batch=",
+    "caution",
+)
+PERIODS = Claim(
+    "log.validation.check.check_frame",
+    "batches are the {every}s of {column}, {clock}: {batches:,} batches",
+    "note",
+)
+IN_ZONE = Claim(
+    "log.validation.check.check_frame",
+    "times in {column} were read by the clock of {zone} and are kept in UTC",
+    "note",
+)
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
     "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
@@ -24,6 +48,17 @@ DATES = Claim("log.validation.order.date_column", "{column} was {how}{span}", "n
 COUNTED_AS = Claim(
     "log.validation.outcomes.numbered_outcomes",
     "labels in {column} were converted to numbers: {labels}",
+    "note",
+)
+RENORMALISED = Claim(
+    "log.validation.propensity_rounding.tell_rounding",
+    "propensities are rounded to {decimals}: {changed:,} of {rows:,} rows were renormalised to sum to 1; the "
+    "smallest propensity of a chosen arm, {least:.3g}, is known to within {share:.2%}",
+    "note",
+)
+NO_ENTRY = Claim(
+    "log.validation.propensity_shapes.read_entries",
+    "{column} has no entry for arms {arms}; their propensities in these rows are taken as 0",
     "note",
 )
 AS_WRITTEN = Claim(
@@ -69,6 +104,11 @@ SKIPPED = Claim(
     "events with _skipLearn set were dropped ({skipped:,} of {events:,} events)",
     "note",
 )
+WITHOUT_SLOT = Claim(
+    "formats.dsjson.read_dsjson",
+    "events without the slot were left out ({absent:,} of {events:,} events)",
+    "note",
+)
 THROTTLED = Claim(
     "formats.dsjson.read_dsjson",
     "the client dropped events with probability {rate:g} (pdrop); the file does not show whether "
@@ -92,6 +132,60 @@ OTHER_POSITIONS = Claim(
     "note",
 )
 IMPRESSIONS_SORTED = Claim("formats.obd.read_open_bandit", "impressions were sorted by timestamp", "note")
+
+OTHER_EXPERIMENTS = Claim(
+    "formats.platforms.platform_tables.Table.only",
+    "rows whose {column} is not {wanted!r} were excluded ({others:,} of {rows:,})",
+    "note",
+)
+ROWS_SORTED = Claim("formats.platforms.platform_tables.Table.in_time", "rows were sorted by {column}", "note")
+SEVERAL_ARMS = Claim(
+    "formats.platforms.platform_tables.Table.first_of_units",
+    "units that were assigned to several arms were excluded ({moved:,} of {units:,} units)",
+    "caution",
+)
+LATER_EXPOSURES = Claim(
+    "formats.platforms.platform_tables.Table.first_of_units",
+    "rows of a unit after its first were excluded ({later:,} of {rows:,} rows)",
+    "note",
+)
+UNUSED_OUTCOMES = Claim(
+    "formats.platforms.platform_tables.Table.join",
+    "outcomes that belong to no row of the assignments were not used ({unused:,} of {rows:,})",
+    "note",
+)
+ABSENT_OUTCOMES = Claim(
+    "formats.platforms.platform_tables.Table.join",
+    "a row without an outcome counts as {absent:g} ({rows:,} rows)",
+    "note",
+)
+NO_PROPENSITIES = Claim(
+    "formats.platforms.platform_tables.shares_of",
+    "the export has no propensities, so the log has none",
+    "caution",
+)
+BEFORE_PERIODS = Claim(
+    "formats.platforms.growthbook.read_growthbook",
+    "propensities are the weights of the period in which a unit was first exposed; a client that still "
+    "had older weights is not visible in the export",
+    "caution",
+)
+VERSIONS_OVERLAP = Claim(
+    "formats.platforms.eppo.read_eppo",
+    "versions of the model overlap in time, so the log has no batches",
+    "caution",
+)
+REPLACED_FEEDBACK = Claim(
+    "formats.platforms.tensorzero.read_tensorzero",
+    "feedback that later feedback on the same target replaced was not used ({replaced:,} of {rows:,} rows)",
+    "note",
+)
+NOT_AVAILABLE = Claim(
+    "formats.platforms.mrt.read_mrt",
+    "decision points at which a participant was not available were excluded ({absent:,} of {rows:,} rows), "
+    "because no treatment was randomised there",
+    "note",
+)
 
 BY_ASSIGNMENT = Claim(
     "log.storage.view.LogColumns.reading_notes",

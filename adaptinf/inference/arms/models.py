@@ -288,12 +288,7 @@ class ArmMeans:
             validity=label,
             null=null,
             correction=shown.correction,
-            details={
-                "pulls": fit.pulls,
-                "ess": fit.ess,
-                "min_propensity": fit.min_propensity,
-                **efficiency,
-            },
+            details={"pulls": fit.pulls, "ess": fit.ess, "min_propensity": fit.min_propensity, **efficiency},
             notes=(*shown.notes, *self._told),
             cautions=shown.cautions,
             efficiency_note=lost,

@@ -31,14 +31,17 @@ from adaptinf.log.validation.frame_columns import (
     read_labels,
     whole_numbers,
 )
+from adaptinf.log.validation.propensity_shapes import holds_entries
 from adaptinf.log.validation.row_order import (
     SORT_HINT,
     backward_message,
     batch_dates,
     date_column,
+    has_zone,
     tell_numbered,
     text_numbers,
 )
+from adaptinf.log.validation.times.clock_changes import clock_change
 from adaptinf.spelling import reads_as, told_apart
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -222,6 +225,12 @@ def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
 
 def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
     """Propensities of the chosen arms as float64."""
+    if holds_entries(column):
+        found.add(
+            "non-numeric-propensity",
+            f"propensity column {name!r} holds lists or objects, with every arm's: name it in propensities=",
+        )
+        return None
     return check_probabilities(column, f"propensity column {name!r}", "(0", found)
 
 
@@ -241,6 +250,7 @@ def check_rounds(
     """Round numbers or times, dates as text in one format included; they must increase."""
     what = f"round column {name!r}"
     found.add_rows("missing-round", f"{what} has no value", column.missing)
+    zoned = has_zone(column, date_format)
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = date_column(column, what, "round", date_format, found)
         if dates is None:
@@ -257,17 +267,11 @@ def check_rounds(
         found.add_rows("bad-round", f"{what} is infinite or beyond float64", unusable)
         present &= ~unusable
     rows = np.flatnonzero(present)
-    repeated, backward = np.zeros_like(missing), np.zeros_like(missing)
-    repeated[rows] = pd.Series(values[rows]).duplicated().to_numpy()
+    backward = np.zeros_like(missing)
     backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
-    found.add_rows(
-        "duplicated-round",
-        f"{what} repeats an earlier round; every row must be a round of its own. If the rows are in the "
-        "order in which the arms were chosen, leave round= out; if arms of one value were chosen together, "
-        "before any of their rewards was known, give the column as batch=",
-        repeated,
-    )
-    found.add_rows("unordered-round", backward_message(what, values[rows], "goes back"), backward)
+    if backward.any():
+        message = backward_message(what, values[rows], "goes back", zoned)
+        found.add_rows("unordered-round", message, backward)
     return values.copy()
 
 
@@ -309,15 +313,18 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     if read is None:
         return None
     labels, values, _ = read
+    zoned = has_zone(column, date_format)
     labelled = labels.codes >= 0
     rows: IntArray | slice = slice(None) if labelled.all() else np.flatnonzero(labelled)
     codes = labels.codes[rows]
     starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
+    told = "" if zoned or values is None or values.dtype.kind != "M" else clock_change(what, values[codes])
     hint = "" if values is None else f": if it says when, {SORT_HINT}"
     found.add_rows(
         "batch-not-contiguous",
-        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
+        told
+        or f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
         f"{hint}",
         _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
@@ -330,7 +337,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
         first = starts[~returning]
         found.add_rows(
             "unordered-batch",
-            backward_message(what, values[codes] if backward.any() else values, "goes down"),
+            backward_message(what, values[codes] if backward.any() else values, "goes down", zoned),
             _mask(_rows_of(first[backward[codes[first]]], rows), len(labels.codes)),
         )
     return labels.codes

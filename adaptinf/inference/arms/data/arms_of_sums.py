@@ -10,8 +10,8 @@ from adaptinf.claims import first, said
 from adaptinf.claims.data import outcome_models
 from adaptinf.claims.data import sums as claims
 from adaptinf.errors import InvalidForLog
+from adaptinf.inference.arms.data.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.data.weight_propensities import fixed_by
-from adaptinf.inference.arms.data_facts import SumsFacts, SumsWeightsFacts
 from adaptinf.inference.arms.question import Refused
 from adaptinf.inference.scores.batch_sums import batch_score_means, lagged_weights, shared_means
 from adaptinf.inference.scores.joint_levels import JOINT, earlier_inverse
@@ -96,7 +96,7 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
         given = model.covariates, model.penalty
         return line_score_means(sums.cells, question.codes, weights, *given)
     means = batch_score_means(sums.cells, question.codes, weights, augmented=model is not None)
-    return shared_means(sums.cells, question.codes, means) if sums.shares else means
+    return shared_means(sums.cells, question.codes, weights, means) if sums.shares else means
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:

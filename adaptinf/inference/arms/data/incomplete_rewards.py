@@ -17,7 +17,7 @@ import numpy as np
 from adaptinf.claims import said
 from adaptinf.claims.data import missing_rewards
 from adaptinf.claims.units import INCOMPLETE
-from adaptinf.inference.arms.data_facts import MissingRewardsFacts, shares_of
+from adaptinf.inference.arms.data.data_facts import MissingRewardsFacts, shares_of
 from adaptinf.inference.arms.question import ArmModel, Asked, Question, Refused
 from adaptinf.inference.inputs.rounds import times_of
 from adaptinf.inference.results.ends import both_ends

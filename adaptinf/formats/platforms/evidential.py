@@ -1,0 +1,138 @@
+"""Draws of Evidential's bandit experiments, as its server exports them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adaptinf.errors import ParameterError
+from adaptinf.formats.platforms.platform_tables import (
+    Table,
+    Weights,
+    platform_table,
+    share_problems,
+    shares_of,
+)
+from adaptinf.formats.transport import log_of, names_problems
+from adaptinf.log import AdaptiveLog
+from adaptinf.parameters import refuse
+
+_SUBJECT = "read_evidential"
+_LACKING = "Evidential's draws have no probabilities"
+_VALUES = "context_vals"
+
+
+def read_evidential(
+    draws: str | PathLike[str],
+    *,
+    weights: Weights = None,
+    context: Iterable[str] = (),
+    missing: str | None = None,
+    reward_range: tuple[float, float] | None = None,
+) -> AdaptiveLog:
+    r"""Read the draws of a bandit experiment of Evidential.
+
+    Parameters
+    ----------
+    draws : path
+        The CSV of a bandit's assignments (or the same columns as Parquet or JSON lines): ``participant_id``,
+        ``arm_id``, ``arm_name``, ``created_at`` and ``outcome``, and ``context_vals`` of a contextual bandit.
+    weights : mapping of arm name to float, or "unknown"
+        Probabilities of the arms, where they were constant. They are not in the export, and those of Thompson
+        sampling change: such a log is read with ``"unknown"``, without propensities.
+    context : iterable of str, optional
+        Names of the values in ``context_vals``, in their order, which is that of the contexts' identifiers;
+        all of them or none.
+    missing : {"drop", "worst", "best"}, optional
+        What a draw without an outcome means, as in `AdaptiveLog`; without it there may be none.
+    reward_range : (float, float), optional
+        Smallest and largest possible outcome.
+
+    Returns
+    -------
+    AdaptiveLog
+        One round a draw, in order of time; a participant has one. Of a contextual bandit without `context`
+        the log has ``'context_free': False``.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read or lacks columns, two arms have one name, or the probabilities are not
+        given. The export of a frequentist experiment has no ``outcome``, and is refused by that name.
+    LogValidationError
+        With all that is found wrong with the rows.
+
+    Notes
+    -----
+    An outcome that the server filled in after a deadline (``autofailed_outcome`` in its database) cannot be
+    told from an observed one in the export. When an outcome became known is not in the CSV either.
+
+    References
+    ----------
+    The Agency Fund, evidential-be: ``Draw`` in ``src/xngin/apiserver/sqla/tables.py``.
+
+    Examples
+    --------
+    >>> import adaptinf as ai
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp()) / "draws.csv"
+    >>> head = "participant_id,arm_id,arm_name,created_at,outcome\n"
+    >>> rows = "p1,arm_a,call,2025-06-01T08:00:00Z,1\np2,arm_b,text,2025-06-01T09:00:00Z,0\n"
+    >>> _ = path.write_text(head + rows)
+    >>> log = ai.formats.read_evidential(path, weights="unknown")
+    >>> log.arms, log.propensity_status
+    (('call', 'text'), 'absent')
+    """
+    context = [context] if isinstance(context, str) else list(context)
+    refuse(_SUBJECT, names_problems("context", context) + share_problems(weights, _LACKING))
+    names = ["participant_id", "arm_id", "arm_name"]
+    table = platform_table(_SUBJECT, draws, [*names, "created_at", "outcome"], text=names)
+    arms = table.frame.drop_duplicates(["arm_id", "arm_name"])
+    if arms["arm_name"].duplicated().any() or arms["arm_id"].duplicated().any():
+        raise ParameterError(_SUBJECT, [f"{table.path}: every arm_id needs one arm_name of its own"])
+    table.in_time("created_at")
+    used = _VALUES in table.frame and bool(table.frame[_VALUES].notna().any())
+    if context and not used:
+        raise ParameterError(_SUBJECT, [f"{table.path} has no {_VALUES}: leave context out"])
+    if context:
+        table.frame = table.frame.assign(**_contexts(table, context))
+    roles = shares_of(table, "arm_name", weights)
+    with log_of(str(table.path)):
+        log = AdaptiveLog(
+            table.frame,
+            action="arm_name",
+            reward="outcome",
+            unit="participant_id",
+            context=context,
+            missing=missing,
+            reward_range=reward_range,
+            about={"design": "Evidential bandit", "context_free": False if used and not context else None},
+            **roles,
+        )
+    return log.read_from(f"Evidential draws {table.path.name}", table.readings)
+
+
+def _contexts(table: Table, names: list[str]) -> dict[str, Any]:
+    """Columns of the values that stand in one cell: an array of Postgres, or a list."""
+    rows = []
+    for row, cell in enumerate(table.frame[_VALUES]):
+        text = json.dumps(list(cell)) if isinstance(cell, list | np.ndarray) else str(cell)
+        try:
+            values = json.loads(text.replace("{", "[").replace("}", "]"))
+        except ValueError:
+            values = None
+        if not isinstance(values, list) or len(values) != len(names):
+            problem = (
+                f"{_VALUES} must have {len(names)} values, those of context, and has {text:.60} in row {row}"
+            )
+            raise ParameterError(_SUBJECT, [f"{table.path}: {problem}"])
+        rows.append(values)
+    if clash := [name for name in names if name in table.frame]:
+        raise ParameterError(_SUBJECT, [f"{table.path}: contexts may not be called {', '.join(clash)}"])
+    return {name: pd.Series([row[place] for row in rows], dtype=float) for place, name in enumerate(names)}
