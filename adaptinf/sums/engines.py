@@ -193,7 +193,6 @@ def aggregate(
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
-    dialect, _ = dialect_from("aggregate", how)
     arms = action if arms is None and isinstance(action, list) else arms
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
@@ -201,7 +200,9 @@ def aggregate(
     given |= {"rounded": how.get("round_propensities", False)}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
-    source = opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
+    source = opened(
+        table, dialect_from("aggregate", how)[0], partial(uses_of, _as_of_a_log(given)), _roles(given)
+    )
     with naming_failures():
         rows, given = with_supplied(source.rows, given, found)
         found.raise_if_any("the table")
