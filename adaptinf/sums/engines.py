@@ -188,8 +188,7 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    found = Findings()
-    found.index = index_names(table)
+    found = _findings(table)
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
@@ -219,6 +218,13 @@ def aggregate(
     stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
     sums._check(read, span, stated, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+def _findings(table: Any) -> Findings:
+    """Findings that know the names of a frame's index."""
+    found = Findings()
+    found.index = index_names(table)
+    return found
 
 
 def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
