@@ -199,9 +199,7 @@ def aggregate(
     given |= {"rounded": how.get("round_propensities", False)}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
-    source = opened(
-        table, dialect_from("aggregate", how)[0], partial(uses_of, _as_of_a_log(given)), _roles(given)
-    )
+    source = _opened(table, how, given)
     with naming_failures():
         rows, given = with_supplied(source.rows, given, found)
         found.raise_if_any("the table")
@@ -225,6 +223,12 @@ def _findings(table: Any) -> Findings:
     found = Findings()
     found.index = index_names(table)
     return found
+
+
+def _opened(table: Any, how: Mapping[str, Any], given: Mapping[str, Any]) -> Opened:
+    """The rows of a table, read as the options say and by what its columns are for."""
+    dialect, _ = dialect_from("aggregate", how)
+    return opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
 
 
 def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
