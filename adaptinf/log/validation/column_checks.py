@@ -208,7 +208,7 @@ def check_rewards(
     values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
-    if column.values.dtype.kind == "f" and not as_written:
+    if column.values.dtype.kind in "fO" and not as_written:
         check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
     if reward_range is not None:
         low, high = reward_range
@@ -442,7 +442,7 @@ def read_numbers(
         return None
     values, inexact = as_float(column.values)
     # Decimals of fewer digits before the point are read as those of a text are: as the float next to them.
-    inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) > EXACT))
+    inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) >= EXACT))
     values[column.missing] = np.nan
     if role != "propensity":
         found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
@@ -489,8 +489,8 @@ def _nearest_float(value: Any) -> tuple[float, bool]:
     except OverflowError:
         return np.inf, True
     if isinstance(value, Decimal):
-        return number, bool(np.isfinite(number)) and abs(number) > EXACT and Decimal(number) != value
-    return number, isinstance(value, (int, np.integer)) and abs(number) > EXACT
+        return number, bool(np.isfinite(number)) and abs(value) > EXACT and Decimal(number) != value
+    return number, isinstance(value, (int, np.integer)) and abs(int(value)) > EXACT
 
 
 def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, found: Findings) -> None:
