@@ -160,6 +160,32 @@ def test_what_is_said_is_taken_and_what_is_ambiguous_refused(tmp_path: Path) -> 
     assert ai.aggregate(place, action="arm", reward="y", batch="day").n_rounds == 3
 
 
+def test_no_cell_begins_a_comment(tmp_path: Path) -> None:
+    # Left to itself DuckDB takes a row that begins with # for a comment, and cuts another that ends with one.
+    place = tmp_path / "x.csv"
+    place.write_text("arm,y,day,region\n#a,1,1,EU\nb,2,1,EU#\n#a,3,1,US\n")
+    sums = ai.aggregate(place, action="arm", reward="y", batch="day", by="region", centre=0.0)
+    assert sums.arms == ("#a", "b")
+    assert sums.frame["region"].tolist() == ["EU", "EU", "EU#", "EU#", "US", "US"]
+    assert sums.frame["n"].tolist() == [1, 0, 0, 1, 1, 0]
+    assert sums.frame["sum"].tolist() == [1, 0, 0, 2, 3, 0]
+    place.write_text("arm,y,day\n#a,1,2024-01-01\nb,2,2024-01-01\n#a,3,2024-01-02\nb,4,# later\n")
+    assert str(refusal(place, propensity=None)) == (
+        "the table of sums has 1 problem (rows are counted from 0):\n"
+        "  - batch column 'day' holds dates such as '2024-01-01', and in these rows none: give every batch a "
+        "date of one format, or labels that are no dates in 1 row"
+    )
+
+
+def test_of_many_texts_one_of_each_kind_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "_DISTINCT", 6)
+    place = tmp_path / "x.csv"
+    numbers = [f"{row}{end}" for row in range(1, 9) for end in ("", ".25", ",5", ",2500", ",250")]
+    place.write_text("\n".join(["arm;y;day", *(f"a;{each};1" for each in [*numbers, "oops", "1e3", "oops"])]))
+    texts = text_files.text_files([place], text_files.Dialect(), [])
+    assert texts._texts("y") == {"1": 1, "1.25": 1, "1,2500": 1, "1,250": 1, "oops": 2, "1e3": 1}
+
+
 def test_rows_of_other_lengths_are_refused(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text("arm,y,day,p\na,1,1,1\nb,2,1\n")
