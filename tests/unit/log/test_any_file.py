@@ -87,6 +87,7 @@ FILES: dict[str, tuple[bytes, list[str]]] = {
     "tabs.tsv": (csv_of(sep="\t"), []),
     "marked.csv": (b"\xef\xbb\xbf" + csv_of(), []),
     "wide.csv": (csv_of().decode().encode("utf-16"), [claims.DECODED(encoding="utf-16")]),
+    "wider.csv": (csv_of().decode().encode("utf-32"), [claims.DECODED(encoding="utf-32")]),
     "zip.csv.gz": (gzip.compress(csv_of()), []),
     "zip.tsv.bz2": (bz2.compress(csv_of(sep="\t")), []),
     "zip.csv.zst": (b"", []),
@@ -138,6 +139,20 @@ def test_what_is_said_of_a_text_is_taken(tmp_path: Path) -> None:
 def test_options_that_make_no_sense(tmp_path: Path, option: str, value: str, said: str) -> None:
     (tmp_path / "x.csv").write_bytes(csv_of())
     assert said in refusal(tmp_path / "x.csv", **{option: value})
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark_is_named(tmp_path: Path, encoding: str) -> None:
+    place = tmp_path / "x.csv"
+    place.write_bytes(csv_of().decode().encode(encoding))
+    told = "line 1 has a NUL character, which no text has: it seems to be UTF-16 without a mark, so say "
+    assert refusal(place).endswith(f"{told}encoding={encoding!r}")
+    assert ai.read_log(place, **ROLES, encoding=encoding).arrays.reward.tolist() == FRAME["y"].tolist()
+
+
+def test_one_mark_cannot_separate_fields_and_decimals(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(EUROPEAN)
+    assert "sep and decimal are both ','" in refusal(tmp_path / "x.csv", sep=",", decimal=",")
 
 
 def test_what_can_be_read_in_two_ways_is_refused_with_a_guess(tmp_path: Path) -> None:
@@ -194,6 +209,8 @@ def test_lines_are_counted_as_the_file_counts(tmp_path: Path) -> None:
     told = refusal(place)
     assert "reward column 'y' has no value (NaN or None) [line 5]" in told
     assert "propensity column 'p' has values outside (0, 1] [line 6]" in told
+    place.write_text('arm,y,p,note\na,1,1,x\na,1,7,"two\nlines"\na,1,8,x\n')
+    assert "propensity column 'p' has values outside (0, 1] [lines 3, 5]" in refusal(place)
     lines = tmp_path / "x.jsonl"
     lines.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "b", "p": 1}\n')
     assert "reward column 'y' has no value (NaN or None) [line 3]" in refusal(lines)
@@ -250,6 +267,22 @@ def test_missing_values_of_frames(make: Any) -> None:
         ai.AdaptiveLog(make(frame), **ROLES, reading={"missing_values": "-"})
 
 
+def test_missing_values_of_parquet_files(tmp_path: Path) -> None:
+    FRAME.assign(region=["EU", "-", "NA", "EU"]).to_parquet(tmp_path / "x.parquet")
+    told = refusal(tmp_path / "x.parquet", context="region", missing_values=["-"])
+    assert told.endswith(":\n  - context column 'region' has no value [row 1]")
+
+
+def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
+    told = "reward column 'y' has numbers that float64 cannot hold exactly [line {}]"
+    place = tmp_path / "x.jsonl"
+    place.write_text('{"arm": "a", "y": 9007199254740993, "p": 1}\n{"arm": "b", "y": 0.5, "p": 1}\n')
+    assert told.format(1) in refusal(place)
+    place = tmp_path / "x.csv"
+    place.write_text("arm,y,p\na,9007199254740993,1\nb,0.5,1\n")
+    assert told.format(2) in refusal(place)
+
+
 def test_numbers_as_labels_have_no_texts_of_missing_values_beside_them(tmp_path: Path) -> None:
     place = tmp_path / "x.csv"
     place.write_text("arm,y,x\n1,1,0.5\n2,0,NA\nNA,1,0.25\n")
@@ -284,6 +317,32 @@ class TestParts:
         assert ai.read_log(tmp_path, **ROLES).arrays.reward.tolist() == FRAME["y"].tolist()
         pq.write_table(pa.table({"arm": ["a"], "y": [1]}), tmp_path / "part-2.snappy.parquet")
         assert "part-2.snappy.parquet has other columns or types than part-0" in refusal(tmp_path)
+
+    def test_parts_of_other_types_are_no_table(self, tmp_path: Path) -> None:
+        FRAME.to_parquet(tmp_path / "part-0.parquet")
+        FRAME.astype({"n": "float64"}).to_parquet(tmp_path / "part-1.parquet")
+        assert refusal(tmp_path).endswith("part-1.parquet has other columns or types than part-0.parquet")
+
+    def test_rows_of_several_files_of_objects_are_counted_through(self, tmp_path: Path) -> None:
+        first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+        first.write_text('{"arm": "a", "y": 1, "p": 1}\n\n{"arm": "a", "y": 2, "p": 1}\n')
+        second.write_text('\n{"arm": "b", "y": 1, "p": 7}\n')
+        assert refusal([first, second]) == (
+            f"the log in {first} and 1 more file has 1 problem (rows are counted from 0):\n"
+            "  - propensity column 'p' has values outside (0, 1] [row 2]"
+        )
+
+    @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+    @pytest.mark.parametrize("private", [None, 0, 1])
+    def test_what_one_owner_alone_may_read_stays_so(self, tmp_path: Path, private: int | None) -> None:
+        files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+        for place, file in enumerate(files):
+            file.write_bytes(csv_of())
+            file.chmod(0o600 if place == private else 0o644)
+        log = ai.read_log(files, **ROLES)
+        assert log.owner_only is (private is not None)
+        log.to_csv(tmp_path / "whole.csv")
+        assert private is None or (tmp_path / "whole.csv").stat().st_mode & 0o077 == 0
 
     def test_folders_that_cannot_be_read(self, tmp_path: Path) -> None:
         assert "is a directory without files of rows" in refusal(tmp_path)
