@@ -31,6 +31,7 @@ _DISTINCT = 10_000
 _CELLS = 5
 _ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
+_ZONELESS = r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d(\.\d+)?)?)?"
 _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
@@ -110,6 +111,11 @@ class TextFiles:
             part = duckdb.read_csv(str(file), sep=sep, header=True, comment="", date_format="%Y-%m-%d")
             kinds.add(dict(zip(part.columns, map(str, part.types), strict=True)).get(name, "VARCHAR"))
         kind = kinds.pop() if len(kinds) == 1 else ""
+        if kind.endswith("TIME ZONE"):
+            # To a time without a zone among others with one the engine would give that of this computer.
+            zoneless = f"regexp_full_match(trim({_quoted(name)}), '{_ZONELESS}')"
+            if self.relation.filter(zoneless).limit(1).fetchall():
+                return None
         return kind if kind.startswith(("DATE", "TIMESTAMP")) else None
 
     @property

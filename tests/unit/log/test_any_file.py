@@ -267,10 +267,40 @@ def test_missing_values_of_frames(make: Any) -> None:
         ai.AdaptiveLog(make(frame), **ROLES, reading={"missing_values": "-"})
 
 
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["EU", "-", "NA"])])
+def test_missing_values_of_labels_of_polars(kind: Any) -> None:
+    region = pl.Series("region", ["EU", "-", "NA", "EU"], dtype=kind)
+    with pytest.raises(LogValidationError) as caught:
+        ai.read_log(
+            pl.from_pandas(FRAME).with_columns(region), **ROLES, context="region", missing_values=["-"]
+        )
+    assert [(each.code, each.rows) for each in caught.value.problems] == [("missing-context", (1,))]
+
+
 def test_missing_values_of_parquet_files(tmp_path: Path) -> None:
     FRAME.assign(region=["EU", "-", "NA", "EU"]).to_parquet(tmp_path / "x.parquet")
     told = refusal(tmp_path / "x.parquet", context="region", missing_values=["-"])
     assert told.endswith(":\n  - context column 'region' has no value [row 1]")
+
+
+def test_labels_that_look_like_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
+    place = tmp_path / "x.csv"
+    place.write_text("arm,y,site\n01,1,1.5\n1,2,north\nx,3,2.5\n1,4,south\n")
+    log = ai.read_log(place, action="arm", reward="y", context="site")
+    assert log.arms == ("01", "1", "x")
+    assert log.column("site").tolist() == ["1.5", "north", "2.5", "south"]
+    place.write_text("arm,y,site\n1,1,1.5\n2,2,north\n1,3,2.5\n2,4,3.5\n")
+    assert "column 'site' has text among its numbers, such as 'north', and would be read as labels" in (
+        refusal(place, propensity=None, context="site")
+    )
+
+
+def test_rows_of_one_field_are_no_rows_of_a_quoted_text(tmp_path: Path) -> None:
+    place = tmp_path / "x.csv"
+    place.write_text('arm,y,p\n"a",1,1\nb\n\n"b",1,1\n')
+    assert refusal(place).endswith(
+        "1 rows have other numbers of fields than the 3 of the header; lines (and fields): 3 (1)"
+    )
 
 
 def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:

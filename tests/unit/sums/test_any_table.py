@@ -81,6 +81,10 @@ def test_standard_input_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         (["TRUE", "FALSE"], ("FALSE", "TRUE")),
         (["1", "2+"], ("1", "2+")),
         (["9007199254740993", "9007199254740992"], (9007199254740992, 9007199254740993)),
+        (
+            ["9007199254740993", "9007199254740992", "92233720368547758070"],  # more than 64 bits
+            ("9007199254740992", "9007199254740993", "92233720368547758070"),
+        ),
     ],
 )
 def test_labels_are_those_of_the_log(tmp_path: Path, labels: list[str], arms: tuple[Any, ...]) -> None:
@@ -184,6 +188,42 @@ def test_of_many_texts_one_of_each_kind_is_looked_at(tmp_path: Path, monkeypatch
     place.write_text("\n".join(["arm;y;day", *(f"a;{each};1" for each in [*numbers, "oops", "1e3", "oops"])]))
     texts = text_files.text_files([place], text_files.Dialect(), [])
     assert texts._texts("y") == {"1": 1, "1.25": 1, "1,2500": 1, "1,250": 1, "oops": 2, "1e3": 1}
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.bz2"])
+def test_times_without_a_zone_do_not_get_that_of_this_computer(tmp_path: Path, name: str) -> None:
+    text = b"arm,y,day\na,1,2024-01-01 10:00:00Z\nb,2,2024-01-01 23:30:00\n"
+    (tmp_path / name).write_bytes(bz2.compress(text) if name.endswith("bz2") else text)
+    assert str(refusal(tmp_path / name, propensity=None)).endswith(
+        "  - batch column 'day' must hold numbers, times, or dates in one format such as 2024-03-01 or "
+        "2024-03-01T09:30 or 3/31/2024 (all with a zone, or none), not str such as '2024-01-01 23:30:00' "
+        "in 1 row"
+    )
+    assert "every= cuts dates and times, and column 'day' is of type" in str(
+        refusal(tmp_path / name, propensity=None, every="day")
+    )
+
+
+def test_dates_that_can_be_read_in_two_ways_stay_text(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("arm,y,day\na,1,1/2/2024\nb,2,1/2/2024\na,2,3/2/2024\nb,2,3/2/2024\n")
+    assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
+        "the table of sums has 1 problem (rows are counted from 0):\n"
+        "  - batch column 'day' holds dates such as '1/2/2024', of which nothing tells the month from the day: "
+        "give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'"
+    )
+
+
+def test_files_are_put_together_by_the_names_of_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("arm,y,day\na,1,1\nb,3,2\n")
+    (tmp_path / "b.csv").write_text("day,arm,y\n1,b,5\n2,a,7\n")
+    sums = ai.aggregate(tmp_path / "*.csv", action="arm", reward="y", batch="day", centre=0.0)
+    assert sums.batches.tolist() == [1, 2]
+    assert sums.frame["arm"].tolist() == ["a", "b", "a", "b"]
+    assert sums.frame["sum"].tolist() == [1, 5, 7, 3]
+    (tmp_path / "b.csv").write_text("arm;y;day\nb;5;1\n")
+    assert str(refusal(tmp_path / "*.csv", propensity=None)) == (
+        "aggregate: the files are divided in different ways (a.csv ',', b.csv ';'): say sep="
+    )
 
 
 def test_rows_of_other_lengths_are_refused(tmp_path: Path) -> None:
