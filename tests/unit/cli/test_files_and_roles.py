@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -145,3 +146,20 @@ def test_roles_are_columns_numbers_or_several(run: Run, tmp_path: Path) -> None:
     assert run("validate", wide, *ROLES, "--propensities", "q_", "--round-propensities")[0] == 0
     frame.assign(key=7).to_csv(tmp_path / "ids.csv", index=False)
     assert run("validate", str(tmp_path / "ids.csv"), *COLUMNS, "--id", "key")[0] == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("command", READING)
+def test_answers_from_a_file_of_one_owner_are_for_the_owner(run: Run, path: str, command: str) -> None:
+    output = Path(path).with_name("answer.csv")
+    Path(path).chmod(0o600)
+    before = os.umask(0o022)
+    try:
+        assert run(command, path, *COLUMNS, "--output", str(output))[0] == 0
+        assert output.stat().st_mode & 0o777 == 0o600
+        Path(path).chmod(0o644)
+        output.unlink()
+        assert run(command, path, *COLUMNS, "--output", str(output))[0] == 0
+        assert output.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)

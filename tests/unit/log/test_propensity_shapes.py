@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 from adaptinf.errors import LogValidationError
+from adaptinf.log import AdaptiveLog
 from adaptinf.log.validation import CheckedLog, Metadata, check_frame
+from adaptinf.log.validation.arm_columns import propensities_as_far_as_known
 
 ROWS = pd.DataFrame(
     {
@@ -333,3 +335,48 @@ def test_the_chosen_arms_propensity_keeps_its_digits_beside_rounded_columns() ->
     assert "differs from the arm's own column (relative tolerance 1e-06) [rows" in refused(
         far, propensity="p", round_propensities=True
     )
+
+
+def test_columns_of_other_roles_are_none_of_a_pattern() -> None:
+    frame = ROWS.assign(p_site=[1.0, 2.0, 3.0, 4.0])
+    for pattern in ("p_{arm}", "p_"):
+        log = AdaptiveLog(frame, action="arm", reward="y", propensities=pattern, context="p_site")
+        assert log.arrays.propensities is not None
+        assert log.arrays.propensities.tolist() == EVERY
+        assert "finds no arm for 'p_site'" in refused(frame, propensities=pattern)
+
+
+BATCHES = pd.DataFrame(
+    {"arm": list("ABAABC"), "y": 1.0, "day": [0, 0, 0, 1, 1, 1], "p": [0.75, 0.25, 0.75, 0.5, 0.25, 0.25]}
+)
+
+
+def test_what_the_chosen_arms_leave_is_that_of_the_only_other() -> None:
+    named = {"action": "arm", "reward": "y", "batch": "day", "propensity": "p"}
+    log = AdaptiveLog(BATCHES, **named, propensities="from batches")
+    assert log.arrays.propensities is not None
+    assert log.arrays.propensities.tolist() == [[0.75, 0.25, 0.0]] * 3 + [[0.5, 0.25, 0.25]] * 3
+    less = BATCHES.assign(p=[0.5, 0.25, 0.5, 0.5, 0.25, 0.25])
+    log = AdaptiveLog(less, **named, propensities="from batches")
+    assert log.arrays.propensities is not None
+    assert log.arrays.propensities[0].tolist() == [0.5, 0.25, 0.25]
+    alone = BATCHES.assign(arm=list("AAAABC"), p=[0.5, 0.5, 0.5, 0.5, 0.25, 0.25])
+    with pytest.raises(LogValidationError) as caught:
+        AdaptiveLog(alone, **named, propensities="from batches")
+    assert [problem.message for problem in caught.value.problems] == [
+        "propensities='from batches': in 1 batches (0, counted from 0) several arms were not chosen, and what "
+        "is left to them cannot be told apart"
+    ]
+
+
+def test_of_what_is_known_a_sure_choice_leaves_the_others_nothing() -> None:
+    table = propensities_as_far_as_known(
+        np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2]), np.array([0.75, 0.25, 0.5, 0.25, 1.0]), 3
+    )
+    assert table is not None
+    assert table.tolist() == [[0.75, 1, 0], [1, 0.25, 0], [0.5, 1, 1], [1, 0.25, 1], [0, 0, 1]]
+    table = propensities_as_far_as_known(
+        np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.75, 0.25, 1.0, 0.5]), 3
+    )
+    assert table is not None
+    assert table.tolist() == [[0.75, 1, 0], [1, 0.25, 0], [1, 0, 0], [1, 0.5, 1]]

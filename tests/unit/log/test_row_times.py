@@ -147,6 +147,10 @@ def test_times_that_a_zone_cannot_place_are_refused() -> None:
         "so that "
         "nothing tells the first time from the second: write the times in UTC [rows "
     )
+    minutes = ["01:50", "02:10", "02:50", "02:05", "02:40", "02:20", "03:10"]  # goes back twice
+    twice = pd.DataFrame({"ts": [f"2024-10-27 {each}" for each in minutes], "arm": list("ABABABA"), "y": 1.0})
+    (problem,) = refused(twice, round="ts", timezone="Europe/Berlin", sort=True)
+    assert problem.endswith("write the times in UTC [rows 1, 2, 3, 4, 5]")
     skipped = pd.DataFrame({"ts": ["2024-03-31 01:30", "2024-03-31 02:30"], "arm": ["A", "B"], "y": 1.0})
     assert refused(skipped, round="ts", timezone="Europe/Berlin") == [
         "round column 'ts' has times that the clock of Europe/Berlin never reads [row 1]"
@@ -192,6 +196,13 @@ def test_batches_are_the_periods_of_a_column_of_times(every: str, starts: list[s
     assert log.arrays.batch.tolist() == (place - 1).tolist()
     batches = f"batches are the {every}s of {role} column 'ts', as they are written: {len(starts)} batches"
     assert ("batches", batches) in told(log)
+
+
+def test_weeks_begin_on_monday() -> None:
+    times = ["2024-02-26 00:00", "2024-03-03 23:59", "2024-03-04 00:00", "2024-03-10 12:00"]
+    log = read(pd.DataFrame({"ts": times, "arm": list("ABAB"), "y": 1.0}), round="ts", every="week")
+    assert log.arrays.batch is not None
+    assert log.arrays.batch.tolist() == [0, 0, 1, 1]
 
 
 def test_periods_are_by_the_clock_of_the_zone_and_instants_else_in_utc() -> None:

@@ -204,6 +204,16 @@ def test_times_without_a_zone_do_not_get_that_of_this_computer(tmp_path: Path, n
     )
 
 
+def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("arm,y,day\na,9007199254740993,1\nb,0.5,1\n")
+    assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
+        "the table of sums has 1 problem (rows are counted from 0):\n"
+        "  - reward column 'y' of type Decimal(precision=38, scale=0) has numbers of 2**53 or more in size: "
+        "beside fractions, whole numbers of that size are rounded before a log sees them; measure rewards in a "
+        "larger unit in 1 row, such as in batch 1 of arm a"
+    )
+
+
 def test_dates_that_can_be_read_in_two_ways_stay_text(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,1,1/2/2024\nb,2,1/2/2024\na,2,3/2/2024\nb,2,3/2/2024\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
