@@ -163,3 +163,28 @@ def test_answers_from_a_file_of_one_owner_are_for_the_owner(run: Run, path: str,
         assert output.stat().st_mode & 0o777 == 0o644
     finally:
         os.umask(before)
+
+
+def test_one_file_cannot_hold_the_answer_and_the_report(run: Run, path: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    page, output = tmp_path / "link" / "x.html", tmp_path / "x.html"
+    code, out, err = run("analyze", path, *COLUMNS, "--report", str(page), "--output", str(output))
+    assert (code, out) == (2, "")
+    assert err == f"adaptinf analyze: --report and --output are both {page}: name two files\n"
+    assert not output.exists()
+
+
+def test_files_of_another_format_are_converted_one_at_a_time(run: Run, tmp_path: Path) -> None:
+    event = {"c": {"_multi": [{"x": 1}, {"x": 2}]}, "a": [1, 2], "p": [0.5, 0.5]}
+    event |= {"_label_cost": -1, "_label_probability": 0.5, "_label_Action": 1}
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file in files:
+        file.write_text(json.dumps(event) + "\n")
+    output = tmp_path / "log.parquet"
+    code, out, err = run("convert", *map(str, files), "--output", str(output))
+    assert (code, out) == (2, "")
+    told = "files of another format are one log in one folder: name it"
+    assert err == f"adaptinf convert: {files[1]}: {told}\n"
+    assert not output.exists()
+    code, _, err = run("convert", str(files[0]), "--output", str(output))
+    assert (code, err) == (0, f"adaptinf convert: wrote {output} (1 rows)\n")

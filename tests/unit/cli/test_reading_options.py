@@ -70,6 +70,14 @@ def test_validate_prints_the_report(run: Run, path: str) -> None:
     assert f"  labels: {claims.AS_WRITTEN(name='version', example='01')}" in out
 
 
+def test_texts_of_outcomes_may_have_an_equals_sign(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("version,answer\n" + "1,a=b\n2,c\n2,a=b\n1,c\n")
+    code, out, err = run("validate", str(file), *ROLES, "--success", "a=b=1,c=0.5")
+    assert (code, err) == (0, "")
+    assert "'a=b' counts as 1, 'c' counts as 0.5" in out
+
+
 def test_labels_are_those_of_the_file(run: Run, path: str) -> None:
     options = [*ROLES, "--success", "Y", "--propensities", "01=share 01,1=share 1"]
     code, out, _ = run("analyze", path, *options, "--treatment", "1", "--control", "01", "--format", "json")

@@ -134,7 +134,7 @@ def test_eppo_actions_have_the_probability_of_the_client(tmp_path: Path) -> None
         [30, 41, 30],
         ["none", "gold", "none"],
     )
-    assert log.context_free is False
+    assert (log.context_free, log.adaptive) == (False, None)
     told = claims.OTHER_EXPERIMENTS(others=1, rows=4, column="bandit_key", wanted="ads")
     assert f"dropped: {told}" in str(log.report)
     mixed = _write(
@@ -373,9 +373,10 @@ def test_evidential_draws_that_lack_things(tmp_path: Path) -> None:
         read_evidential(path)
     with pytest.raises(ParameterError, match="context_vals must have 1 values, those of context, and has"):
         read_evidential(path, weights="unknown", context="urban")
-    _write(path, DRAWS.replace("arm_b,text", "arm_b,call"))
-    with pytest.raises(ParameterError, match="every arm_id needs one arm_name of its own"):
-        read_evidential(path, weights="unknown")
+    for old, new in (("arm_b,text", "arm_b,call"), ("p3,arm_a,call", "p3,arm_a,mail")):
+        _write(path, DRAWS.replace(old, new))
+        with pytest.raises(ParameterError, match="every arm_id needs one arm_name of its own"):
+            read_evidential(path, weights="unknown", missing="drop")
     _write(path, "participant_id,arm_id,arm_name,created_at,gender\np1,a,call,2025-06-01T08:00:00Z,F\n")
     with pytest.raises(ParameterError, match=r"draws\.csv has no column outcome; there are: participant_id"):
         read_evidential(path, weights="unknown")
