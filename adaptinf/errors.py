@@ -205,6 +205,8 @@ class Problem:
         Positions of the first offending rows (from 0); empty where the problem is not of rows.
     total : int
         Number of offending rows.
+    lines : tuple of str
+        The same rows as a text file counts its lines, from 1 and with the header; empty for other tables.
 
     Examples
     --------
@@ -218,14 +220,15 @@ class Problem:
     message: str
     rows: tuple[int, ...] = ()
     total: int = 0
+    lines: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.rows:
             return self.message
-        shown = ", ".join(str(row) for row in self.rows[:_ROWS_SHOWN])
-        more = f", ... ({self.total} rows in all)" if self.total > len(self.rows[:_ROWS_SHOWN]) else ""
-        label = "row" if self.total == 1 else "rows"
-        return f"{self.message} [{label} {shown}{more}]"
+        places, name = (self.lines, "line") if self.lines else (self.rows, "row")
+        shown = ", ".join(str(place) for place in places[:_ROWS_SHOWN])
+        more = f", ... ({self.total} {name}s in all)" if self.total > len(places[:_ROWS_SHOWN]) else ""
+        return f"{self.message} [{name}{'' if self.total == 1 else 's'} {shown}{more}]"
 
 
 class LogValidationError(AdaptinfError, ValueError):
@@ -253,7 +256,9 @@ class LogValidationError(AdaptinfError, ValueError):
     def __init__(self, problems: Sequence[Problem], subject: str = "the log") -> None:
         self.problems = tuple(problems)
         count = len(self.problems)
-        head = f"{subject} has {count} problem{'s' if count != 1 else ''} (rows are counted from 0):"
+        of_lines = any(problem.lines for problem in self.problems)
+        counted = "lines are counted from 1, the header's" if of_lines else "rows are counted from 0"
+        head = f"{subject} has {count} problem{'s' if count != 1 else ''} ({counted}):"
         super().__init__(
             visible(head) + "".join(f"\n  - {visible(str(problem))}" for problem in self.problems)
         )

@@ -257,6 +257,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",
             "{0} of {1} logs to {2}",
         ),
+        "reading": (
+            "one experiment gives one answer, however it is brought",
+            r"Of ([\d,]+) uses ([\d,]+) give the same means, ([\d,]+) the refusal that is due,\s+"
+            r"([\d,]+) something",
+            "{1} of {0} uses the same means, {2} the refusal that is due, {3} something else",
+        ),
         "engines": (
             "one table gives one answer, whatever engine holds it",
             r"(\d+) tables of .*?Of ([\d,]+) answers ([\d,]+) are the same .*? and (\d+)\s+are errors",

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from adaptinf.claims.logs.readings import UNUSED_COLUMNS
 from adaptinf.claims.tables import CAUTION
 from adaptinf.cli.flag_columns import SUMS
-from adaptinf.errors import LogValidationError, ParameterError
+from adaptinf.errors import ParameterError
 from adaptinf.files import same_file
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.log.log_reading import named_log, written_frame
-from adaptinf.log.storage.log_files import read_file
+from adaptinf.log.log_reading import dialect_from, named_log, open_source, uses_of
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.storage.tables import TableSource
 from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import OneOf, refuse
 from adaptinf.reports.collection_facts import arms_seen, arms_summed
@@ -56,28 +56,26 @@ def open_sums(path: Path, options: Mapping[str, Any]) -> tuple[Sums, list[str]]:
     """Sums from a file, with options as they come from the command line, and columns that were not used."""
     if not options:
         return Sums.read_parquet(path), []
+    dialect, options = dialect_from(str(path), options)
     known = {"action", "epsilon", *_ROLES, *_OTHERS}
     problems = [f"{_flag(name)} is needed beside --n" for name in _SUMS_NEEDED if name not in options]
     problems += [
         f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
     ]
     refuse(str(path), problems)
-    frame = read_file(path, named=True)
-    refuse(str(path), [] if isinstance(frame, pd.DataFrame) else ["it is a log that adaptinf wrote"])
+    content = open_source(path, dialect, options, _flag)
+    if not isinstance(content, TableSource):
+        raise ParameterError(str(path), ["it is a log that adaptinf wrote"])
     arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
     if "epsilon" in options:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
-    assert isinstance(frame, pd.DataFrame)
     named = [
         options["action"],
         *arguments.get("group", ()),
         *(arguments[role] for role in _ROLES if role in arguments),
     ]
-    try:
-        sums = Sums(frame, arm=options["action"], **nested_options(arguments, OF_TABLES))
-    except LogValidationError as error:
-        raise LogValidationError(error.problems, f"the table of sums in {path}") from None
-    return sums, [str(name) for name in frame.columns if name not in named]
+    sums = Sums(content, arm=options["action"], **nested_options(arguments, OF_TABLES))
+    return sums, [str(name) for name in content.columns if name not in named]
 
 
 def further_options(denominator: str | None, covariates: Sequence[str] | None) -> dict[str, str]:
@@ -109,29 +107,27 @@ _UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-
 
 def open_log(path: Path, options: Mapping[str, Any]) -> tuple[AdaptiveLog, list[str]]:
     """Log from a file, with options as they come from the command line."""
-    content = read_file(path, named=bool(options))
+    dialect, options = dialect_from(str(path), options)
+    content = open_source(path, dialect, options, _flag)
     if isinstance(content, RestoredLog):
-        if options:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in options)
-            raise ParameterError(str(path), [f"the file says this itself: leave out {flags}"])
         return read_log(path), []
-    refuse(str(path), [_PUBLIC] if isinstance(content, StoredPublic) else [])
-    assert isinstance(content, pd.DataFrame)
+    if isinstance(content, StoredPublic):
+        raise ParameterError(str(path), [_PUBLIC])
     missing = [
         f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
         if name not in options
     ]
-    refuse(str(path), missing)
+    refuse(content.name, missing)
     arguments = dict(options)
     if "epsilon" in arguments:
         arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
-    frame, kept = written_frame(path, content, arguments)
     if isinstance(named := arguments.get("propensities"), dict):
+        frame, _ = content.typed(uses_of(arguments, content.columns))
         known = _labels(frame, arguments.get("assigned", arguments["action"]))
         arguments["propensities"] = {_label(arm, known): column for arm, column in named.items()}
-    log = named_log(path, frame, arguments, kept)
-    return log, [str(name) for name in frame.columns if name not in log.columns]
+    log = named_log(content, arguments)
+    return log, [str(name) for name in content.columns if name not in log.columns]
 
 
 def argument_problems(

@@ -42,23 +42,26 @@ class AdaptiveLog(Interim, Publishable):
     ----------
     frame : DataFrame
         A pandas or polars frame with T rows in time order. It is not changed, and its index is ignored: rows
-        are counted from 0.
-    action : str
+        are counted from 0. A table of Arrow, DuckDB, Dask or another engine is read whole.
+    action : str or list of str
         Column of the chosen arms: strings, whole numbers, booleans or finite numbers. Labels that read the
-        same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused.
+        same or are equal, booleans beside others, and numbers beside text such as ``"1"`` are refused. A list
+        names columns of 0 and 1, one for each arm, whose name is the column's; every row has exactly one 1.
     reward : str
         Numeric column of finite rewards; booleans count as 0 and 1.
-    propensity : str, optional
-        Column with the probability of the chosen arm given everything before the choice, in (0, 1]. By
-        default it is taken from the columns of all arms where there are any.
-    propensities : mapping of arm to str, or str, optional
-        Column with the probability of each arm, chosen or not, in [0, 1], or their names with ``{arm}`` for
-        the arm, such as ``"p_{arm}"``; or ``"from batches"``, which fills in every arm's from `propensity`
-        where it stays within a batch: an arm without rounds there has what the others leave. Rows must sum
-        to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a millionth of it. By
-        default the columns named ``propensity_<arm>``, where the frame has them; without ``arms=`` such a
-        column also adds an arm that nobody chose. Such columns are refused where none belongs to an arm,
-        except for a single one beside `propensity`.
+    propensity : str or float, optional
+        Column with the probability of the chosen arm given everything before the choice, in (0, 1], or one
+        number for all rows. By default it is taken from the columns of all arms where there are any.
+    propensities : mapping of arm to str or float, or str, optional
+        Column with the probability of each arm, chosen or not, in [0, 1], or one number for all rows. A text
+        is a pattern of the columns' names where it has ``{arm}`` for the arm, such as ``"p_{arm}"``; else the
+        name of a column that holds lists, in the order of `arms`, or JSON objects by arm, one that lacks an
+        arm having 0 for it; else what the columns' names begin with. ``"from batches"`` fills in every arm's
+        from `propensity` where it stays within a batch: an arm without rounds there has what the others
+        leave. Rows must sum to 1 within 1e-6, and the chosen arm's entry must equal `propensity` within a
+        millionth of it. By default the columns named ``propensity_<arm>``, where the frame has them; without
+        ``arms=`` such a column also adds an arm that nobody chose. Such columns are refused where none
+        belongs to an arm, except for a single one beside `propensity`.
     context : str or list of str, optional
         Columns known before the choice: finite numbers, booleans, or strings as labels.
     outcomes : str or list of str, optional
@@ -70,10 +73,12 @@ class AdaptiveLog(Interim, Publishable):
         Column that says who took part. Where a unit's arm is drawn once for all of its rounds, the propensity
         of these rounds is that of the draw, or 1 after the first.
     id : str, optional
-        Column of the names of decisions, by which rows are found again in other tables.
+        Column of the names of decisions, by which rows are found again in other tables. One that stands in
+        two rows is refused: with equal rows as a copy, with different outcomes as a join that multiplied
+        rows.
     round : str, optional
-        Column of increasing round numbers, times or dates, also as text in one format (times with a zone
-        become UTC); by default 1, ..., T.
+        Column of round numbers, times or dates that do not go back, also as text in one format (times with a
+        zone become UTC); by default 1, ..., T. Rows with one value stay in their order, which is reported.
     arms : list of labels, optional
         All arms in the order you want. By default those chosen or given a propensity column: sorted where
         they are of one type, by first appearance where not.
@@ -105,7 +110,13 @@ class AdaptiveLog(Interim, Publishable):
         `batch` that are text, as for `datetime.datetime.strptime`, needed where nothing tells the month from
         the day, as in 03/04/2020; ``"sort"``, True to put the rows in the order of `round`, or of `batch`
         where there is no `round`, for files that are stored newest first: arrays by round that a model is
-        given are then in that order.
+        given are then in that order; ``"timezone"``, the name of a zone of the IANA database, such as
+        ``"Europe/Berlin"``, by whose clock times without a zone were written, so that they become UTC;
+        ``"every"``, ``"hour"``, ``"day"``, ``"week"`` or ``"month"``, to make batches of the times in `batch`
+        (or `round`), cut by the clock of that zone, or else in UTC where they have a zone and as they are
+        written where not; ``"round_propensities"``, True to renormalise rows of propensities that miss 1 by
+        no more than the rounding that their digits show; ``"missing_values"``, a list of texts that mean
+        that there is no value.
     about : dict, optional
         What else is known of the collection:
 
@@ -180,10 +191,10 @@ class AdaptiveLog(Interim, Publishable):
         self,
         frame: Any,
         *,
-        action: str,
+        action: str | list[Any],
         reward: str,
-        propensity: str | None = None,
-        propensities: Mapping[Any, str] | str | None = None,
+        propensity: str | float | None = None,
+        propensities: Mapping[Any, str | float] | str | None = None,
         context: str | Sequence[str] = (),
         outcomes: str | Sequence[str] = (),
         batch: str | None = None,
@@ -223,7 +234,7 @@ class AdaptiveLog(Interim, Publishable):
         )
         self._fill(checked.arrays, checked.arms, checked.phases, checked.reward_range, checked.metadata)
         self._name(checked.names, checked.rounds, checked.units, checked.ids)
-        self._outcome_rounds = checked.outcome_rounds
+        self._outcome_rounds, self._also_read = checked.outcome_rounds, checked.also_read
         self._source, self._readings = "a frame", checked.readings
 
     @classmethod
@@ -323,7 +334,7 @@ class AdaptiveLog(Interim, Publishable):
         self.reward_range = reward_range
         self._promise(metadata)
         self._releases = metadata.releases
-        self._frame = self._outcome_rounds = None
+        self._frame, self._outcome_rounds, self._also_read = None, None, ()
         self._name()
         self._source, self._readings = "arrays", ()
         self.kept = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,30 +11,45 @@ import pandas as pd
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError
-from adaptinf.files import owners_alone
+from adaptinf.files import as_path, owners_alone
 from adaptinf.log.log import AdaptiveLog
 from adaptinf.log.public import PublicLog
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
-from adaptinf.log.storage.log_files import read_file
+from adaptinf.log.storage.dialects import OPTIONS as DIALECT
+from adaptinf.log.storage.dialects import Dialect, dialect_of
+from adaptinf.log.storage.log_files import read_own
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
+from adaptinf.log.storage.tables import STANDARD_INPUT, TableSource, read_table
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation import nested_options
 from adaptinf.parameters import refuse
 
-_LABELS = ("action", "assigned", "unit", "phase")
+_USES: dict[str, Use] = {
+    **dict.fromkeys(("action", "assigned", "unit", "id", "phase"), "label"),
+    **dict.fromkeys(("reward", "propensity", "observation"), "number"),
+    **dict.fromkeys(("batch", "round", "outcome_round"), "order"),
+    "randomised": "flag",
+}
+"""What the columns of single roles are for."""
 
 
-def read_log(path: str | PathLike[str], **options: Any) -> Any:
-    """Read a log from a file.
+def read_log(path: Any, **options: Any) -> Any:
+    """Read a log from a file, or from any other table.
 
     Parameters
     ----------
-    path : path
-        A Parquet file (``.parquet``, ``.pq``) or CSV (``.csv``).
+    path : path, "-", bytes or frame
+        A file of Parquet (``.parquet``, ``.pq``), CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``,
+        ``.ndjson``, ``.json``) or Arrow (``.arrow``, ``.feather``, ``.ipc``), all but Parquet also compressed
+        (``.gz``, ``.zst``, ``.bz2``); a folder of such files, which are read in the order of their names;
+        ``"-"``, standard input; bytes or a stream of them; or a frame of pandas, Polars, Arrow, DuckDB, Dask.
     **options
-        For files that adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
-        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``.
+        For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
+        stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``; and for
+        text ``sep``, one character between fields, ``decimal``, ``"."`` or ``","``, ``encoding``, such as
+        ``"cp1252"``, all found out by default, and ``missing_values``, the texts that mean in every column
+        that there is no value.
 
     Returns
     -------
@@ -48,7 +63,8 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     FileError
         If the system does not let it be read.
     ParameterError
-        If the file is damaged, too large, of another version of the format, or needs other options.
+        If the file is damaged, too large, of another version of the format, can be read in two ways, or needs
+        other options.
     LogValidationError
         If a file that adaptinf did not write is not a valid log.
 
@@ -57,9 +73,10 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     A file that adaptinf wrote has a digest of everything that it holds, and goes through the checks of a
     user's frame when it is read. A file of `PublicLog.to_parquet` is a public part again.
 
-    In a CSV from elsewhere pandas decides the types, and text such as ``NA`` is a missing value; but labels
-    stay as they are written: in a column of arms or units that holds 01 or 1.50, and in a context of whole
-    numbers that holds 01234, everything is text.
+    In text from elsewhere columns get their types by what they are for. In columns of labels only empty text
+    is a missing value, and text such as ``NA`` in columns of numbers. Labels stay as they are written: in a
+    column of arms or units that holds 01 or 1.50, and in a context of whole numbers that holds 01234,
+    everything is text. How a text was divided and decoded stands in the log's report.
 
     Examples
     --------
@@ -72,17 +89,51 @@ def read_log(path: str | PathLike[str], **options: Any) -> Any:
     >>> ai.read_log(path).n_rounds
     50
     """
-    content = read_file(path, named=bool(options))
+    dialect, options = dialect_from("read_log", options)
+    content = open_source(path, dialect, options)
     if isinstance(content, (RestoredLog, StoredPublic)):
-        if options:
-            problem = f"{path} says itself what its columns are; leave out {', '.join(options)}"
-            raise ParameterError("read_log", [problem])
         return _made(Path(path), content)
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
-        raise ParameterError("read_log", [f"{path} needs {' and '.join(missing)}, the names of its columns"])
-    frame, kept = written_frame(Path(path), content, options)
-    return named_log(Path(path), frame, options, kept)
+        raise ParameterError(
+            "read_log", [f"{content.name} needs {' and '.join(missing)}, the names of its columns"]
+        )
+    return named_log(content, options)
+
+
+def dialect_from(subject: str, options: Mapping[str, Any]) -> tuple[Dialect, dict[str, Any]]:
+    """What options, alone or in `reading`, say of the text of a file, and the others."""
+    inside = options.get("reading")
+    nested = dict(inside) if isinstance(inside, Mapping) else {}
+    dialect, problems = dialect_of({**nested, **options})
+    refuse(subject, problems)
+    others = {name: value for name, value in options.items() if name not in DIALECT}
+    if nested:
+        others["reading"] = {name: value for name, value in nested.items() if name not in DIALECT}
+    return dialect, others
+
+
+def flat_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that each stand alone, those of `columns` and `reading` too."""
+    inside = [given for group in ("columns", "reading") if isinstance(given := options.get(group), Mapping)]
+    return {name: value for given in (*inside, options) for name, value in given.items()}
+
+
+def open_source(
+    source: Any, dialect: Dialect, options: Mapping[str, Any], spelt: Callable[[str], str] = str
+) -> RestoredLog | StoredPublic | TableSource:
+    """A log that adaptinf wrote, the public part of one, or the table that any other source is."""
+    if isinstance(source, (str, PathLike)) and str(source) != STANDARD_INPUT:
+        path = as_path("read_log", "path", source)
+        own = read_own(path, bool(options or dialect.said))
+        if isinstance(own, pd.DataFrame) and not dialect.said:
+            return TableSource(f"Parquet file {path.name}", str(path), own, path)
+        if isinstance(own, (RestoredLog, StoredPublic)):
+            given = [*options, *dialect.said]
+            problem = f"{path} says itself what its columns are; leave out {', '.join(map(spelt, given))}"
+            refuse("read_log", [problem] if given else [])
+            return own
+    return read_table(source, dialect, named_columns(options))
 
 
 def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
@@ -96,41 +147,66 @@ def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | Publ
         raise ParameterError("read_log", [f"{path} {problem}" for problem in error.problems]) from None
 
 
-def written_frame(
-    path: Path, frame: pd.DataFrame, options: Mapping[str, Any]
-) -> tuple[pd.DataFrame, list[Reading]]:
-    """The frame of a file of other people with its labels as written, and what was kept so."""
-    labels, batch = _names(options, *_LABELS), _names(options, "batch")
-    context = _context_names(options.get("context"))
-    success = options.get("success")
-    asked = list(success) if isinstance(success, Mapping) else [success]
-    texts = _names(options, "reward") if all(isinstance(label, str) for label in asked) else []
-    problems = mixed_problems(path, frame, context)
-    refuse("read_log", problems + merged_problems(path, frame, labels, batch))
-    frame, kept = as_written(path, frame, labels, context, texts)
-    return frame, [Reading("labels", told) for told in kept]
-
-
-def named_log(
-    path: Path, frame: pd.DataFrame, options: Mapping[str, Any], kept: Sequence[Reading] = ()
-) -> AdaptiveLog:
-    """The log that a frame of a file is by these arguments of `AdaptiveLog`; errors name the file."""
+def named_log(table: TableSource, options: Mapping[str, Any]) -> AdaptiveLog:
+    """The log that a table is by these arguments of `AdaptiveLog`; errors name the table and its lines."""
+    uses = uses_of(options, table.columns)
+    frame, told = table.typed(uses, _labels_of(flat_options(options).get("success")))
     try:
         log = AdaptiveLog(frame, **nested_options(options))
     except LogValidationError as error:
-        raise LogValidationError(error.problems, f"the log in {path}") from None
-    kind = "CSV file" if path.suffix.lower() == ".csv" else "Parquet file"
-    unused = [str(name) for name in frame.columns if name not in log.columns]
+        raise table.located(error) from None
+    unused = [str(name) for name in table.columns if name not in log.read_columns]
     left = [Reading("left out", claims.UNUSED(names=", ".join(unused)))] if unused else []
-    log.owner_only = owners_alone(path) is True
-    return log.read_from(f"{kind} {path.name}", [*kept, *left])
+    log.owner_only = table.path is not None and owners_alone(table.path) is True
+    return log.read_from(table.source, [*told, *left])
 
 
-def _names(options: Mapping[str, Any], *roles: str) -> list[str]:
-    return [name for role in roles if isinstance(name := options.get(role), str)]
+def named_columns(options: Mapping[str, Any]) -> list[str]:
+    """Columns that the arguments of a log name one by one."""
+    flat = flat_options(options)
+    roles = (*_USES, "context", "outcomes")
+    return list(dict.fromkeys(name for role in roles for name in _listed(flat.get(role))))
 
 
-def _context_names(context: Any) -> list[str]:
-    """Names of contexts as far as they are some; the log says what is wrong with others."""
-    listed = [context] if isinstance(context, str) else context
-    return [name for name in listed if isinstance(name, str)] if isinstance(listed, (list, tuple)) else []
+def uses_of(options: Mapping[str, Any], columns: Collection[Any] | None) -> dict[str, Use]:
+    """What each column of a table is for by the arguments of a log, or each that they name (None)."""
+    uses: dict[str, Use] = {}
+    options = flat_options(options)
+    for name in columns or ():
+        if isinstance(name, str) and _is_propensity(name, options.get("propensities")):
+            uses[name] = "number"
+    for role, use in _USES.items():
+        for name in _listed(options.get(role)):
+            uses[name] = use
+    uses |= dict.fromkeys(_listed(options.get("outcomes")), "number")
+    uses |= dict.fromkeys(_listed(options.get("context")), "context")
+    if isinstance(options.get("action"), (list, tuple)):  # a column of 0 and 1 for each arm
+        uses |= dict.fromkeys(_listed(options["action"]), "number")
+    if options.get("propensities") in (columns or ()):  # lists or objects, as text
+        uses[str(options["propensities"])] = "text"
+    if _labels_of(options.get("success")):
+        uses |= dict.fromkeys(_listed(options.get("reward")), "text")
+    return {name: use for name, use in uses.items() if columns is None or name in columns}
+
+
+def _is_propensity(name: str, propensities: Any) -> bool:
+    """Whether a column holds the propensity of an arm, as far as names tell."""
+    if isinstance(propensities, Mapping):
+        return name in [column for column in propensities.values() if isinstance(column, str)]
+    pattern = propensities if isinstance(propensities, str) else "propensity_{arm}"
+    before, holder, after = pattern.partition("{arm}")
+    if name == pattern:  # a column of lists
+        return False
+    return name.startswith(before) and name.endswith(after) and (bool(holder) or propensities is not None)
+
+
+def _listed(given: Any) -> list[str]:
+    """Names of columns as far as they are some; the log says what is wrong with others."""
+    names = [given] if isinstance(given, str) else given
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
+
+
+def _labels_of(success: Any) -> list[str]:
+    """Texts of outcomes that a user names; none where outcomes are numbers."""
+    asked = list(success) if isinstance(success, Mapping) else [success]
+    return asked if all(isinstance(label, str) for label in asked) else []

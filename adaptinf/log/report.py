@@ -65,11 +65,16 @@ class Stopping:
         return f"{self.said}{early}{reason}"
 
 
-KINDS = ("order", "dates", "outcome", "labels", "dropped", "left out", "caution")
-"""Order: rows were sorted. Dates: how text became times. Outcome: how text became numbers. Labels: kept as
-written where they could be taken for numbers. Dropped: rows that are in the input and not in the log. Left
-out: columns, features or records that nothing asked for. Caution: what the input cannot settle."""
-_SILENT = ("left out",)
+KINDS = (
+    *("order", "dates", "batches", "outcome", "propensities", "labels"),
+    *("dialect", "dropped", "left out", "caution"),
+)
+"""Order: rows were sorted, or are tied. Dates: how text became times. Batches: times were cut to periods.
+Outcome: how text became numbers. Propensities: renormalised, or taken as 0. Labels: kept as written where
+they could be taken for numbers or missing values. Dialect: how the text of a file was decoded and divided.
+Dropped: rows that are in the input and not in the log. Left out: columns, features or records that nothing
+asked for. Caution: what the input cannot settle."""
+_SILENT = ("left out", "dialect")
 _SHOWN = 12
 
 

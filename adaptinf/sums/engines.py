@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,10 +13,12 @@ import numpy as np
 import pandas as pd
 
 from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log.log_reading import dialect_from, uses_of
 from adaptinf.log.validation import OF_AGGREGATES, Label, group_options
 from adaptinf.log.validation.arm_columns import declare_arms
 from adaptinf.log.validation.column_checks import check_reward_range
-from adaptinf.log.validation.frame_columns import Findings, read_column
+from adaptinf.log.validation.frame_columns import Findings, index_names, read_column
+from adaptinf.log.validation.times.time_periods import PERIODS
 from adaptinf.parameters import BOOLEAN, FINITE, OneOf, OrNone, check, refuse
 from adaptinf.sums.cells import DEGREES, POWERS, Cells, cells_of_shares, left_no_room, sometimes_impossible
 from adaptinf.sums.covariate_products import Products, read_sums
@@ -30,7 +33,7 @@ from adaptinf.sums.engine.engine_tables import (
     waiting,
 )
 from adaptinf.sums.engine.movement import moving_pvalue, together
-from adaptinf.sums.engine.periods import PERIODS, WITHIN, check_times, check_zone, in_periods, instants_of
+from adaptinf.sums.engine.periods import WITHIN, check_times, check_zone, in_periods, instants_of
 from adaptinf.sums.engine.queries import (
     COUNT,
     FAULTY,
@@ -44,6 +47,8 @@ from adaptinf.sums.engine.queries import (
     highest_power,
 )
 from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
+from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
+from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
@@ -54,11 +59,11 @@ from adaptinf.typing import FloatArray, IntArray
 def aggregate(
     table: Any,
     *,
-    action: str,
+    action: str | list[Any],
     reward: str,
     batch: str,
-    propensity: str | None = None,
-    propensities: Mapping[Any, str] | str | None = None,
+    propensity: str | float | None = None,
+    propensities: Mapping[Any, str | float] | str | None = None,
     by: str | Sequence[str] = (),
     denominator: str | Sequence[str] = (),
     covariate: str | Sequence[str] = (),
@@ -81,16 +86,19 @@ def aggregate(
     ----------
     table : lazy or eager frame, path, or glob
         Anything that narwhals reads: a DuckDB relation, a Polars LazyFrame, an ibis table, a Dask or PySpark
-        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, are read
-        by DuckDB.
+        frame, a pandas or Polars DataFrame. Names of Parquet or CSV files, with ``*`` for several, and
+        folders of parts are read by DuckDB; whatever else `read_log` reads is read into memory.
     action, reward, batch : str
-        Columns of the chosen arm, its reward, and the batch, within which weights stay the same.
-    propensity : str, optional
-        Column with the propensity of the chosen arm. It may vary from row to row.
-    propensities : mapping of arm to str, or str, optional
-        Columns with the propensity of each arm, or their names with ``{arm}`` for the arm; by default those
-        named ``propensity_<arm>``. Combined weights of a contrast need them. Without any propensity the
-        arms' shares of each batch stand in.
+        Columns of the chosen arm, its reward, and the batch, within which weights stay the same. A list of
+        actions names columns of 0 and 1, one for each arm, whose name is the column's.
+    propensity : str or float, optional
+        Column with the propensity of the chosen arm, which may vary from row to row, or one number.
+    propensities : mapping of arm to str or float, or str, optional
+        Columns with the propensity of each arm, or numbers; or their names with ``{arm}`` for the arm, or
+        what these begin with; in a frame of pandas or Polars also a column of lists or objects, as for
+        `AdaptiveLog`. By default those named ``propensity_<arm>``. Combined weights of a contrast need them.
+        Without any propensity the arms' shares of each batch stand in, and an arm without rounds in a batch
+        counts as one that could not be chosen there.
     by : str or list of str
         Columns whose labels make groups, which count as contexts; by default none.
     denominator : str or list of str
@@ -120,7 +128,9 @@ def aggregate(
     reading : dict, optional
         ``"timezone"``, the name of a zone of the IANA database, such as ``"Europe/Berlin"``, by whose clock
         instants are cut in the place of UTC; stamps without a zone are refused then. `Sums.batches` are when
-        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch.
+        periods began, in UTC. An hour that comes twice, as clocks go back, is one batch. ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`. ``"round_propensities"`` as
+        for `AdaptiveLog`, at the cost of one more query.
     about : dict, optional
         As for `Sums`.
 
@@ -179,16 +189,23 @@ def aggregate(
         progress=(progress, BOOLEAN),
     )
     found = Findings()
+    found.index = index_names(table)
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
+    dialect, _ = dialect_from("aggregate", how)
+    arms = action if arms is None and isinstance(action, list) else arms
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
     given |= {"unit": unit, "every": every, "timezone": how.get("timezone"), "centre": centre, "arms": arms}
+    given |= {"rounded": how.get("round_propensities", False)}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
-    source = opened(table)
+    table, given = with_entries(table, given, declared, found)
+    source = opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
     with naming_failures():
-        asked = _asked(source, given, declared, span, found)
+        rows, given = with_supplied(source.rows, given, found)
+        found.raise_if_any("the table")
+        asked = _asked(replace(source, rows=rows), given, declared, span, found)
         if not collect:
             return _uncollected(asked)
         with waiting(progress):
@@ -201,6 +218,29 @@ def aggregate(
     stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
     sums._check(read, span, stated, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a query as the arguments of a log have them."""
+    same = ("action", "reward", "batch", "propensity", "propensities", "unit")
+    several = {name: _names(given[name]) for name in ("by", "denominator", "covariate")}
+    return {
+        **{name: given[name] for name in same},
+        "context": several["by"],
+        "outcomes": [*several["denominator"], *several["covariate"]],
+    }
+
+
+def _roles(given: Mapping[str, Any]) -> dict[str, str]:
+    """What a log calls columns of numbers that are named; those of propensities are all the others."""
+    found = dict.fromkeys(_names(given["denominator"]), "outcome")
+    found |= dict.fromkeys(_names(given["covariate"]), "context")
+    return defaultdict(lambda: "propensity", {**found, given["reward"]: "reward"})
+
+
+def _names(given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,9 +271,11 @@ def _asked(
     assert columns is not None
     check_files(source.files, columns.names, found)
     found.raise_if_any("the table")
-    rows = readied(source.rows, columns.names)
+    rows = readied(source.rows, columns.names, {name for name, _ in columns.numbers.values()})
     check_types(rows, columns, found)
     check_times(rows, columns.batch, every, timezone, found)
+    found.raise_if_any("the table")
+    rows = settled_shares(rows, columns, given["rounded"], found)
     found.raise_if_any("the table")
     centres = _centres(rows, columns, centre)
     cut, period, within = in_periods(rows, columns.batch, every, timezone)
@@ -260,7 +302,8 @@ def _answered(
         moved, frame = moving_pvalue(frame), together(frame)
     if frame[FAULTY].sum():
         counts = collected(fault_query(asked.cut, asked.period, columns, asked.reward_range))
-        _tell_faults(counts, faults_of(columns, asked.cut.collect_schema(), asked.reward_range), found)
+        faults = faults_of(columns, asked.cut.collect_schema(), asked.reward_range)
+        _tell_faults(counts, faults | _sums_told(counts, faults, asked), found)
     read = _read(frame, columns, asked.centres, declared, found)
     if read is not None and centre is not None:
         powers = np.array([frame[name].sum() for name in (COUNT, "moment_0_1", "moment_0_2")])
@@ -298,6 +341,17 @@ def _unit_totals(
     query = unit_query(rows, columns, read[1], centre)
     limit = exact_units(rows.collect_schema()[columns.unit])
     return totals_of(collected(query), columns.unit, limit, read, found)
+
+
+def _sums_told(
+    counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], asked: _Asked
+) -> dict[str, tuple[str, Any]]:
+    """The fault of propensities that do not sum to 1 with their sums, where there are some."""
+    code = "propensities-sum"
+    if code not in faults or not counts[column_of_fault(code)].sum():
+        return {}
+    told, flag = faults[code]
+    return {code: (told + told_rounding(asked.rows, asked.columns, asked.given["rounded"]), flag)}
 
 
 def _tell_faults(counts: pd.DataFrame, faults: Mapping[str, tuple[str, Any]], found: Findings) -> None:
@@ -340,9 +394,6 @@ def _read(
         found.add("sometimes-impossible", f"an arm could be chosen in some rows {where} alone: cut batches")
     elif columns.propensity is not None and not columns.every and _sure_beside_others(cells):
         found.add("sure-arm", "some propensities are 1: give propensities=, by which the others are 0")
-    elif columns.propensity is None and not columns.every and np.any(cells.pulls == 0.0):
-        where = "batch of every group" if columns.groups else "batch"
-        found.add("missing-arm", f"without propensities every arm needs rounds in every {where}")
     return Parts(columns.groups, strata.parts(cells, batch[1])), arm[1]
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from adaptinf.errors import ParameterError
+from adaptinf.log.storage.dialects import PLAIN, Dialect
+from adaptinf.log.storage.tables import TableSource, read_table
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.arm_columns import (
     ArmColumns,
     check_actions,
@@ -32,9 +35,11 @@ from adaptinf.log.validation.frame_columns import (
     Findings,
     Label,
     column_names,
-    frame_kind,
+    index_names,
     read_column,
 )
+from adaptinf.log.validation.propensity_rounding import ROUND_HINT, rounding_of, told_sums
+from adaptinf.log.validation.propensity_shapes import constant_column, is_constant
 from adaptinf.log.validation.row_order import check_date_format
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
 from adaptinf.sums.covariate_columns import ROLES as FURTHER
@@ -120,6 +125,8 @@ def check_cells(
     batches: NDArray[Any],
     estimated: bool,
     ranged: bool,
+    batched: bool,
+    rounded: bool,
     found: Findings,
 ) -> None:
     """Checks of rows against each other; shapes batch, arm, sums, propensity (R,), batches (B,)."""
@@ -128,7 +135,9 @@ def check_cells(
     found.add_rows(
         "repeated-cell",
         "a batch and arm have several rows: sum them if they are of different rounds, drop copies if not "
-        "(a + b merges Sums of different rounds)",
+        "(a + b merges Sums of different rounds)"
+        if batched
+        else "an arm has several rows: name the column of batches in batch=, or sum the rows of an arm",
         counts[cell] > 1,
     )
     if np.any(counts > 1) or found.problems:
@@ -136,31 +145,12 @@ def check_cells(
     rounds = np.bincount(batch, weights=sums["n"], minlength=len(batches)).astype(np.float64)
     found.add_rows("empty-batch", "a batch has no rounds at all: leave it out", rounds[batch] == 0.0)
     absent = ~counts.reshape(-1, n_arms).astype(bool)
-    if propensity is None:
-        _check_shared(batch, arms, batches, absent, sums["n"], found)
-    else:
-        _check_totals(batch, arms, batches, absent, propensity, found)
+    if propensity is not None:
+        _check_totals(batch, arms, batches, absent, rounds, propensity, rounded, found)
         if not estimated and not found.problems:
             _check_shares(batch, arm, n_arms, rounds, sums["n"], propensity, found)
     if not ranged:
         _check_units(sums, found)
-
-
-def _check_shared(
-    batch: IntArray,
-    arms: Sequence[Any],
-    batches: NDArray[Any],
-    absent: BoolArray,
-    n: FloatArray,
-    found: Findings,
-) -> None:
-    """Without propensities every arm needs rounds in every batch: shares stand in."""
-    message = "without propensity= every arm needs rounds in every batch, whose shares stand in for it"
-    if np.any(absent):
-        found.add(
-            "missing-arm", f"{_missing(arms, batches, absent)}: {message}; give propensity=, or wider batches"
-        )
-    found.add_rows("arm-without-rounds", f"{message}: give it, or wider batches", n == 0.0)
 
 
 def _check_totals(
@@ -168,13 +158,31 @@ def _check_totals(
     arms: Sequence[Any],
     batches: NDArray[Any],
     absent: BoolArray,
+    rounds: FloatArray,
     propensity: FloatArray,
+    rounded: bool,
     found: Findings,
 ) -> None:
-    """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen."""
+    """Propensities of a batch add up to 1, over rows of all arms but those that could not be chosen.
+
+    One arm alone without a row has what the others leave, where nobody need have got it.
+    """
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
+    left = np.maximum(1.0 - total, 0.0)
+    nobody = (absent.sum(axis=1) == 1) & ~improbable(
+        rounds * left, rounds * left * (1.0 - left), len(batches)
+    )
     lacking = off & absent.any(axis=1) & (total < 1.0)
+    off &= ~(lacking & nobody)
+    lacking &= ~nobody
+    rounding = rounding_of(propensity[:, None]) if np.any(off) else None
+    size = np.bincount(batch, minlength=len(batches))
+    explained = (
+        np.zeros_like(off) if rounding is None else np.abs(total - 1.0) <= rounding.unit * size + _SLACK
+    )
+    if rounded:
+        off, lacking = off & ~explained, lacking & ~explained
     if np.any(lacking):
         found.add(
             "missing-arm",
@@ -182,11 +190,15 @@ def _check_totals(
             f"it some ({1.0 - total[np.argmax(lacking)]:.3g} in the first): give its row, with n = 0 if "
             "nobody got it",
         )
-    found.add_rows(
-        "propensities-sum",
-        f"the propensities of a batch do not sum to 1 (tolerance {SUM_TOLERANCE:g})",
-        (off & ~lacking)[batch],
-    )
+    wrong = off & ~lacking
+    if np.any(wrong):
+        hint = f"; if they were rounded to {rounding}, {ROUND_HINT}" if np.all(explained[wrong]) else ""
+        found.add_rows(
+            "propensities-sum",
+            f"the propensities of a batch do not sum to 1 (tolerance {SUM_TOLERANCE:g}) "
+            f"{told_sums(total[wrong])}{hint}",
+            wrong[batch],
+        )
 
 
 def _missing(arms: Sequence[Any], batches: NDArray[Any], absent: BoolArray) -> str:
@@ -287,7 +299,7 @@ def _check_units(sums: Mapping[str, FloatArray], found: Findings) -> None:
 
 NUMBERS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero")
 ROLES = ("batch", "arm", *NUMBERS, "propensity")
-_REQUIRED = ("batch", "arm", "n", "sum", "sum_squares")
+_REQUIRED = ("arm", "n", "sum", "sum_squares")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,16 +331,20 @@ def read_parts(
     centre: float,
     reward_range: tuple[float, float] | None,
     date_format: str | None,
+    rounded: object,
     estimated: bool,
     found: Findings,
+    dialect: Dialect = PLAIN,
 ) -> tuple[Parts, tuple[Label, ...]] | None:
     """Parts and arms of a table, None where it has problems; shares stand in for propensities."""
-    if frame_kind(frame) is None:
-        raise ParameterError("Sums", [f"frame must be a DataFrame of pandas or polars, got {_kind(frame)}"])
+    frame = _typed(frame, columns, group, dialect, found)
     table = _read(frame, columns, group_names("group", group), arms, date_format, found)
     if table is None:
         return None
     check_rows(table.sums, table.propensity, centre, reward_range, found)
+    if not isinstance(rounded, (bool, np.bool_)):
+        told = f"'round_propensities' must be True or False, got {rounded!r:.60}"
+        found.add("bad-round-propensities", told)
     check_further(table.sums, table.further, found)
     check_cells(
         table.strata.code,
@@ -339,24 +355,45 @@ def read_parts(
         batches=table.strata.named(table.groups, table.batches),
         estimated=estimated,
         ranged=reward_range is not None,
+        batched=columns["batch"] is not None,
+        rounded=bool(rounded),
         found=found,
     )
     if found.problems:
         return None
-    return Parts(table.groups, table.strata.parts(_cells(table, columns, centre), table.batches)), table.arms
+    cells = _cells(table, columns, centre, bool(rounded))
+    return Parts(table.groups, table.strata.parts(cells, table.batches)), table.arms
 
 
-def _kind(frame: object) -> str:
-    return f"a {type(frame).__name__}"
+def _typed(
+    source: Any, columns: Mapping[str, object], group: object, dialect: Dialect, found: Findings
+) -> Any:
+    """The frame of a table, with columns by their roles where it is text; errors get its lines."""
+    groups = [group] if isinstance(group, str) else list(group) if isinstance(group, (list, tuple)) else []
+    roles = {name: role for role, name in columns.items() if isinstance(name, str)}
+    wanted = [name for name in (*roles, *groups) if isinstance(name, str)]
+    opened = isinstance(source, TableSource)
+    table = source if opened else read_table(source, dialect, wanted, "Sums", "frame")
+    uses: dict[str, Use] = dict.fromkeys(groups, "context")
+    uses |= {name: _USES.get(role, "number") for name, role in roles.items()}
+    frame, _ = table.typed(uses)
+    found.index = index_names(frame)
+    if table.of_file:
+        found.located = partial(table.located, what="the table of sums")
+    return frame
 
 
-def _cells(table: Table, columns: Mapping[str, object], centre: float) -> Cells:
+_USES: dict[str, Use] = {"arm": "label", "batch": "order"}
+"""What columns of a table of sums are for that hold no numbers."""
+
+
+def _cells(table: Table, columns: Mapping[str, object], centre: float, rounded: bool) -> Cells:
     counts = table.spread(table.sums["n"])
     rounds = counts.sum(axis=1)
     if table.propensity is None:
         propensities = counts / rounds[:, None]
     else:
-        propensities = table.spread(table.propensity)
+        propensities = table.spread(table.propensity) + _left_to_one(table, rounded)
         propensities /= propensities.sum(axis=1, keepdims=True)
     first, squares, cubes, nonzero = (table.spread(table.sums[name]) for name in NUMBERS[1:])
     value = None if centre else other_value(first, squares)
@@ -366,6 +403,17 @@ def _cells(table: Table, columns: Mapping[str, object], centre: float) -> Cells:
     base = np.stack([counts, first, squares, cubes])
     products = further_products(base, centre, columns, table.further, table.spread)
     return cells_of_shares(base, rounds, propensities, nonzero, centre, products)
+
+
+def _left_to_one(table: Table, rounded: bool) -> FloatArray:
+    """What the propensities of a batch leave to the one arm that has no row there, shape (S, K)."""
+    assert table.propensity is not None
+    rounding = rounding_of(table.propensity[:, None]) if rounded else None
+    least = SUM_TOLERANCE if rounding is None else rounding.unit * len(table.arms)
+    absent = table.spread(np.ones(len(table.arm))) == 0.0
+    left = 1.0 - table.spread(table.propensity).sum(axis=1)
+    one = (absent.sum(axis=1) == 1) & (left > least)
+    return np.where(absent & one[:, None], left[:, None], 0.0)
 
 
 def _read(
@@ -390,6 +438,10 @@ def _read(
         return None
     read = {role: read_column(frame, place) for role, place in places.items()}
     told = {role: f"{role} column {columns[role]!r}" for role in places}
+    constant = columns["propensity"]
+    if "propensity" not in places and is_constant(constant):
+        told["propensity"] = "propensity="
+        read["propensity"] = constant_column(constant, "propensity=", "[0", len(frame), found)
     sums = {role: _numbers(read, role, told.get(role, ""), found) for role in NUMBERS}
     further = {role: _numbers(read, role, told[role], found) for role in read if role.startswith(FURTHER)}
     propensity = None
@@ -397,7 +449,9 @@ def _read(
         what = told["propensity"]
         found.add_rows("missing-propensity", f"{what} has no value", read["propensity"].missing)
         propensity = check_probabilities(read["propensity"], what, "[0", found)
-    batch = read_batches(read["batch"], told["batch"], checked_format, found)
+    batch: tuple[IntArray, NDArray[Any]] | None = np.zeros(len(frame), dtype=np.int64), np.zeros(1, np.int64)
+    if "batch" in read:
+        batch = read_batches(read["batch"], told["batch"], checked_format, found)
     arm = read_arms(read["arm"], columns["arm"], "arm", declared, found)
     labels = [read_column(frame, place) for place in by.values()]
     group = read_groups(labels, [f"group column {name!r}" for name in groups], len(frame), found)
@@ -415,6 +469,8 @@ def _places(names: list[Hashable], columns: Mapping[str, object], found: Finding
             found.add("bad-column-name", f"{role}= must name a column")
         elif not is_hashable(name):
             found.add("bad-column-name", f"{role}= must name one column, got {name!r:.80}")
+        elif role == "propensity" and is_constant(name) and name not in names:
+            continue  # one for all arms
         elif name is not None and name not in names:
             missing_column(name, role, names, found)
         elif names.count(name) > 1:

@@ -14,6 +14,7 @@ from adaptinf.claims.logs import rows as claims
 from adaptinf.files import owners_alone
 from adaptinf.guarantee import PrivacyGuarantee
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.log_reading import dialect_from
 from adaptinf.log.provenance import Promises, source_note
 from adaptinf.log.validation import METADATA, OF_TABLES, Label, Metadata, group_options
 from adaptinf.log.validation.column_checks import check_reward_range
@@ -45,6 +46,10 @@ def other_trials(first: Sums, second: Sums) -> list[str]:
     if len(kinds) > 1 and "M" in kinds:
         problems.append("the batches of one are times, those of the other numbers")
     problems = [f"to be merged they must be of one trial: {problem}" for problem in problems]
+    if not (first.batched and second.batched):
+        problems.append(
+            "totals without batches are not merged: number the parts, and name the column as batch="
+        )
     if first.by_unit is not None or second.by_unit is not None:
         reason = "a unit may be in both, so that sums by unit are not merged: aggregate all rows at once"
         problems.append(reason)
@@ -71,25 +76,27 @@ class Sums(WithFurther, Grouped, Promises):
 
     Parameters
     ----------
-    frame : DataFrame
-        Of pandas or polars, a row for each batch and arm, in any order. An arm without a row in a batch had
-        propensity 0 there.
-    batch : str
-        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
+    frame : DataFrame or path
+        Of pandas or polars, or anything that `read_log` reads, a row for each batch and arm, in any order. An
+        arm without a row in a batch had propensity 0 there; or what the others leave where it is the only one
+        and nobody need have got it.
     arm : str
         Column of the arms.
     n : str
         Column of the number of rounds.
     sum, sum_squares : str
         Columns of the sums of their rewards, and of these squared.
+    batch : str, optional
+        Column of the batches, in which nothing adapts: numbers, dates or times, whose order is theirs.
+        Without it the table holds totals, which take propensities to be constant over all rounds.
     sum_cubes : str, optional
         Column of the sums of cubed rewards, with which intervals are corrected for skewness. Rewards that are
         0 or one other value need none, and no `nonzero` either.
     nonzero : str, optional
         Column of the number of rewards other than 0, by which rare outcomes are known.
-    propensity : str, optional
-        Column of the arm's propensity in the batch. Without it the arms' shares of the batch stand in, as
-        estimates.
+    propensity : str or float, optional
+        Column of the arm's propensity in the batch, or one number for all. Without it the arms' shares of the
+        batch stand in, as estimates; an arm without rounds in a batch counts as one that could not be chosen.
     group : str or list of str, optional
         Columns whose labels make groups: then the table has a row for each batch, group and arm. The columns
         count as contexts.
@@ -111,7 +118,9 @@ class Sums(WithFurther, Grouped, Promises):
         ``"denominator_sum_cubes"``, sums of y^2 z, y z^2 and z^3, intervals are corrected for skewness. The
         same of a covariate: ``"covariate_sum_squares"`` and so on.
     reading : dict, optional
-        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous.
+        ``"date_format"``, the format of batches that are dates as text, where it is ambiguous; ``"sep"``,
+        ``"decimal"``, ``"encoding"`` and ``"missing_values"`` as for `read_log`; ``"round_propensities"`` as
+        for `AdaptiveLog`.
     about : dict, optional
         ``"context"``, a list of names of contexts that may have had a part in the choice of arms; and as for
         `AdaptiveLog` ``"design"``, ``"noise"``, ``"feedback_rounds"``, ``"released_rounds"``,
@@ -133,6 +142,8 @@ class Sums(WithFurther, Grouped, Promises):
         Columns that make the groups; empty without groups.
     denominators, covariates : tuple of str
         Further columns, by which there are ratios and adjustments; empty without any.
+    batched : bool
+        Whether the table has batches.
     share_movement : float or None
         P-value of arms' shares that stay put within batches, where `aggregate` cut times without
         propensities and saw the rows; None elsewhere.
@@ -185,14 +196,14 @@ class Sums(WithFurther, Grouped, Promises):
         self,
         frame: Any,
         *,
-        batch: str,
         arm: str,
         n: str,
         sum: str,
         sum_squares: str,
+        batch: str | None = None,
         sum_cubes: str | None = None,
         nonzero: str | None = None,
-        propensity: str | None = None,
+        propensity: str | float | None = None,
         group: str | Sequence[str] | None = None,
         denominator: str | None = None,
         covariate: str | None = None,
@@ -223,11 +234,13 @@ class Sums(WithFurther, Grouped, Promises):
             centre=float(centre),
             reward_range=span,
             date_format=how.get("date_format"),
+            rounded=how.get("round_propensities", False),
             estimated=propensity is None or known.get("propensity_status") == "estimated",
             found=found,
+            dialect=dialect_from("Sums", how)[0],
         )
         stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
-        self._check(read, span, stated, found, shares=propensity is None)
+        self._check(read, span, stated, found, shares=propensity is None, batched=batch is not None)
 
     def _check(
         self,
@@ -272,6 +285,7 @@ class Sums(WithFurther, Grouped, Promises):
         shares: bool,
         by_unit: UnitTotals | None = None,
         moved: float | None = None,
+        batched: bool = True,
     ) -> None:
         self._parts, self.arms, self.group_names = parts, arms, parts.names
         self.cells, self.batches = parts.whole(shares=shares)
@@ -280,7 +294,7 @@ class Sums(WithFurther, Grouped, Promises):
         self._promise(metadata)
         self.units, self.by_unit = None, by_unit
         self.n_units = None if by_unit is None else by_unit.count
-        self.share_movement = moved
+        self.share_movement, self.batched = moved, batched
         self.kept: dict[str, Any] = {}
 
     @classmethod
@@ -358,7 +372,8 @@ class Sums(WithFurther, Grouped, Promises):
         context = tuple(name for name in self.context if name not in gone)
         sums = type(self).__new__(type(self))
         about = self.reward_range, metadata, context
-        sums._fill(parts, self.arms, *about, shares=self.shares, moved=self.share_movement)
+        kept: dict[str, Any] = {"moved": self.share_movement, "batched": self.batched}
+        sums._fill(parts, self.arms, *about, shares=self.shares, **kept)
         sums.owner_only = self.owner_only
         return sums
 
@@ -410,7 +425,8 @@ class Sums(WithFurther, Grouped, Promises):
         stored = read_stored(path)
         sums, also = cls.__new__(cls), stored.also
         told = also["reward_range"], Metadata(**stored.metadata), also["context"]
-        kept = {"shares": also["shares"], "moved": also["share_movement"], "by_unit": stored.by_unit}
+        kept = {"shares": also["shares"], "moved": also["share_movement"], "batched": also["batched"]}
+        kept |= {"by_unit": stored.by_unit}
         sums._fill(stored.parts, stored.arms, *told, **kept)
         sums.owner_only = owners_alone(Path(path)) is True
         return sums
@@ -437,4 +453,4 @@ class Sums(WithFurther, Grouped, Promises):
         return visible_lines(lines)
 
 
-_ALSO = ("context", "reward_range", "shares", "share_movement")
+_ALSO = ("context", "reward_range", "shares", "share_movement", "batched")

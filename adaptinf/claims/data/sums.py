@@ -45,7 +45,13 @@ FEW_IN_A_BATCH = Claim(
     "{enough}), so estimated propensities are imprecise and intervals may undercover",
     "caution",
 )
-FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, FEW_IN_A_BATCH)
+WITHOUT_BATCHES = Claim(
+    "without_batches",
+    "the table has no batches, so propensities are assumed constant over all rounds; if they changed with "
+    "earlier rewards, estimates are biased and intervals may undercover",
+    "caution",
+)
+FIT = (READ, SHARES_STAND_IN, SKEWNESS_UNKNOWN, WITHOUT_BATCHES, FEW_IN_A_BATCH)
 """Of a fit."""
 
 CENTRE = Claim(

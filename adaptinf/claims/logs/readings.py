@@ -14,6 +14,30 @@ SORTED = Claim(
     "position, and tied rows kept their original order",
     "note",
 )
+TIES = Claim(
+    "log.validation.row_order.tell_ties",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before; tied rows are taken in the "
+    "order of the rows",
+    "note",
+)
+COARSE = Claim(
+    "log.validation.row_order.tell_ties",
+    "{tied:,} of {rows:,} rows have the same value in {column} as the row before, and the order of the rows "
+    "is "
+    "taken as the order of the choices; if all arms of one value were chosen before any of their rewards was "
+    "known, give the column as batch=",
+    "caution",
+)
+PERIODS = Claim(
+    "log.validation.check.check_frame",
+    "batches are the {every}s of {column}, {clock}: {batches:,} batches",
+    "note",
+)
+IN_ZONE = Claim(
+    "log.validation.check.check_frame",
+    "times in {column} were read by the clock of {zone} and are kept in UTC",
+    "note",
+)
 NUMBERS_GO_DOWN = Claim(
     "log.validation.order.tell_numbered",
     "the numbers in {column} decrease from {first!r:.40} to {last!r:.40}, although rows are assumed to "
@@ -26,8 +50,36 @@ COUNTED_AS = Claim(
     "labels in {column} were converted to numbers: {labels}",
     "note",
 )
+RENORMALISED = Claim(
+    "log.validation.propensity_rounding.tell_rounding",
+    "propensities are rounded to {decimals}: {changed:,} of {rows:,} rows were renormalised to sum to 1; the "
+    "smallest propensity of a chosen arm, {least:.3g}, is known to within {share:.2%}",
+    "note",
+)
+NO_ENTRY = Claim(
+    "log.validation.propensity_shapes.read_entries",
+    "{column} has no entry for arms {arms}; their propensities in these rows are taken as 0",
+    "note",
+)
 AS_WRITTEN = Claim(
     "log.storage.csvs.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
+)
+MISSING_TEXT = Claim(
+    "log.storage.text_columns.typed",
+    "the text {text!r} in column {name!r} is a label ({count:,} rows)",
+    "note",
+)
+SEPARATED = Claim("log.storage.delimited.delimited", "fields are separated by {sep}", "note")
+DECODED = Claim("log.storage.dialects.decoded", "the text is encoded as {encoding}", "note")
+DECIMAL_COMMA = Claim(
+    "log.storage.text_columns.decimal_mark",
+    "numbers have a decimal comma, such as {example} in column {name!r}",
+    "note",
+)
+PARTS = Claim(
+    "log.storage.tables.read_table",
+    "{count:,} files of a folder were read in the order of their names",
+    "note",
 )
 UNUSED_COLUMNS = Claim(
     "cli.commands.with_unused",

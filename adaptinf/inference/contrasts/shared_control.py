@@ -69,6 +69,9 @@ def sums_correlation(
         return unit_correlation(*own, augmented=first.estimator == "aipw", multiples=factors)
     asked = replace(asked, estimator=first.estimator, weights=kind)
     if sums.shares:
+        # Pairs of arms that were not there all the time are compared over rounds of their own.
+        if not sums.cells.possible.all():
+            return None
         return _of_independent(Question(profile, np.arange(sums.n_arms)), codes, asked, below, factors)
     from adaptinf.inference.arms.data.arms_of_sums import arm_forms
     from adaptinf.inference.scores.score_forms import contrast_of, covariance_of, stacked_forms

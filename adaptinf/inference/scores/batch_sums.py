@@ -216,22 +216,26 @@ def correlation_of(spread: FloatArray) -> FloatArray:
     return np.asarray(spread / np.outer(scale, scale), dtype=np.float64)
 
 
-def shared_means(cells: Cells, codes: IntArray, means: ScoreMeans) -> ScoreMeans:
-    """The estimates with errors for propensities that are the shares of each batch; codes (k,).
+def shared_means(cells: Cells, codes: IntArray, weights: FloatArray, means: ScoreMeans) -> ScoreMeans:
+    """The estimates with errors for propensities that are the shares of each batch.
 
-    Each estimate is then sum w (mean of the arm in the batch), w the share of the batch in all rounds, and
-    given the arms its variance is sum w^2 s^2 / N with the batch's own s^2, that of all batches where N is 1.
-    Small batches have most of the weight, so that an s^2 of all of them would not follow the errors: skewed
-    rewards would move the estimate and not its standard error. Degrees of freedom are Satterthwaite's for
-    variances that are alike.
+    Shapes: codes (k,), weights (B, k). Each estimate is then sum w (mean of the arm in the batch), w a share
+    of all rounds, those of batches that have a weight, and given the arms its variance is
+    sum w^2 s^2 / N with the batch's own s^2, that of all batches where N is 1. Small batches have most of the
+    weight, so that an s^2 of all of them would not follow the errors: skewed rewards would move the estimate
+    and not its standard error. Degrees of freedom are Satterthwaite's for variances that are alike.
     """
-    about = cells.moments[0][..., codes]
-    count, total = about[0], about[1]
+    about, used = cells.moments[0][..., codes], weights > 0.0
+    # A batch without rounds of an arm has no weight in its mean.
+    count = np.where(about[0] > 0.0, about[0], 1.0)
+    total = about[1]
     inside = shifted(about, -total / count)
-    freedom = count - 1.0
+    freedom = np.maximum(about[0] - 1.0, 0.0)
     pooled = inside[2].sum(axis=0) / np.where(freedom.any(axis=0), freedom.sum(axis=0), np.nan)
     own = np.where(freedom > 0.0, inside[2] / np.maximum(freedom, 1.0), pooled)
-    share = (cells.rounds / cells.rounds.sum())[:, None]
+    rounds = np.where(used, cells.rounds[:, None], 0.0)
+    everything = rounds.sum(axis=0)
+    share = rounds / np.where(everything > 0.0, everything, np.nan)
     part = share**2 / count
     squared = (part * own).sum(axis=0)
     spread = np.where(freedom > 0.0, part**2 / np.maximum(freedom, 1.0), 0.0).sum(axis=0)

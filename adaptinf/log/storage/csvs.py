@@ -23,7 +23,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,8 @@ from pandas.api.types import is_string_dtype
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import file_digest, publish, real, stage, told
+from adaptinf.log.storage.delimited import check_rows, header_names
 from adaptinf.log.storage.header import (
-    COLUMNS,
-    HEADER_CHARACTERS,
-    check_size,
     check_table,
     check_version,
     encode_table,
@@ -64,7 +62,7 @@ def read_foreign(data: bytes, names: list[str], text: Collection[str] = ()) -> p
     and rows of other lengths than the header.
     """
     _check_characters(data)
-    _check_rows(data, len(names))
+    check_rows(data, len(names))
     with warnings.catch_warnings():
         # pandas warns where it drops the surplus fields of a row.
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -205,37 +203,6 @@ def _check_characters(data: bytes) -> None:
             raise ValueError(f"line {number} is no UTF-8 text ({error.reason}): save it as UTF-8") from None
 
 
-def _check_rows(data: bytes, width: int) -> None:
-    """Refuse rows that are shorter or longer than the header."""
-    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as lines:
-        wrong = _quoted(lines, width) if b'"' in data else _plain(lines, width)
-        found = [f"{number} ({fields})" for number, fields in wrong]
-    if found:
-        more = ", ..." if len(found) > _SHOWN else ""
-        raise ValueError(
-            f"{len(found)} rows have other numbers of fields than the {width} of the header; lines (and "
-            f"fields): {', '.join(found[:_SHOWN])}{more}"
-        )
-
-
-def _plain(lines: io.TextIOWrapper, width: int) -> Iterator[tuple[int, int]]:
-    """Lines and lengths of odd rows where nothing is quoted."""
-    for number, line in enumerate(lines, 1):
-        fields = line.count(",") + 1
-        if fields != width and not line.isspace():
-            yield number, fields
-
-
-def _quoted(lines: io.TextIOWrapper, width: int) -> Iterator[tuple[int, int]]:
-    rows = csv.reader(lines, strict=True)
-    try:
-        for row in rows:
-            if row and len(row) != width and not (len(row) == 1 and not row[0].strip()):
-                yield rows.line_num, len(row)
-    except csv.Error as error:
-        raise ValueError(f"line {rows.line_num}: {error}; its quotes do not match") from None
-
-
 def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
     """Write a log as CSV, and its metadata beside it as ``<path>.json``."""
     releases = encode_table(log.releases)
@@ -265,14 +232,16 @@ def write_csv(path: Path, log: StoredLog, owner_only: bool = False) -> None:
         publish(waiting, sidecar)
 
 
-def read_csv(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
-    """A log that adaptinf wrote, or the frame of any other file."""
+def read_csv(path: Path, named: bool) -> RestoredLog | None:
+    """A log that adaptinf wrote; None for any other file."""
     # Where the columns are `named`, a log of a version without a digest counts as such.
+    if not any(sidecar.exists() for sidecar in sidecars(path)):
+        return None
     data = path.read_bytes()
     stored = _metadata(path, hashlib.sha256(data).hexdigest(), named)
-    names = _header_names(data)
     if stored is None:
-        return read_foreign(data, names)
+        return None
+    names = header_names(data)
     check_version(stored)
     frame = pd.read_csv(io.BytesIO(data), index_col=False, dtype=str, na_filter=False)
     dtypes = check_table(stored, len(frame), names)
@@ -284,7 +253,7 @@ def read_csv(path: Path, named: bool) -> RestoredLog | pd.DataFrame:
 def read_csv_table(path: Path, text: Collection[str] = ()) -> pd.DataFrame:
     """Table of other people; the columns of `text` are text whatever they hold."""
     data = path.read_bytes()
-    return read_foreign(data, _header_names(data), text)
+    return read_foreign(data, header_names(data), text)
 
 
 def sidecars(path: Path) -> list[Path]:
@@ -341,22 +310,6 @@ def _content(sidecar: Path) -> Any:
 def _is_of(stored: Any, digest: str | None) -> bool:
     """Whether a sidecar's content belongs to the table with this hash."""
     return digest is not None and isinstance(stored, dict) and stored.get("sha256") == digest
-
-
-def _header_names(data: bytes) -> list[str]:
-    """Names of the columns, before the limits on them let anything be read."""
-    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as text:
-        names = next(csv.reader(_limited(text)), [])
-    check_size("columns", len(names), COLUMNS)
-    return names
-
-
-def _limited(text: io.TextIOWrapper) -> Iterator[str]:
-    left = HEADER_CHARACTERS
-    while line := text.readline(left + 1):
-        left -= len(line)
-        check_size("or more characters in the first row", HEADER_CHARACTERS - left, HEADER_CHARACTERS)
-        yield line
 
 
 def _as_text(values: NDArray[Any]) -> NDArray[Any]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from adaptinf.errors import FileError, ParameterError
+from adaptinf.errors import AdaptinfError, FileError, ParameterError
 from adaptinf.files import as_path, same_file
 from adaptinf.log.storage.csvs import read_csv, sidecars, write_csv
 from adaptinf.log.storage.parquet import StoredPublic, read_parquet, write_parquet
@@ -29,13 +31,32 @@ def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -
     write(place, log, owner_only)
 
 
-def read_file(path: Any, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    """Log that adaptinf wrote, the public part of one, or the bare frame of any other file."""
+def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame | None:
+    """A log that adaptinf wrote or its public part; the frame of another Parquet file, None of others."""
     # Where the user has named the columns, a log of a version without a digest counts as any other file.
-    place = as_path("read_log", "path", path)
-    _check_suffix(place, (*_PARQUET, *_CSV))
-    check_regular(place, "read_log")
-    return _read(place, named)
+    kind = path.suffix.lower()
+    if os.path.isdir(path) or kind not in (*_PARQUET, *_CSV):
+        return None
+    check_regular(path, "read_log")
+    with naming(path, "Parquet" if kind in _PARQUET else "CSV", "read_log"):
+        return read_parquet(path, named) if kind in _PARQUET else read_csv(path, named)
+
+
+@contextmanager
+def naming(name: object, kind: str, subject: str) -> Iterator[None]:
+    """Whatever a library raises on damaged bytes, as one error that names the source."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ParameterError as error:
+        told = [each if str(name) in each else f"{name} {each}" for each in error.problems]
+        raise ParameterError(subject, told) from error
+    except AdaptinfError:
+        raise
+    except Exception as error:
+        # Damaged bytes can make the libraries below raise nearly anything, or ask for any memory.
+        said = f"{type(error).__name__}: {error}"
+        raise ParameterError(subject, [f"{name} is not a readable {kind} file: {said:.300}"]) from error
 
 
 def output_problems(output: str | None, source: Path) -> list[str]:
@@ -62,19 +83,6 @@ def check_regular(path: Path, subject: str) -> None:
         raise FileError(str(path), "read", "it is no regular file")
     if not os.access(path, os.R_OK):
         raise FileError(str(path), "read", "permission denied")
-
-
-def _read(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFrame:
-    kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
-    try:
-        with np.errstate(all="ignore"):
-            return read_parquet(path, named) if kind == "Parquet" else read_csv(path, named)
-    except ParameterError as error:
-        raise ParameterError("read_log", [f"{path} {problem}" for problem in error.problems]) from error
-    except Exception as error:
-        # Damaged bytes can make the libraries below raise nearly anything, or ask for any memory.
-        said = f"{type(error).__name__}: {error}"
-        raise ParameterError("read_log", [f"{path} is not a readable {kind} file: {said:.300}"]) from error
 
 
 def _check_suffix(path: Path, known: tuple[str, ...]) -> None:

@@ -45,6 +45,7 @@ class LogColumns(Promises):
     _names: dict[Hashable, str] | None
     _rounds: NDArray[Any] | None
     _outcome_rounds: NDArray[Any] | None
+    _also_read: tuple[Hashable, ...]
     _source: str
     _readings: tuple[Reading, ...]
     kept: dict[str, Any]
@@ -56,6 +57,11 @@ class LogColumns(Promises):
         if self._names is None:
             return {name: name for name in self._canonical_columns()}
         return dict(self._names)
+
+    @property
+    def read_columns(self) -> set[Hashable]:
+        """The user's columns that were read, those of lists and of 0 and 1 included."""
+        return {*self.columns, *self._also_read}
 
     def read_from(self, source: str, readings: Sequence[Reading] = ()) -> Self:
         """The same log, whose report says where it came from and what else was done; for readers."""

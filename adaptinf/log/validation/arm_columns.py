@@ -12,7 +12,6 @@ import pandas as pd
 from adaptinf.log.validation.column_roles import Roles, is_hashable, missing_column
 from adaptinf.log.validation.frame_columns import (
     FAULTS,
-    MATCH_TOLERANCE,
     SUM_TOLERANCE,
     Column,
     Findings,
@@ -25,6 +24,8 @@ from adaptinf.log.validation.frame_columns import (
     plain_label,
     read_labels,
 )
+from adaptinf.log.validation.propensity_rounding import settle_chosen, settle_sums, tell_rounding
+from adaptinf.log.validation.propensity_shapes import Supplied
 from adaptinf.spelling import told_apart
 from adaptinf.texts import did_you_mean, listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
@@ -81,12 +82,12 @@ def find_arm_columns(
     if propensities is None:
         return _columns_by_name(observed, declared, roles, found)
     if isinstance(propensities, str):
-        return _columns_by_pattern(propensities, declared or observed, roles, found)
+        pattern = _pattern(propensities, roles, found)
+        return _columns_by_pattern(pattern, declared or observed, roles, found) if pattern else ArmColumns()
     if not isinstance(propensities, Mapping) or not propensities:
         found.add(
             "bad-propensities",
-            f"propensities= must be a mapping of arm to column, or a pattern such as 'p_{{arm}}', "
-            f"got {propensities!r}",
+            f"propensities= must be a mapping of arm to column or number, {_TEXTS}, got {propensities!r:.60}",
         )
         return ArmColumns()
     columns = ArmColumns()
@@ -98,11 +99,62 @@ def find_arm_columns(
             )
             continue
         columns.labels.append(label)
-        if name in roles.names:
+        if isinstance(name, Supplied) or name in roles.names:
             columns.pairs.append((label, name))
         else:
             missing_column(name, f"the propensity of arm {label!r}", roles.names, found)
     return columns
+
+
+_TEXTS = (
+    f"or a text: a pattern such as 'p_{_HOLDER}', what the columns' names begin with, or a column that holds "
+    "lists or JSON objects"
+)
+"""What a text of propensities= may be."""
+
+
+def _pattern(text: str, roles: Roles, found: Findings) -> str:
+    """The pattern that a text is, or that columns whose names begin with it have; empty with a problem."""
+    if _HOLDER in text:
+        return text
+    used = {name for _, name in roles.users}
+    named = [name for name in roles.names if isinstance(name, str) and name not in used and name != text]
+    if text and any(name.startswith(text) for name in named):
+        return text + _HOLDER
+    if text in roles.names:
+        told = (
+            "is a column that holds no lists and no JSON objects (propensity= names that of the chosen arm)"
+        )
+        hint = f", and the name of no other begins with it; the frame has {listed(roles.names)}"
+    else:
+        told = "is no column, and no column's name begins with it"
+        near = did_you_mean(text, [name for name in roles.names if isinstance(name, str)])
+        hint = near or f"; the frame has {listed(roles.names)}"
+    found.add("bad-propensities", f"propensities={text!r:.60} {told}{hint}")
+    return ""
+
+
+def arms_of_entries(
+    texts: Sequence[str],
+    what: str,
+    observed: Sequence[Label],
+    declared: Sequence[Label] | None,
+    found: Findings,
+) -> list[tuple[Label, str]]:
+    """The arms that the entries of objects are of, by their texts; one that is no arm's is a problem."""
+    known = observed if declared is None else declared
+    pairs = [(arm, str(arm)) for arm in known if str(arm) in texts]
+    if declared is None and observed:
+        free = {text: text for text in texts}
+        pairs += [(arm, str(text)) for arm, text in _unchosen_arms(observed, free, found)]
+    own = {text for _, text in pairs}
+    strangers = [text for text in texts if text not in own]
+    if strangers:
+        found.add(
+            "unmatched-propensity-columns",
+            f"{what} has entries for {listed(strangers)}, which are no arms ({listed(known)})",
+        )
+    return pairs
 
 
 def _columns_by_pattern(pattern: str, arms: Sequence[Label], roles: Roles, found: Findings) -> ArmColumns:
@@ -286,32 +338,28 @@ def check_propensity_rows(
     table: FloatArray,
     action: IntArray | None,
     names: Sequence[Hashable],
+    rounded: bool,
     found: Findings,
 ) -> FloatArray | None:
     """Check rows of propensities, and return that of the chosen arm, shape (T,).
 
-    Shapes: chosen (T,), table (T, K), action (T,).
+    Shapes: chosen (T,), table (T, K), action (T,). Where `rounded`, rows of the table that miss 1 by rounding
+    are renormalised in place.
     """
     # A row may miss 1 by 1e-6; the two versions of the chosen arm's propensity may differ by a millionth of
     # it.
-    with np.errstate(invalid="ignore"):
-        amiss = np.abs(table.sum(axis=1) - 1) > SUM_TOLERANCE
-    found.add_rows(
-        "propensities-sum",
-        f"rows of {', '.join(map(repr, names))} {FAULTS['propensities-sum']}; every arm "
-        "needs its column, and propensities= or arms= says which columns count",
-        amiss,
-    )
-    if action is None:
+    written = None if action is None else _of_chosen(table, action)
+    changed, rounding = settle_sums(table, names, rounded, found)
+    if action is None or written is None:
         return chosen
-    own = _of_chosen(table, action)
     if chosen is None:
-        found.add_rows("chosen-propensity-zero", FAULTS["chosen-propensity-zero"], own == 0)
-        return own
-    with np.errstate(invalid="ignore"):
-        differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
-    found.add_rows("propensity-mismatch", FAULTS["propensity-mismatch"], differs)
-    return chosen
+        found.add_rows("chosen-propensity-zero", FAULTS["chosen-propensity-zero"], written == 0)
+        own = _of_chosen(table, action) if changed.any() else written
+    else:
+        own = settle_chosen(chosen, written, table, action, rounding, rounded, found)
+    if rounding is not None and changed.any() and not found.problems:
+        tell_rounding(rounding, int(np.count_nonzero(changed)), own, found)
+    return own
 
 
 FROM_BATCHES = "from batches"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from adaptinf.log.validation import column_checks as rows
 from adaptinf.log.validation.arm_columns import (
     FROM_BATCHES,
     ArmColumns,
+    arms_of_entries,
     check_actions,
     check_propensity_rows,
     code_actions,
@@ -23,21 +24,40 @@ from adaptinf.log.validation.arm_columns import (
     order_arms,
 )
 from adaptinf.log.validation.column_checks import check_probabilities, implied_range, numbered_outcomes
-from adaptinf.log.validation.column_roles import CANONICAL, Roles, check_arm_names, locate_roles
+from adaptinf.log.validation.column_roles import (
+    CANONICAL,
+    check_arm_names,
+    locate_roles,
+    missing_column,
+)
+from adaptinf.log.validation.decision_ids import check_decisions
 from adaptinf.log.validation.frame_columns import (
+    SUM_TOLERANCE,
     Column,
     Findings,
     Label,
     Labels,
     as_float,
     column_names,
-    frame_kind,
+    index_names,
     label_key,
-    read_column,
     read_labels,
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
-from adaptinf.log.validation.row_order import check_date_format, date_column, date_formats, row_order
+from adaptinf.log.validation.one_hot_actions import one_hot_column, one_hot_names
+from adaptinf.log.validation.propensity_shapes import (
+    Supplied,
+    constant_column,
+    entry_columns,
+    holds_entries,
+    is_constant,
+    read_entries,
+)
+from adaptinf.log.validation.relations import in_memory, without_texts
+from adaptinf.log.validation.row_order import check_date_format, date_column, has_zone, tell_ties
+from adaptinf.log.validation.times.clock_changes import in_utc_from
+from adaptinf.log.validation.times.timed_rows import TimedRows
+from adaptinf.texts import listed
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 MEANINGS = ("drop", "worst", "best")
@@ -102,6 +122,7 @@ def check_known(
     rounds: NDArray[Any] | None,
     missing: BoolArray,
     date_format: str | None,
+    zone: str | None,
     found: Findings,
 ) -> tuple[NDArray[Any], IntArray] | None:
     """When outcomes became known, as written and as numbers of rounds that had begun, shape (T,) each.
@@ -110,6 +131,7 @@ def check_known(
     """
     what = f"outcome_round column {name!r}"
     found.add_rows("missing-outcome-round", f"{what} has no value", column.missing & ~missing)
+    zoned = has_zone(column, date_format)
     if column.values.dtype.kind == "O":
         dates = date_column(column, what, "outcome-round", date_format, found)
         if dates is None:
@@ -131,6 +153,8 @@ def check_known(
         )
     elif values.dtype.kind in "iu" and column.missing.any():
         values = np.where(column.missing, np.nan, values.astype(np.float64))
+    elif zone is not None and not zoned:
+        values = in_utc_from(values, own, zone, what, "outcome-round", found)
     early = ~column.missing & (values < own)
     found.add_rows("early-outcome-round", f"{what} is before the round itself", early)
     known = np.searchsorted(own, values, side="right").astype(np.int64)
@@ -169,6 +193,8 @@ class CheckedLog:
     readings: tuple[Reading, ...] = ()
     outcome_rounds: NDArray[Any] | None = None
     ids: NDArray[Any] | None = None
+    also_read: tuple[Hashable, ...] = ()
+    """Columns that were read and have no canonical name of their own."""
 
 
 def check_frame(
@@ -188,26 +214,25 @@ def check_frame(
     """Read a frame, or raise one error that lists all that is found wrong with it, and was before."""
     # `as_written` says that no step before can have changed a number, as in a file with a digest.
     found, how = Findings() if found is None else found, reading or {}
-    if frame_kind(frame) is None:
-        found.add("not-a-frame", f"the log must be a pandas or polars DataFrame, got {type(frame).__name__}")
-        found.raise_if_any()
+    frame = _frame_of(frame, how.get("missing_values"), found)
     if not len(frame):
         found.add("empty-frame", "the frame has no rows")
     declared = declare_arms(arms, found)
-    check = _FrameCheck(frame, locate_roles(column_names(frame), single, context, found, outcomes), found)
+    check = _FrameCheck(frame, single, context, outcomes, how, found)
     check.as_written = as_written
-    check.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
+    arms_of_columns = check.find_one_hot()
+    declared = arms_of_columns if declared is None else declared
     check.from_batches = isinstance(propensities, str) and propensities == FROM_BATCHES
     check.find_arms(None if check.from_batches else propensities, declared)
-    check.success = how.get("success")
     given_range = implied_range(check.success) if reward_range is None else reward_range
     checked_range = rows.check_reward_range(given_range, as_written, found)
     meaning = check_meaning(metadata.missing, "observation" in check.roles.single, checked_range, found)
     check.gaps = meaning is not None
     columns = check.columns(declared is not None, checked_range)
-    rounds = check.single("round", rows.check_rounds, check.formats.get("round"))
+    rounds = check.rounds(columns["batch"] is not None)
     outcome_rounds = check.outcome_rounds(columns, rounds)
     units, ids = check.single("unit", rows.check_units), check.single("id", rows.check_ids)
+    check.compare_decisions(ids, columns, {"round": rounds, "unit": units, "outcome_round": outcome_rounds})
     checked = check_metadata(
         replace(metadata, missing=meaning, feedback_rounds=check.feedback_rounds(metadata, columns["known"])),
         n_rounds=len(frame),
@@ -231,56 +256,142 @@ def check_frame(
         tuple(found.readings),
         outcome_rounds,
         ids,
+        tuple(check.also_read),
     )
 
 
-class _FrameCheck:
+def _is_number_alone(given: object, names: Sequence[Hashable]) -> bool:
+    """Whether a number stands where a column could, which no column is named."""
+    return is_constant(given) and given not in names
+
+
+def _frame_of(table: Any, missing_values: object, found: Findings) -> Any:
+    """The frame in memory that a table is, without texts that mean that there is no value, or one error."""
+    frame = in_memory(table)
+    if frame is None:
+        kinds = "a DataFrame of pandas or polars, or a table of Arrow, DuckDB, Dask or another engine"
+        found.add("not-a-frame", f"the log must be {kinds}, got {type(table).__name__}")
+        found.raise_if_any()
+    found.index = index_names(frame)
+    if missing_values is None:
+        return frame
+    given = missing_values if isinstance(missing_values, (list, tuple, set, frozenset)) else [None]
+    texts = [text for text in given if isinstance(text, str)]
+    if len(texts) < len(given):
+        found.add("bad-option", f"missing_values must be a list of texts, got {missing_values!r:.60}")
+        return frame
+    return without_texts(frame, texts)
+
+
+class _FrameCheck(TimedRows):
     """The checks of one frame, and what later ones need of earlier ones."""
 
-    def __init__(self, frame: Any, roles: Roles, found: Findings) -> None:
-        self.frame = frame
-        self.roles = roles
-        self.found = found
+    def __init__(
+        self,
+        frame: Any,
+        single: Mapping[str, object],
+        context: object,
+        outcomes: object,
+        how: Mapping[str, Any],
+        found: Findings,
+    ) -> None:
+        names, constant = column_names(frame), single.get("propensity")
+        self.one_hot = {role: given for role, given in single.items() if isinstance(given, list)}
+        no_columns = {*self.one_hot, *({"propensity"} if _is_number_alone(constant, names) else ())}
+        named = {role: name for role, name in single.items() if role not in no_columns}
+        super().__init__(frame, locate_roles(names, named, context, found, outcomes), found)
+        self.constant: Column | None = None
+        if "propensity" in no_columns - {*self.one_hot}:
+            self.constant = constant_column(constant, "propensity=", "(0", len(frame), found)
         self.labels: Labels | None = None
         self.arm_columns = ArmColumns()
         self.arms: tuple[Label, ...] = ()
         self.as_written = False
         self.gaps = False
-        self.success: object = None
-        self.formats: dict[str, str | None] = {}
+        self.success = how.get("success")
         self.from_batches = False
+        self.also_read: list[Hashable] = []
+        self.check_rounding(how.get("round_propensities", False))
+        self.check_periods(how.get("every"), how.get("timezone"))
+        self.put_in_order(how.get("sort", False), check_date_format(how.get("date_format"), found))
 
-    def put_in_order(self, sort: object, date_format: str | None) -> None:
-        """Take the rows in the order of their rounds, else batches, where the user says so."""
-        roles: tuple[str, ...] = ("round", "batch")
-        names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
-        columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
-        self.formats = date_formats(columns, date_format, self.found)
-        self.found.order = row_order(sort, columns, names, self.formats, self.found)
-
-    def read(self, name: Hashable) -> Column | None:
-        """Column of that name; None where it is repeated or has no rows."""
-        position = self.roles.positions.get(name)
-        if position is None or not len(self.frame):
-            return None
-        column, order = read_column(self.frame, position), self.found.order
-        return column if order is None else Column(column.values[order], column.missing[order], column.dtype)
-
-    def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
-        """Result of a check on the column of a role, or None where there is no such column."""
-        if role not in self.roles.single:
-            return None
-        name = self.roles.single[role]
-        column = self.read(name)
-        return None if column is None else check(column, name, *options, self.found)
+    def check_rounding(self, asked: object) -> None:
+        """Whether rows of propensities that miss 1 by rounding are to be renormalised."""
+        self.rounded = bool(asked)
+        if not isinstance(asked, (bool, np.bool_)):
+            told = f"'round_propensities' must be True or False, got {asked!r:.60}"
+            self.found.add("bad-round-propensities", told)
 
     def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
         """Settle the arms, their order and their propensity columns."""
         self.labels = self.single("action", check_actions, "action", self.as_written)
         observed = [] if self.labels is None else self.labels.values
+        propensities = self.supplied(propensities, observed, declared)
         self.arm_columns = find_arm_columns(propensities, observed, declared, self.roles, self.found)
         self.arms = order_arms(observed, declared, self.arm_columns, self.found)
         check_arm_names(self.roles, self.arms, self.arm_columns.pairs, self.found)
+
+    def find_one_hot(self) -> list[Label] | None:
+        """Take the arms of roles that list columns of 0 and 1 from these; all arms that can be chosen."""
+        arms = None
+        for role, given in self.one_hot.items():
+            told = "action" if role == "received" else role
+            names = one_hot_names(told, given, self.found)
+            absent = [name for name in names or () if name not in self.roles.names]
+            for name in absent:
+                missing_column(name, told, self.roles.names, self.found)
+            if names is None or absent or not self.use(names, told):
+                continue
+            columns = {name: column for name in names if (column := self.read(name)) is not None}
+            made = one_hot_column(columns, told, self.found) if len(columns) == len(names) else None
+            if made is not None:
+                key = Supplied(f"of {listed(names)}")
+                self.made[key], self.roles.single[role] = made, key
+                arms = names if role == "action" else arms
+        return arms
+
+    def use(self, names: Sequence[Hashable], role: str) -> bool:
+        """Mark columns as read, and report those that have another role, too."""
+        taken = {name: other for other, name in self.roles.users}
+        twice = [name for name in names if name in taken]
+        for name in twice:
+            told = f"column {name!r} is used as {taken[name]} and {role}; copy or drop one"
+            self.found.add("column-used-twice", told)
+        self.also_read += names
+        return not twice
+
+    def supplied(
+        self, propensities: object, observed: Sequence[Label], declared: Sequence[Label] | None
+    ) -> object:
+        """What propensities= is, with constants and the entries of lists as columns by arm."""
+        if isinstance(propensities, Mapping):
+            return {arm: self.constant_of(arm, given) for arm, given in propensities.items()}
+        if not isinstance(propensities, str) or (column := self.read(propensities)) is None:
+            return propensities
+        if not holds_entries(column):
+            return propensities
+        self.use([propensities], "propensities")
+        n_arms = None if declared is None else len(declared)
+        entries = read_entries(column, propensities, n_arms, self.found)
+        if entries is None:
+            return None
+        by_place = {arm: place for place, arm in enumerate(declared or ())}
+        if entries.texts is not None:
+            what = f"propensity column {propensities!r}"
+            arms = arms_of_entries(entries.texts, what, observed, declared, self.found)
+            by_place = {arm: entries.texts.index(text) for arm, text in arms}
+        made = entry_columns(entries, by_place, propensities)
+        self.made |= {key: column for key, (_, column) in made.items()}
+        return {arm: key for key, (arm, _) in made.items()}
+
+    def constant_of(self, arm: object, given: object) -> object:
+        """The column of an arm's propensities: one of a number where a number is no column's name."""
+        if not is_constant(given) or given in self.roles.names:
+            return given
+        key = Supplied(f"{given!r} (arm {arm!r})")
+        what = f"propensities= of arm {arm!r}"
+        self.made[key] = constant_column(given, what, "[0", len(self.frame), self.found)
+        return key
 
     def columns(self, declared: bool, reward_range: tuple[float, float] | None) -> dict[str, Any]:
         """Arrays by field of `LogArrays`, and the phases."""
@@ -288,7 +399,7 @@ class _FrameCheck:
         action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
         del labels  # of every row
         reward = self.single("reward", self.check_rewards, reward_range)
-        batch = self.single("batch", rows.check_batches, self.formats.get("batch"))
+        batch = self.batches()
         chosen, table = self.propensities(action, batch)
         check_some_observed(reward, self.found)
         phase, phases = self.single("phase", rows.check_phases) or (None, ())
@@ -329,12 +440,38 @@ class _FrameCheck:
             column = numbered
         return rows.check_rewards(column, name, reward_range, self.as_written, self.gaps, found)
 
+    def rounds(self, batched: bool) -> NDArray[Any] | None:
+        """Numbers or times of the rounds, shape (T,), of which ties are told."""
+        rounds: NDArray[Any] | None = self.single("round", rows.check_rounds, self.formats.get("round"))
+        if rounds is not None and not self.found.problems:
+            tell_ties(f"round column {self.roles.single['round']!r}", rounds, batched, self.found)
+        return rounds
+
+    def compare_decisions(
+        self,
+        ids: NDArray[Any] | None,
+        columns: Mapping[str, Any],
+        others: Mapping[str, NDArray[Any] | None],
+    ) -> None:
+        """Report ids that stand in several rows, as far as columns could be read; ids and columns (T,)."""
+        if ids is None:
+            return
+        single = {**columns, **others}
+        read = {(role, name): single.get(role) for role, name in self.roles.single.items()}
+        for role, names in (("context", self.roles.context), ("outcomes", self.roles.outcomes)):
+            read |= {(role, name): columns[role].get(name) for name in names}
+        table = columns["propensities"]
+        if table is not None:
+            read |= {("propensities", arm): table[:, place] for place, arm in enumerate(self.arms)}
+        known = {key: values for key, values in read.items() if values is not None}
+        check_decisions(ids, self.roles.single["id"], known, self.found)
+
     def outcome_rounds(self, columns: dict[str, Any], rounds: NDArray[Any] | None) -> NDArray[Any] | None:
         """When outcomes became known, shape (T,), as written; `columns` gets the numbers of rounds."""
         unusable = columns["reward"] is None or (rounds is None and "round" in self.roles.single)
         if unusable or self.found.problems:
             return None
-        options = rounds, np.isnan(columns["reward"]), self.formats.get("round")
+        options = rounds, np.isnan(columns["reward"]), self.formats.get("round"), self.zone
         written, columns["known"] = self.single("outcome_round", check_known, *options) or (None, None)
         return written
 
@@ -358,6 +495,8 @@ class _FrameCheck:
     ) -> tuple[FloatArray | None, FloatArray | None]:
         """Propensity of the chosen arm, shape (T,), and of every arm, shape (T, K)."""
         chosen: FloatArray | None = self.single("propensity", rows.check_propensity)
+        if self.constant is not None:
+            chosen = self.constant.values
         if self.from_batches:
             settled = action is not None and not self.found.problems
             filled = (batch, action, chosen, len(self.arms), self.found)
@@ -372,14 +511,20 @@ class _FrameCheck:
                 table[:, position[label_key(arm)]] = values
                 complete.add(label_key(arm))
             del values, column  # a log may fill the memory
+        if not complete and self.constant is not None and chosen is not None:
+            # One propensity for whichever arm is every arm's where they fill the whole.
+            alike = np.broadcast_to(chosen[:, None], table.shape)
+            fills = len(chosen) and abs(float(chosen[0]) * len(self.arms) - 1.0) <= SUM_TOLERANCE
+            return chosen, alike.copy() if fills else None
         if not complete or len(complete) < len(self.arms):
             return chosen, None
         names = [name for _, name in self.arm_columns.pairs]
-        return check_propensity_rows(chosen, table, action, names, self.found), table
+        own = check_propensity_rows(chosen, table, action, names, self.rounded, self.found)
+        return own, table
 
     def names(self) -> dict[Hashable, str]:
         """Canonical names by the user's own."""
-        single = {name: CANONICAL[role] for role, name in self.roles.single.items()}
-        by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs}
+        single = {name: CANONICAL[role] for role, name in self.roles.single.items() if name not in self.made}
+        by_arm = {name: f"propensity_{arm}" for arm, name in self.arm_columns.pairs if name not in self.made}
         own: dict[Hashable, str] = {name: name for name in (*self.roles.context, *self.roles.outcomes)}
         return {**single, **by_arm, **own}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,17 @@ from adaptinf.log.validation.frame_columns import (
     read_labels,
     whole_numbers,
 )
+from adaptinf.log.validation.propensity_shapes import holds_entries
 from adaptinf.log.validation.row_order import (
     SORT_HINT,
     backward_message,
     batch_dates,
     date_column,
+    has_zone,
     tell_numbered,
     text_numbers,
 )
+from adaptinf.log.validation.times.clock_changes import clock_change
 from adaptinf.spelling import reads_as, told_apart
 from adaptinf.typing import BoolArray, FloatArray, IntArray
 
@@ -221,6 +225,12 @@ def check_sizes(values: FloatArray, what: str, found: Findings) -> None:
 
 def check_propensity(column: Column, name: object, found: Findings) -> FloatArray | None:
     """Propensities of the chosen arms as float64."""
+    if holds_entries(column):
+        found.add(
+            "non-numeric-propensity",
+            f"propensity column {name!r} holds lists or objects, with every arm's: name it in propensities=",
+        )
+        return None
     return check_probabilities(column, f"propensity column {name!r}", "(0", found)
 
 
@@ -240,6 +250,7 @@ def check_rounds(
     """Round numbers or times, dates as text in one format included; they must increase."""
     what = f"round column {name!r}"
     found.add_rows("missing-round", f"{what} has no value", column.missing)
+    zoned = has_zone(column, date_format)
     if column.values.dtype.kind == "O" or (date_format is not None and column.values.dtype.kind in "iu"):
         dates = date_column(column, what, "round", date_format, found)
         if dates is None:
@@ -256,17 +267,11 @@ def check_rounds(
         found.add_rows("bad-round", f"{what} is infinite or beyond float64", unusable)
         present &= ~unusable
     rows = np.flatnonzero(present)
-    repeated, backward = np.zeros_like(missing), np.zeros_like(missing)
-    repeated[rows] = pd.Series(values[rows]).duplicated().to_numpy()
+    backward = np.zeros_like(missing)
     backward[rows[1:]] = values[rows[1:]] < values[rows[:-1]]
-    found.add_rows(
-        "duplicated-round",
-        f"{what} repeats an earlier round; every row must be a round of its own. If the rows are in the "
-        "order in which the arms were chosen, leave round= out; if arms of one value were chosen together, "
-        "before any of their rewards was known, give the column as batch=",
-        repeated,
-    )
-    found.add_rows("unordered-round", backward_message(what, values[rows], "goes back"), backward)
+    if backward.any():
+        message = backward_message(what, values[rows], "goes back", zoned)
+        found.add_rows("unordered-round", message, backward)
     return values.copy()
 
 
@@ -308,15 +313,18 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
     if read is None:
         return None
     labels, values, _ = read
+    zoned = has_zone(column, date_format)
     labelled = labels.codes >= 0
     rows: IntArray | slice = slice(None) if labelled.all() else np.flatnonzero(labelled)
     codes = labels.codes[rows]
     starts = np.append(np.arange(min(1, len(codes))), np.flatnonzero(codes[1:] != codes[:-1]) + 1)
     returning = pd.Series(codes[starts]).duplicated().to_numpy()
+    told = "" if zoned or values is None or values.dtype.kind != "M" else clock_change(what, values[codes])
     hint = "" if values is None else f": if it says when, {SORT_HINT}"
     found.add_rows(
         "batch-not-contiguous",
-        f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
+        told
+        or f"{what} comes back to an earlier batch; the rows of a batch must stand together, in time order"
         f"{hint}",
         _mask(_rows_of(starts[returning], rows), len(labels.codes)),
     )
@@ -329,7 +337,7 @@ def check_batches(column: Column, name: object, date_format: str | None, found: 
         first = starts[~returning]
         found.add_rows(
             "unordered-batch",
-            backward_message(what, values[codes] if backward.any() else values, "goes down"),
+            backward_message(what, values[codes] if backward.any() else values, "goes down", zoned),
             _mask(_rows_of(first[backward[codes[first]]], rows), len(labels.codes)),
         )
     return labels.codes
@@ -387,7 +395,8 @@ def check_context(column: Column, name: str, found: Findings) -> NDArray[Any] | 
     """Context as booleans, int64, float64, or strings as objects."""
     what = f"context column {name!r}"
     kind = column.values.dtype.kind
-    if kind == "f":
+    numbers = map(_is_number, column.values[~column.missing]) if kind == "O" else ()
+    if kind == "f" or (kind == "O" and len(column.values) > 0 and all(numbers) and not column.missing.all()):
         return read_numbers(column, what, "context", found, booleans=False)
     found.add_rows("missing-context", f"{what} has no value", column.missing)
     if kind == "b":
@@ -422,26 +431,113 @@ def read_numbers(
     """Finite numbers as float64; what is missing, infinite, inexact or no number becomes a problem."""
     if not gaps:
         found.add_rows(f"missing-{role}", f"{what} {FAULTS['missing']}", column.missing)
+    if column.values.dtype.kind == "O":
+        numbers = _numbers_of_objects(column, what, role, found, booleans)
+        if numbers is None:
+            return None
+        column = numbers
     kind = column.values.dtype.kind
-    if kind == "O":
-        text = np.array([not _is_number(value) for value in column.values], dtype=bool) & ~column.missing
-        message = f"{what} of type {column.dtype} must be numeric; see pandas.to_numeric"
-        if role == "reward":
-            message += ", or say which text means 'success', such as 'Y' (--success Y on the command line)"
-        if text.any():
-            found.add_rows(f"non-numeric-{role}", message, text)
-        else:
-            found.add(f"non-numeric-{role}", message)
-        return None
     if kind not in "iuf" and not (booleans and kind == "b"):
         found.add(f"non-numeric-{role}", f"{what} must be numeric, not {column.dtype}")
         return None
     values, inexact = as_float(column.values)
+    # Decimals of fewer digits before the point are read as those of a text are: as the float next to them.
+    inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) > EXACT))
     values[column.missing] = np.nan
     if role != "propensity":
         found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
     found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
     return values
+
+
+_CELLS = 5
+"""Entries of a column that are shown where they are no numbers."""
+
+
+def _numbers_of_objects(
+    column: Column, what: str, role: str, found: Findings, booleans: bool
+) -> Column | None:
+    """Objects that are numbers as floats, and which of them lose digits; None with those that are none."""
+    wrong = no_number(column, booleans)
+    if wrong.any() or column.missing.all():
+        _tell_no_numbers(column, wrong, what, role, found)
+        return None
+    return number_column(column)
+
+
+def no_number(column: Column, booleans: bool) -> BoolArray:
+    """Rows of a column of objects that hold something else than a number."""
+    known = [
+        _is_number(value) or isinstance(value, Decimal) or (booleans and isinstance(value, (bool, np.bool_)))
+        for value in column.values
+    ]
+    return ~np.array(known, dtype=bool) & ~column.missing
+
+
+def number_column(column: Column) -> Column:
+    """Objects that are all numbers as floats, and the rows where these are of other size."""
+    values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
+    for row in np.flatnonzero(~column.missing):
+        values[row], inexact[row] = _nearest_float(column.values[row])
+    return Column(values, column.missing | np.isnan(values), column.dtype, inexact)
+
+
+def _nearest_float(value: Any) -> tuple[float, bool]:
+    """A number as a float, and whether that has other digits."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return np.inf, True
+    if isinstance(value, Decimal):
+        return number, bool(np.isfinite(number)) and abs(number) > EXACT and Decimal(number) != value
+    return number, isinstance(value, (int, np.integer)) and abs(number) > EXACT
+
+
+def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, found: Findings) -> None:
+    """Say which entries of a column of numbers are none, the first of them as they stand; wrong (T,)."""
+    code = f"non-numeric-{role}"
+    count, present = int(wrong.sum()), int((~column.missing).sum())
+    if not count:
+        found.add(code, f"{what} of type {column.dtype} holds no numbers, nor anything else")
+        return
+    as_text = np.zeros(len(wrong), dtype=bool)
+    for row in np.flatnonzero(wrong):
+        as_text[row] = isinstance(column.values[row], str) and _is_numeral(column.values[row])
+    if (wrong == as_text).all():
+        shown = _shown(column.values[as_text][:_CELLS].tolist(), count)
+        message = (
+            f"{what} of type {column.dtype} holds numbers as text, such as {shown}; see pandas.to_numeric"
+        )
+        found.add_rows(code, message, wrong)
+        return
+    # Of a column that is all text, only what is no number in any spelling is at fault.
+    other = wrong & ~as_text if count == present else wrong
+    entries, count = column.values[other][:_CELLS].tolist(), int(other.sum())
+    found.add_rows(code, no_numbers(what, column.dtype, role, entries, count, present), other)
+
+
+def no_numbers(what: str, dtype: str, role: str, entries: Sequence[Any], count: int, present: int) -> str:
+    """What is said of entries that are no numbers, of which the first are given, among those present."""
+    shown = _shown(entries, count)
+    if count == present:
+        success = ", or say which text means 'success', such as 'Y' (--success Y on the command line)"
+        return f"{what} of type {dtype} must be numeric, and holds {shown}{success * (role == 'reward')}"
+    return (
+        f"{what} holds numbers, and {shown}; correct {'this entry' if count == 1 else 'these entries'}, or "
+        "name what stands for a missing value in missing_values="
+    )
+
+
+def _shown(entries: Sequence[Any], count: int) -> str:
+    return ", ".join(f"{entry!r:.40}" for entry in entries) + (", ..." if count > len(entries) else "")
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _expand(labels: Labels) -> NDArray[Any] | None:

@@ -93,6 +93,10 @@ def locate_roles(
 
 def missing_column(name: Hashable, role: str, names: Sequence[Hashable], found: Findings) -> None:
     """Report a column that the frame does not have, with the nearest names that it has."""
+    if name in found.index:
+        told = f"{shown(name)}, the column for {role}, is the frame's index: pass frame.reset_index()"
+        found.add("missing-column", told)
+        return
     hint = did_you_mean(name, names) or f"; the frame has {listed(names)}"
     found.add("missing-column", f"there is no column {shown(name)} for {role}{hint}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -19,6 +19,8 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Label: TypeAlias = str | int | float | bool
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+_WHOLE = {int, *(np.dtype(name).type for name in np.typecodes["AllInteger"])}
+"""Types of whole numbers; truth values are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,13 @@ class Column:
     values: NDArray[Any]
     missing: BoolArray
     dtype: str
+    inexact: BoolArray | None = None
+    """Rows whose decimal number has more digits than a float keeps, where there are any."""
+
+    def at(self, order: IntArray) -> Column:
+        """The column in another order of rows; order (T,)."""
+        inexact = None if self.inexact is None else self.inexact[order]
+        return Column(self.values[order], self.missing[order], self.dtype, inexact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,12 @@ def column_names(frame: Any) -> list[Hashable]:
     return list(frame.columns)
 
 
+def index_names(frame: Any) -> tuple[Hashable, ...]:
+    """Names of the index of a frame of pandas, as far as they are no columns too."""
+    names = frame.index.names if frame_kind(frame) == "pandas" else ()
+    return tuple(name for name in names if name is not None and name not in set(column_names(frame)))
+
+
 def read_column(frame: Any, position: int) -> Column:
     """Read the column at a position; the arrays may share memory with the frame."""
     if frame_kind(frame) == "pandas":
@@ -69,15 +84,40 @@ def read_series(series: pd.Series[Any]) -> Column:
 
 
 def _unwrapped(column: Column) -> Column:
-    """Decimals as the floats next to them, and truth values; any other objects as they are."""
+    """Decimals, whole numbers or truth values as arrays of these; any other objects as they are."""
     present = column.values[~column.missing]
-    kind = type(present[0]) if len(present) else None
-    if kind not in (Decimal, bool, np.bool_) or set(map(type, present)) != {kind}:
-        return column
-    values = (
-        np.full(len(column.values), np.nan) if kind is Decimal else np.zeros(len(column.values), dtype=bool)
-    )
-    values[~column.missing] = [float(value) for value in present] if kind is Decimal else present.astype(bool)
+    kinds = set(map(type, present))
+    if kinds and kinds <= {Decimal}:
+        return _of_decimals(column, present)
+    if kinds and kinds <= {bool, np.bool_}:
+        values = np.zeros(len(column.values), dtype=bool)
+        values[~column.missing] = present.astype(bool)
+        return Column(values, column.missing, column.dtype)
+    if kinds and kinds <= _WHOLE:
+        return _of_whole(column, list(map(int, present)))
+    return column
+
+
+def _of_decimals(column: Column, present: NDArray[Any]) -> Column:
+    """Decimals as whole numbers where they have no places, else as the floats next to them."""
+    if all(value.is_finite() and int(value.as_tuple().exponent) >= 0 for value in present):
+        return _of_whole(column, list(map(int, present)))
+    values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
+    numbers = [float(value) for value in present]
+    values[~column.missing] = numbers
+    inexact[~column.missing] = [
+        value.is_finite() and Decimal(repr(number)) != value
+        for value, number in zip(present, numbers, strict=True)
+    ]
+    missing = column.missing | np.isnan(values)
+    return Column(values, missing, column.dtype, inexact if inexact.any() else None)
+
+
+def _of_whole(column: Column, present: list[int]) -> Column:
+    """Whole numbers as 64 bits, and as Python's own where one does not fit."""
+    fits = all(-(2**63) <= value < 2**63 for value in present)
+    values = np.zeros(len(column.values), dtype=np.int64 if fits else object)
+    values[~column.missing] = present
     return Column(values, column.missing, column.dtype)
 
 
@@ -127,7 +167,7 @@ def _read_arrow(array: Any, dtype: str) -> Column:
     if pa.types.is_floating(kind):
         values = array.to_numpy()
         return Column(values, missing | np.isnan(values), dtype)
-    return Column(_object_array(array.to_pylist()), missing, dtype)
+    return _unwrapped(Column(_object_array(array.to_pylist()), missing, dtype))
 
 
 def _expand_categories(series: pd.Series[Any]) -> NDArray[Any]:
@@ -165,6 +205,7 @@ def read_labels(column: Column) -> Labels:
         return _factorize(values, missing, bad)
     if values.dtype.kind == "f":
         numbers, inexact = as_float(values)
+        inexact = inexact if column.inexact is None else inexact | column.inexact
         return _factorize(numbers, missing, (np.isinf(numbers) | inexact) & ~missing)
     if values.dtype.kind != "O":
         return Labels(np.full(len(values), -1), [], missing, ~missing)
@@ -295,6 +336,10 @@ class Findings:
         self.problems: list[Problem] = []
         self.readings: list[Reading] = []
         self.order: IntArray | None = None
+        self.index: tuple[Hashable, ...] = ()
+        """Names of the frame's index, which are no columns."""
+        self.located: Callable[[LogValidationError], LogValidationError] | None = None
+        """Gives an error the name of a file and its lines."""
 
     def tell(self, kind: str, text: str) -> None:
         """Add something that was done, for the log's report."""
@@ -319,7 +364,8 @@ class Findings:
     def raise_if_any(self, source: str = "the log") -> None:
         """Raise one `LogValidationError` with everything that was added."""
         if self.problems:
-            raise LogValidationError(self.problems, source)
+            error = LogValidationError(self.problems, source)
+            raise error if self.located is None else self.located(error)
 
 
 class _Counted(Findings):

@@ -15,7 +15,10 @@ OF_FILES = ("sep", "decimal", "encoding")
 _ABOUT = ("design", "noise", "feedback_rounds", "released_rounds", "context_free", "propensity_status")
 OF_LOGS: Groups = {
     "columns": ("phase", "randomised", "observation", "outcome_round"),
-    "reading": (*OF_FILES, "date_format", "sort", "success"),
+    "reading": (
+        *(*OF_FILES, "missing_values", "date_format", "timezone", "sort", "every"),
+        *("round_propensities", "success"),
+    ),
     "about": (*_ABOUT, "reward_guarantee", "releases", "rounds_per_unit", "recommended"),
 }
 """Arguments of `AdaptiveLog` that are dicts, and the options of each."""
@@ -25,11 +28,14 @@ OF_TABLES: Groups = {
         for role in ("denominator", "covariate")
         for part in ("sum_squares", "sum_products", "sum_cubes")
     ),
-    "reading": ("date_format",),
+    "reading": (*OF_FILES, "missing_values", "date_format", "round_propensities"),
     "about": (*_ABOUT, "reward_guarantee", "context"),
 }
 """The same of `Sums`."""
-OF_AGGREGATES: Groups = {"reading": ("timezone",), "about": OF_TABLES["about"]}
+OF_AGGREGATES: Groups = {
+    "reading": (*OF_FILES, "missing_values", "timezone", "round_propensities"),
+    "about": OF_TABLES["about"],
+}
 """The same of `aggregate`."""
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.log.validation.frame_columns import Column, Findings, Label, as_float, read_labels
+from adaptinf.log.validation.times.clock_changes import clock_change, in_utc
 from adaptinf.typing import BoolArray, IntArray
 
 ISO_EXAMPLES = "2024-03-01 or 2024-03-01T09:30"
@@ -246,6 +247,9 @@ def _iso(text: str, form: str, order: str) -> str:
 
 
 SORT_HINT = "set 'sort' to True (--sort on the command line) to put the rows in the order of this column"
+_ZONED_TYPE = re.compile(r"datetime64\[\w+, |tz=|time_zone='")
+"""How pandas, Arrow and Polars write a type of times with a zone."""
+_ZONED_TEXT = re.compile(r":\d\d\S*?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$", re.ASCII | re.IGNORECASE)
 _DIGITS = re.compile(r"\d+", re.ASCII)
 _WHOLE = re.compile(r"\s*\d{1,300}\s*", re.ASCII)
 _FEW = 3
@@ -312,8 +316,44 @@ def batch_dates(column: Column, what: str, date_format: str | None, found: Findi
     return date_column(column, what, "batch", None, found)
 
 
-def backward_message(what: str, values: NDArray[Any], verb: str) -> str:
+def has_zone(column: Column, date_format: str | None) -> bool:
+    """Whether times, or text of them, are instants: the first text tells, as all must be alike."""
+    if column.values.dtype.kind == "M":
+        return bool(_ZONED_TYPE.search(column.dtype))
+    if date_format is not None:
+        return "%z" in date_format or "%Z" in date_format
+    present = np.flatnonzero(~column.missing)
+    first = column.values[present[0]] if len(present) else None
+    first = first.isoformat() if isinstance(first, datetime.datetime) else first
+    return isinstance(first, str) and bool(_ZONED_TEXT.search(first))
+
+
+def instants(
+    column: Column, what: str, role: str, date_format: str | None, zone: str, found: Findings
+) -> Column | None:
+    """A column of times as instants, by the clock of a zone where they have none; None with a problem.
+
+    Labels of batches stay as they are.
+    """
+    zoned, kind = has_zone(column, date_format), column.values.dtype.kind
+    read: Column | None = column
+    if kind == "O" or (date_format is not None and kind in "iu"):
+        dates = batch_dates if role == "batch" else partial(date_column, role=role)
+        read = dates(column, what, date_format=date_format, found=found)
+    if read is None or (role == "batch" and read.values.dtype.kind != "M"):
+        return read
+    if read.values.dtype.kind != "M":
+        found.add("bad-timezone", f"'timezone' is for times, and {what} is of type {column.dtype}")
+        return None
+    if zoned:
+        return read
+    return Column(in_utc(read.values, zone, what, role, found), read.missing, "datetime64[us, UTC]")
+
+
+def backward_message(what: str, values: NDArray[Any], verb: str, zoned: bool) -> str:
     """What to say of a column that goes back, values without gaps in the order of the rows, shape (n,)."""
+    if not zoned and values.dtype.kind == "M" and (told := clock_change(what, values)):
+        return told
     down = len(values) > 1 and bool(np.all(values[1:] <= values[:-1]))
     stored = f"{what} {verb}: its rows are stored newest first" if down else f"{what} {verb}"
     return (
@@ -360,6 +400,8 @@ def row_order(
             "sort the rows yourself",
         )
         return None
+    if keys.dtype.kind == "M" and not has_zone(columns[role], formats.get(role)) and clock_change("", keys):
+        return None  # the check of the column says so
     order = np.argsort(keys, kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if not moved:
@@ -368,6 +410,17 @@ def row_order(
     values = {"role": role, "name": names[role], "newest": newest, "moved": moved, "rows": len(order)}
     found.tell("order", claims.SORTED(**values))
     return order
+
+
+def tell_ties(what: str, rounds: NDArray[Any], batched: bool, found: Findings) -> None:
+    """Tell of rows that have the value of the row before them; shape (T,)."""
+    tied, rows = int(np.count_nonzero(rounds[1:] == rounds[:-1])), len(rounds)
+    if not tied:
+        return
+    if batched or 2 * tied < rows:
+        found.tell("order", claims.TIES(column=what, tied=tied, rows=rows))
+    else:
+        found.tell("caution", claims.COARSE(column=what, tied=tied, rows=rows))
 
 
 def text_numbers(labels: Sequence[Label]) -> list[int] | None:
@@ -409,7 +462,7 @@ def _sort_keys(role: str, column: Column, date_format: str | None) -> NDArray[An
         numbers = text_numbers(labels.values)
         return None if numbers is None else np.array([*numbers, 0], dtype=object)[labels.codes]
     if kind == "M":
-        return column.values.view(np.int64)
+        return column.values
     if kind not in "iuf":
         return None
     return column.values if kind in "iu" else np.nan_to_num(as_float(column.values)[0])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -25,12 +25,33 @@ from adaptinf.errors import (
     Problem,
 )
 from adaptinf.files import as_path
+from adaptinf.log.storage.dialects import PLAIN, Dialect
+from adaptinf.log.storage.log_files import check_regular
+from adaptinf.log.storage.tables import (
+    PARQUET,
+    STANDARD_INPUT,
+    TEXT,
+    check_suffix,
+    kind_of,
+    parts_of,
+    read_table,
+)
+from adaptinf.log.storage.text_columns import Use
+from adaptinf.log.validation.column_checks import no_number, number_column
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
+from adaptinf.parameters import refuse
+from adaptinf.sums.engine.text_files import check_divided, instants, reads, text_files
 from adaptinf.texts import listed
+from adaptinf.typing import FloatArray
 
+Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
+"""What columns of these names are for; of None, those that are named one by one."""
+NO_ROLES: Mapping[str, str] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
 _NANOSECONDS = "TIMESTAMPTZ_NS"
+_DIGITS = 18
+"""Digits of whole numbers that 64 bits have all of."""
 _HEAD = 1_000
 """Rows whose means are the centres, where none is given."""
 
@@ -43,16 +64,29 @@ class Opened:
     files: Mapping[str, Mapping[str, str]]
 
 
-def opened(table: Any) -> Opened:
-    """The rows of a frame, of a file, or of several."""
+def opened(
+    table: Any, dialect: Dialect = PLAIN, uses: Uses = lambda names: {}, roles: Mapping[str, str] = NO_ROLES
+) -> Opened:
+    """The rows of a frame, of a file, or of several; `uses` says what each of their columns is for."""
     files: Mapping[str, Mapping[str, str]] = {}
-    if isinstance(table, (str, PathLike)):
-        table, files = _relation(as_path("aggregate", "table", table))
+    if isinstance(table, (str, PathLike)) and str(table) != STANDARD_INPUT:
+        table, files = _relation(as_path("aggregate", "table", table), dialect, uses, roles)
+    elif isinstance(table, (str, PathLike, bytes)) or dialect.said:
+        table = _in_memory(table, dialect, uses)
     try:
         return Opened(lazily(table), files)
     except (TypeError, AttributeError):
         kinds = "a frame that narwhals reads, or the name of Parquet or CSV files"
         raise ParameterError("aggregate", [f"table must be {kinds}, got {type(table).__name__}"]) from None
+
+
+def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
+    """The rows of what DuckDB does not read, as a frame."""
+    table = read_table(source, dialect, list(uses(None)), "aggregate", "table")
+    own = uses(table.columns)
+    frame, _ = table.typed(own)
+    times = {name: instants(frame[name]) for name, use in own.items() if use == "order"}
+    return frame.assign(**{name: column for name, column in times.items() if column is not None})
 
 
 def lazily(table: Any) -> nw.LazyFrame[Any]:
@@ -64,30 +98,82 @@ def lazily(table: Any) -> nw.LazyFrame[Any]:
     return rows
 
 
-def _relation(path: Path) -> tuple[Any, dict[str, dict[str, str]]]:
-    """Files as a relation of DuckDB, and the types of their columns."""
+def _relation(
+    path: Path, dialect: Dialect, uses: Uses, roles: Mapping[str, str]
+) -> tuple[Any, dict[str, dict[str, str]]]:
+    """Files as a relation of DuckDB, and the types of their columns; as a frame what it does not read."""
     try:
         import duckdb
     except ImportError:
         raise MissingDependencyError("a query over files", "duckdb", "large") from None
-    kind = path.suffix.lower()
-    if kind not in (".parquet", ".pq", ".csv"):
-        raise ParameterError("aggregate", [f"files must end in .parquet, .pq or .csv, got {path.name!r}"])
-    matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
-    files = [str(file) for (file,) in matching]
+    if os.path.isdir(path):
+        files = parts_of(path, "aggregate")
+    else:
+        check_suffix(path, "aggregate")
+        matching = duckdb.execute("SELECT file FROM glob(?) ORDER BY file", [str(path)]).fetchall()
+        files = [Path(file) for (file,) in matching]
     if not files:
         raise FileNotFoundError(f"aggregate: no file is named {path}")
-    # Of dates such as 1/2/2024 the engine would take the day for one of the numbers: they stay text.
-    read = partial(duckdb.read_csv, date_format="%Y-%m-%d") if kind == ".csv" else duckdb.read_parquet
+    kind = kind_of(files[0])
+    if kind in TEXT:
+        files = [file for file in files if file.stat().st_size] if len(files) > 1 else files
+        return _of_text(files, dialect, uses, roles)
+    if kind not in PARQUET:
+        if len(files) > 1 and not os.path.isdir(path):
+            refuse("aggregate", [f"several files must end in .parquet or .csv, got {path.name!r}"])
+        return _in_memory(path, dialect, uses), {}
+    given = " and ".join(f"{name}=" for name in dialect.said)
+    refuse("aggregate", [f"{given} is of text files; {path} is Parquet"] if given else [])
     types = {}
     for file in files:
         try:
-            part = read(file)
+            part = duckdb.read_parquet(str(file))
         except duckdb.Error as error:
-            raise FileError(file, "read", f"it is cut off, empty or damaged ({_first_line(error)})") from None
-        types[file] = dict(zip(part.columns, map(str, part.types), strict=True))
+            raise _damaged(file, error) from None
+        types[str(file)] = dict(zip(part.columns, map(str, part.types), strict=True))
     with naming_failures():
-        return read(files, union_by_name=True), types
+        return duckdb.read_parquet(list(map(str, files)), union_by_name=True), types
+
+
+def _of_text(
+    files: Sequence[Path], dialect: Dialect, uses: Uses, roles: Mapping[str, str]
+) -> tuple[Any, dict[str, dict[str, str]]]:
+    """Text files as a relation whose columns have the types that a log would read."""
+    import duckdb
+
+    for file in files:
+        check_regular(file, "aggregate")
+    if not reads(files, dialect):
+        if len(files) > 1:
+            told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
+            refuse("aggregate", [f"{told}: convert {files[0].name}, or read one file"])
+        return _in_memory(files[0], dialect, uses), {}
+    try:
+        texts = text_files(files, dialect, list(uses(None)))
+    except duckdb.Error as error:
+        raise _damaged_text(files, dialect, error) from None
+    own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
+    kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
+    everywhere = {name: use for name, use in own.items() if all(name in names for names in kinds.values())}
+    try:
+        relation, times = texts.typed(everywhere, roles)
+    except duckdb.Error as error:
+        raise _damaged_text(files, dialect, error) from None
+    return relation, {file: {**names, **times} for file, names in kinds.items()}
+
+
+def _damaged_text(files: Sequence[Path], dialect: Dialect, error: Exception) -> AdaptinfError:
+    """What is wrong with text files that the engine cannot divide: lines of other lengths, if any."""
+    for file in files:
+        try:
+            check_divided(file, dialect)
+        except ValueError as found:
+            return ParameterError("aggregate", [f"{file} is not a readable CSV file: {found}"])
+    return _damaged(files[0], error)
+
+
+def _damaged(file: Path, error: Exception) -> FileError:
+    return FileError(str(file), "read", f"it is cut off, empty or damaged ({_first_line(error)})")
 
 
 def check_files(files: Mapping[str, Mapping[str, str]], names: Sequence[str], found: Findings) -> None:
@@ -119,18 +205,29 @@ def _kind(type_name: str | None) -> str:
     return "text" if type_name == "VARCHAR" or type_name.startswith("ENUM") else type_name.lower()
 
 
-def readied(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Columns by the types that a log would read; what an engine has of its own stays as it is."""
+def readied(
+    rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Collection[str] = ()
+) -> nw.LazyFrame[Any]:
+    """Columns by the types that a log would read, where `numbers` are to be; others are an engine's own."""
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
-        return lazily(_plain(native[list(names)]))
+        return lazily(_plain(native[list(names)], numbers))
     if kind is nw.Implementation.DASK:
-        return lazily(native[list(names)].map_partitions(_plain, meta=_plain(native._meta[list(names)])))
+        meta = _plain(native._meta[list(names)], numbers)
+        return lazily(native[list(names)].map_partitions(_plain, numbers, meta=meta))
     if kind is nw.Implementation.PYARROW:
         return lazily(_plain_arrow(native.select(list(names))))
     if kind in (nw.Implementation.DUCKDB, nw.Implementation.IBIS):
-        return _with_instants(rows, names)
-    return rows
+        rows = _with_instants(rows, names)
+    return _with_whole(rows, names)
+
+
+def _with_whole(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Rows whose decimals without places are whole numbers of 64 bits, as far as these hold them."""
+    schema = rows.collect_schema()
+    decimals = {name: kind for name in names if isinstance(kind := schema[name], nw.Decimal)}
+    whole = [name for name, kind in decimals.items() if kind.scale == 0 and kind.precision <= _DIGITS]
+    return rows.with_columns(nw.col(*whole).cast(nw.Int64())) if whole else rows
 
 
 def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
@@ -159,22 +256,32 @@ def no_labels(rows: nw.LazyFrame[Any], name: str) -> bool:
     return column.dtype == object and bool(read_labels(read_series(column)).bad.any())
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+def _plain(frame: pd.DataFrame, numbers: Collection[str] = ()) -> pd.DataFrame:
     """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
-    return pd.DataFrame({name: _plain_series(frame[name]) for name in frame}, index=frame.index)
+    columns = {name: _plain_series(frame[name], name in numbers) for name in frame}
+    return pd.DataFrame(columns, index=frame.index)
 
 
-def _plain_series(series: pd.Series[Any]) -> Any:
+def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
     column = read_series(series)
     values, missing = column.values, column.missing
+    if isinstance(dtype, pd.ArrowDtype) and str(dtype).startswith("decimal"):
+        # By the type, as partitions, and an empty one that stands for them, must be alike.
+        arrow = dtype.pyarrow_dtype
+        if arrow.scale or arrow.precision > _DIGITS:
+            return _floats(series)
+        return pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int64), missing)
     extension = not isinstance(dtype, np.dtype)
     if values.dtype.kind == "b" and (extension or missing.any()):
         return pd.arrays.BooleanArray(values.astype(bool), missing)
-    if values.dtype.kind in "iu" and extension:
+    if values.dtype.kind in "iu":
         return pd.arrays.IntegerArray(values.copy(), missing)
+    if values.dtype.kind == "O" and numbers and not missing.all() and not no_number(column, True).any():
+        exact = number_column(column)
+        return series if exact.inexact is not None and exact.inexact.any() else exact.values
     if values.dtype.kind == "f":
         return np.where(missing, np.nan, values.astype(np.float64))
     if values.dtype.kind == "O" and str(dtype).partition("[")[0] in (
@@ -186,13 +293,21 @@ def _plain_series(series: pd.Series[Any]) -> Any:
     return series  # times with their zone, text, and objects
 
 
+def _floats(decimals: pd.Series[Any]) -> FloatArray:
+    """Decimals as the floats next to them, NaN where there is none."""
+    found = [np.nan if value is None or value is pd.NA else float(value) for value in decimals]
+    return np.array(found, dtype=np.float64)
+
+
 def _plain_arrow(table: Any) -> Any:
     """Columns of Arrow without dictionaries, and without numbers and text that it can hardly compute with."""
     import pyarrow as pa
 
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= _DIGITS:
+            kind = pa.int64()
+        elif pa.types.is_decimal(kind) or pa.types.is_float16(kind):
             kind = pa.float64()
         elif pa.types.is_string_view(kind):
             kind = pa.string()

@@ -7,7 +7,6 @@ tables of Arrow are cut by NumPy; other engines cut in their own query.
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
@@ -17,14 +16,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.log.validation.frame_columns import Findings, read_series
+from adaptinf.log.validation.times.time_periods import UTC, clock_of, cut_to_periods, zone_problem
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.engine_tables import lazily
 
-PERIODS = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
-"""What times are cut to; weeks are days that are moved back to their Monday."""
+_TRUNCATED = {"hour": "1h", "day": "1d", "week": "1d", "month": "1mo"}
+"""How narwhals names periods; weeks are days that are moved back to their Monday."""
 WITHIN = "__within"
 """Column of the pieces of a period, by which it is seen whether arms' shares move within it."""
-UTC = "UTC"
 _TIMES = (nw.Datetime, nw.Date)
 _TO_CLOCK: dict[str, tuple[str, bool, str]] = {
     "duckdb": ("timezone", False, ""),
@@ -43,10 +42,8 @@ def check_zone(timezone: object, every: str | None) -> None:
     if timezone is None:
         return
     problems = []
-    if not isinstance(timezone, str) or timezone not in zoneinfo.available_timezones():
-        problems.append(
-            f"'timezone' must be a name of the IANA database such as 'Europe/Berlin', got {timezone!r:.60}"
-        )
+    if problem := zone_problem(timezone):
+        problems.append(problem)
     elif every is None:
         problems.append("'timezone' goes with every=, which cuts times to hours, days, weeks or months")
     refuse("aggregate", problems)
@@ -124,19 +121,8 @@ def _replaced(native: Any, batch: str, every: str, zone: str | None) -> Any:
 
 def _cut(times: pd.Series[Any], batch: str, every: str, zone: str | None) -> dict[str, NDArray[Any]]:
     """Starts of the periods of times, and the pieces of these, shape (T,) each."""
-    clock = _clock(times, batch, zone)
-    hours, days, months = (clock.astype(f"datetime64[{unit}]") for unit in "hDM")
-    weekday = (days.astype(np.int64) + 3) % 7  # day 0, of 1970, was a Thursday
-    hour = (hours - days).astype(np.int64)
-    if every == "hour":
-        start, within = hours, (clock - hours).astype("timedelta64[m]").astype(np.int64) // 10
-    elif every == "day":
-        start, within = days, hour
-    elif every == "week":
-        start, within = days - weekday.astype("timedelta64[D]"), 24 * (weekday + 1) + hour
-    else:
-        start, within = months, 24 * ((days - months).astype(np.int64) + 1) + hour
-    return {batch: start.astype("datetime64[us]"), WITHIN: np.where(np.isnat(clock), 0, within)}
+    start, within = cut_to_periods(_clock(times, batch, zone), every)
+    return {batch: start, WITHIN: within}
 
 
 def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
@@ -154,16 +140,12 @@ def _clock(times: pd.Series[Any], name: str, zone: str | None) -> NDArray[Any]:
     elif zone is not None and not zoned and not found.problems:
         found.add("bad-timezone", not_instants(name, zone))
     found.raise_if_any("the table")
-    clock = clock.astype("datetime64[us]")
-    if zone is not None and zone != UTC:
-        local = pd.DatetimeIndex(clock).tz_localize(UTC).tz_convert(zone)
-        clock = np.asarray(local.tz_localize(None))
-    return np.asarray(clock)
+    return clock_of(clock, zone)
 
 
 def _start(time: nw.Expr, every: str) -> nw.Expr:
     """When the period of a clock's time began; weeks begin on Monday."""
-    found = start = time.dt.truncate(PERIODS[every])
+    found = start = time.dt.truncate(_TRUNCATED[every])
     day = time.dt.weekday() % 7  # Sunday, 7 elsewhere, is 0 in Spark
     for later in range(1, 7) if every == "week" else ():
         found = nw.when(day == (later + 1) % 7).then(start.dt.offset_by(f"-{later}d")).otherwise(found)

@@ -22,6 +22,8 @@ BATCH, ARM, GROUP = "batch", "arm", "group_"
 REWARD, PROPENSITY, FURTHER, SHARE = "__reward", "__propensity", "__further_", "__share_"
 WHOLE = "__whole"
 """Ending of a column of long whole numbers as they were before they became floats."""
+ARM_OF_COLUMNS = "__arm"
+"""Column of the arms that columns of 0 and 1 name."""
 FURTHER_ROLES = {DENOMINATOR: "outcome", COVARIATE: "context"}
 """What a log calls further columns."""
 Schema = Mapping[str, nw.dtypes.DType]

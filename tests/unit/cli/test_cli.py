@@ -377,7 +377,7 @@ def test_a_bad_log_lists_every_problem(run: Run, tmp_path: Path, command: str) -
     assert (code, out) == (2, "")
     assert err.startswith(f"adaptinf {command}: the log in {tmp_path / 'bad.csv'} has 4 problems")
     assert len(re.findall("^  - ", err, re.MULTILINE)) == 4
-    for part in ("'sit' for context; did you mean 'site'?", "[row 3]", "[row 5]", "[row 9]"):
+    for part in ("'sit' for context; did you mean 'site'?", "[line 5]", "[line 7]", "[line 11]"):
         assert part in err
 
 

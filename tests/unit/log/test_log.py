@@ -559,7 +559,9 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no file .*absent\.csv"):
         read_log(tmp_path / "absent.csv", action="arm", reward="y")
     (tmp_path / "log.txt").write_text("arm,y\na,1\n")
-    with pytest.raises(ParameterError, match=r"must end in .parquet or .pq or .csv, got 'log.txt'"):
+    with pytest.raises(
+        ParameterError, match=r"must end in .parquet or .pq or .csv or .tsv or .*, got 'log.txt'"
+    ):
         read_log(tmp_path / "log.txt", action="arm", reward="y")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ParameterError, match="is a directory"):
@@ -690,9 +692,13 @@ def test_no_step_of_a_log_warns(tmp_path: Path) -> None:
 def test_long_decimals_of_persons_do_not_become_one_float() -> None:
     persons = [Decimal("12345678901234567890"), Decimal("12345678901234567891")]
     frame = pd.DataFrame({"arm": ["a", "b"], "y": [0.0, 1.0], "who": persons})
-    for column in (persons, [float(person) for person in persons]):
-        with pytest.raises(LogValidationError, match="unit column 'who' has floats of 2\\*\\*53 or more"):
-            AdaptiveLog(frame.assign(who=column), action="arm", reward="y", unit="who")
+    whole = AdaptiveLog(frame, action="arm", reward="y", unit="who")
+    assert whole.column("unit_id").tolist() == [12345678901234567890, 12345678901234567891]
+    with pytest.raises(LogValidationError, match="unit column 'who' has floats of 2\\*\\*53 or more"):
+        AdaptiveLog(frame.assign(who=list(map(float, persons))), action="arm", reward="y", unit="who")
+    long = [Decimal("1234567890.12345678901"), Decimal("1234567890.12345678902")]
+    with pytest.raises(LogValidationError, match="unit column 'who' must hold strings, whole numbers"):
+        AdaptiveLog(frame.assign(who=long), action="arm", reward="y", unit="who")
     short = AdaptiveLog(
         frame.assign(who=[Decimal("0.50"), Decimal("0.25")]), action="arm", reward="y", unit="who"
     )

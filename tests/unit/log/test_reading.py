@@ -208,7 +208,7 @@ class TestOrder:
         frame = frame_of(when=[3, 2, 1, 2])
         frame["y"] = [np.nan, 0.0, 1.0, np.inf]
         found = problems(frame, round="when", sort=True)
-        assert found == [("missing-reward", (0,)), ("infinite-reward", (3,)), ("duplicated-round", (3,))]
+        assert found == [("missing-reward", (0,)), ("infinite-reward", (3,))]
 
     def test_the_round_comes_before_the_batch(self) -> None:
         frame = frame_of(when=[3, 2, 1], day=["x", "y", "y"])
@@ -316,8 +316,11 @@ class TestPatterns:
             "finds no column for 'b' (pr b now) and no arm for 'pr c now' (an arm that was never chosen has "
             "to be named in arms=, other columns to be dropped); the arms are 'a', 'b'"
         ) in told(frame, propensities="pr {arm} now")
-        for wrong in ("pr ", "{arm}{arm}", ""):
-            assert "a pattern with one {arm}" in told(frame, propensities=wrong)
+        assert "finds no column for 'a' (pr a), 'b' (pr b)" in told(frame, propensities="pr ")
+        assert "must be a pattern with one {arm}" in told(frame, propensities="{arm}{arm}")
+        assert "propensities='' is no column, and no column's name begins with it" in told(
+            frame, propensities=""
+        )
 
 
 class TestReport:

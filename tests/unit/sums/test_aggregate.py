@@ -119,7 +119,7 @@ def test_other_faults() -> None:
     for table, options, message in [
         (3, {}, "a frame that narwhals reads"),
         (frame, {"every": "year"}, "every must be one of 'hour', 'day', 'week', 'month'"),
-        ("log.txt", {}, "must end in .parquet, .pq or .csv"),
+        ("log.txt", {}, "must end in .parquet or .pq or .csv or .tsv"),
     ]:
         with pytest.raises(ParameterError, match=message):
             ai.aggregate(table, **{**NAMES, **options})

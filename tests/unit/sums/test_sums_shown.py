@@ -105,4 +105,4 @@ def test_what_the_command_line_cannot_use_is_one_error(
     broken = table().assign(users=[510, 490, 380, -1])
     broken.to_csv(file, index=False)
     assert main(["analyze", str(file), *FLAGS]) == 2
-    assert "n must be at least 0 [row 3]" in capsys.readouterr().err
+    assert "n must be at least 0 [line 5]" in capsys.readouterr().err

@@ -96,7 +96,7 @@ def estimates(question: Question, choice: Choice, model: Outcome | None) -> Scor
         given = model.covariates, model.penalty
         return line_score_means(sums.cells, question.codes, weights, *given)
     means = batch_score_means(sums.cells, question.codes, weights, augmented=model is not None)
-    return shared_means(sums.cells, question.codes, means) if sums.shares else means
+    return shared_means(sums.cells, question.codes, weights, means) if sums.shares else means
 
 
 def batch_weights(question: Question, kind: str) -> FloatArray:

@@ -290,6 +290,10 @@ class SumsFacts:
         return self.profile.read_facts()
 
     @property
+    def without_batches(self) -> bool:
+        return not self.sums.batched and self.sums.adaptive is not False
+
+    @property
     def skewness_unknown(self) -> bool:
         return not self.profile.knows_skewness
 
@@ -297,5 +301,7 @@ class SumsFacts:
     def few_in_a_batch(self) -> dict[str, int]:
         if not self.sums.shares:
             return {}
-        least = int(self.sums.cells.pulls[:, self.question.codes].min())
+        # Batches without rounds of an arm are left out of its mean.
+        counts = self.sums.cells.pulls[:, self.question.codes]
+        least = int(counts.min(where=counts > 0.0, initial=_FEW_IN_A_BATCH))
         return {"n": least, "enough": _FEW_IN_A_BATCH} if least < _FEW_IN_A_BATCH else {}

@@ -1,0 +1,224 @@
+"""Tables of delimited text: rows of fields that stay text until it is known what each column is for."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.report import Reading
+from adaptinf.log.storage.dialects import NAMES, Dialect, decoded, decompressed, separator
+from adaptinf.log.storage.header import COLUMNS, HEADER_CHARACTERS, check_size
+from adaptinf.log.storage.text_columns import Typed, Use, decimal_mark, number_of, typed
+from adaptinf.parameters import refuse
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delimited:
+    """Fields of one text or of several with the same header, as text."""
+
+    parts: tuple[tuple[str, bytes], ...]
+    """Names of the texts, empty for a single one, and the texts as UTF-8."""
+    sep: str
+    dialect: Dialect
+    fields: pd.DataFrame
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, repeated ones too."""
+        return list(self.fields.columns)
+
+    def typed(
+        self, uses: Mapping[str, Use], keep: Collection[str] = ()
+    ) -> tuple[pd.DataFrame, list[Reading]]:
+        """Columns by their uses, others as text, and what was done; ParameterError with what cannot be read.
+
+        `keep` are outcomes that are labels although they look like a missing value.
+        """
+        codes = {name: pd.factorize(self._field(name)) for name in uses if self.names.count(name) == 1}
+        counts = {
+            name: dict(zip(distinct, np.bincount(places, minlength=len(distinct)).tolist(), strict=True))
+            for name, (places, distinct) in codes.items()
+        }
+        numbers = {name: counts[name] for name in counts if uses[name] in ("number", "context")}
+        mark, readings, problems = decimal_mark(numbers, self.dialect.decimal)
+        columns = {}
+        for name, (places, distinct) in codes.items():
+            found = typed(uses[name], name, counts[name], mark, self.dialect.missing_values, keep)
+            problems += found.problems
+            readings += found.readings
+            own = mark if name in numbers else "."
+            columns[name] = converted(distinct, found, own)(places)
+        refuse("read_log", problems)
+        frame = self.fields.assign(**columns) if columns else self.fields
+        return frame, [*self.readings, *readings]
+
+    def _field(self, name: str) -> NDArray[Any]:
+        return self.fields[name].to_numpy(dtype=object)
+
+    def lines(self, rows: Sequence[int]) -> tuple[str, ...]:
+        """Where rows stand, counted from 1 with the header; in several texts with the text's name."""
+        wanted, found, begun = sorted(set(rows)), dict[int, str](), 0
+        for name, data in self.parts:
+            numbers = starts(io.BytesIO(data), self.sep)
+            next(numbers, None)  # the header
+            for number in numbers:
+                if begun in wanted:
+                    found[begun] = f"{number} of {name}" if name else str(number)
+                begun += 1
+        return tuple(found[row] for row in rows if row in found)
+
+
+def delimited(
+    parts: Sequence[tuple[str, bytes]], dialect: Dialect, wanted: Collection[str] = (), usual: str = ","
+) -> Delimited:
+    """The table of texts; ValueError, with the lines, for what is no table."""
+    # `wanted` are columns it must have, `usual` is the separator that the end of the file's name promises.
+    found, readings, heads, frames, sep = [], list[Reading](), [], [], dialect.sep
+    for name, data in parts:
+        text, told = decoded(decompressed(data), dialect.encoding)
+        if not text.strip() and len(parts) > 1:  # Spark writes empty ones
+            continue
+        sep = separator(text, sep, wanted)
+        names = header_names(text, sep)
+        heads.append((name, names))
+        readings += [each for each in told if each not in readings]
+        found.append((name, text))
+    for name, names in heads[1:]:
+        if names != heads[0][1]:
+            raise ValueError(
+                f"{name} begins with {', '.join(names)!r:.80} and {heads[0][0]} with "
+                f"{', '.join(heads[0][1])!r:.80}: all parts need one header, in Spark option('header', True)"
+            )
+    if not found:
+        raise ValueError("it holds no text")
+    assert sep is not None
+    for name, text in found:
+        try:
+            frames.append(read_fields(text, heads[0][1], sep))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}" if name else str(error)) from None
+    if dialect.sep is None and sep != usual:
+        readings.insert(0, Reading("dialect", claims.SEPARATED(sep=NAMES[sep])))
+    fields = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    return Delimited(tuple(found), sep, dialect, fields, readings)
+
+
+def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:
+    """What makes a column of the codes of its texts; distinct (L,)."""
+    bare = [str(text).strip() for text in distinct]
+    empty = [not text for text in (distinct if found.kind == "text" else bare)]  # blanks are no label
+    missing = np.array([gone or text in found.missing for gone, text in zip(empty, bare, strict=True)])
+    if found.kind in ("whole", "float", "flag"):
+        return _native(bare, missing, found.kind, mark)
+    values = np.empty(len(bare), dtype=object)
+    for place, text in enumerate(bare):
+        own = number_of(text, mark) if found.kind == "mixed" else None
+        whole = text if found.kind != "text" else str(distinct[place])
+        values[place] = None if missing[place] else whole if own is None else own
+
+    def placed(codes: NDArray[np.int64]) -> Any:
+        return values[codes]
+
+    return placed
+
+
+def _native(
+    bare: Sequence[str], missing: NDArray[np.bool_], kind: str, mark: str
+) -> Callable[[NDArray[np.int64]], Any]:
+    read: dict[str, tuple[Callable[[str], Any], str, Any]] = {
+        "whole": (int, "int64", 0),
+        "float": (lambda text: float(text.replace(mark, ".")), "float64", np.nan),
+        "flag": (lambda text: text.lower() == "true", "bool", False),
+    }
+    parse, dtype, none = read[kind]
+    values = np.array(
+        [none if gone else parse(text) for text, gone in zip(bare, missing, strict=True)], dtype=dtype
+    )
+    if kind == "float" or not missing.any():
+        return lambda codes: values[codes]
+    masked = pd.arrays.BooleanArray if kind == "flag" else pd.arrays.IntegerArray
+    return lambda codes: masked(values[codes], missing[codes])
+
+
+def header_names(data: bytes, sep: str = ",") -> list[str]:
+    """Names of the columns, before the limits on them let anything be read."""
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="") as text:
+        names = next(csv.reader(_limited(text), delimiter=sep), [])
+    check_size("columns", len(names), COLUMNS)
+    return names
+
+
+def _limited(text: io.TextIOWrapper) -> Iterator[str]:
+    left = HEADER_CHARACTERS
+    while line := text.readline(left + 1):
+        left -= len(line)
+        check_size("or more characters in the first row", HEADER_CHARACTERS - left, HEADER_CHARACTERS)
+        yield line
+
+
+def read_fields(data: bytes, names: list[str], sep: str) -> pd.DataFrame:
+    """Fields of a text as they stand; ValueError for quotes that do not close and rows of other lengths."""
+    check_rows(data, len(names), sep)
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(data), sep=sep, index_col=False, encoding="utf-8-sig", dtype="str", na_filter=False
+    )
+    # pandas renames repeated columns; who reads the frame has to see them.
+    frame.columns = pd.Index(names)
+    return frame
+
+
+def check_rows(data: bytes, width: int, sep: str = ",") -> None:
+    """Refuse rows that are shorter or longer than the header."""
+    check_lines(io.BytesIO(data), width, sep, b'"' in data)
+
+
+def check_lines(text: BinaryIO, width: int, sep: str, quoted: bool = True) -> None:
+    """Refuse rows of a stream that are shorter or longer than the header."""
+    with io.TextIOWrapper(text, encoding="utf-8-sig", newline="") as lines:
+        wrong = _quoted(lines, width, sep) if quoted else _plain(lines, width, sep)
+        found = [f"{number} ({fields})" for number, fields in wrong]
+    if found:
+        more = ", ..." if len(found) > _SHOWN else ""
+        raise ValueError(
+            f"{len(found)} rows have other numbers of fields than the {width} of the header; lines (and "
+            f"fields): {', '.join(found[:_SHOWN])}{more}"
+        )
+
+
+def _plain(lines: io.TextIOWrapper, width: int, sep: str) -> Iterator[tuple[int, int]]:
+    """Lines and lengths of odd rows where nothing is quoted."""
+    for number, line in enumerate(lines, 1):
+        fields = line.count(sep) + 1
+        if fields != width and not line.isspace():
+            yield number, fields
+
+
+def _quoted(lines: io.TextIOWrapper, width: int, sep: str) -> Iterator[tuple[int, int]]:
+    rows = csv.reader(lines, delimiter=sep, strict=True)
+    try:
+        for row in rows:
+            if row and len(row) != width and not (len(row) == 1 and not row[0].strip()):
+                yield rows.line_num, len(row)
+    except csv.Error as error:
+        raise ValueError(f"line {rows.line_num}: {error}; its quotes do not match") from None
+
+
+def starts(text: BinaryIO, sep: str) -> Iterator[int]:
+    """Lines at which the header and the rows begin, blank ones left out."""
+    with io.TextIOWrapper(text, encoding="utf-8-sig", newline="") as lines:
+        rows, before = csv.reader(lines, delimiter=sep), 0
+        for row in rows:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield before + 1
+            before = rows.line_num

@@ -1,0 +1,313 @@
+"""Tables of other people: files, folders of parts, bytes, standard input, and frames of any library."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ipc
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.errors import LogValidationError, ParameterError, Problem
+from adaptinf.files import as_path
+from adaptinf.log.report import Reading
+from adaptinf.log.storage.delimited import Delimited, delimited
+from adaptinf.log.storage.dialects import Dialect, decoded, decompressed
+from adaptinf.log.storage.header import COLUMNS, check_size
+from adaptinf.log.storage.log_files import check_regular, naming
+from adaptinf.log.storage.parquet import read_columns
+from adaptinf.log.storage.text_columns import Use
+from adaptinf.log.validation.frame_columns import column_names
+from adaptinf.log.validation.relations import arrow_frame, in_memory, table_name, without_texts
+from adaptinf.parameters import refuse
+
+STANDARD_INPUT = "-"
+_COMPRESSIONS = (".gz", ".zst", ".bz2")
+TEXT = {".csv": ",", ".tsv": "\t"}
+"""Ends of the names of text files, and the separator that each promises."""
+_LINES = (".jsonl", ".ndjson", ".json")
+_ARROW = (".arrow", ".feather", ".ipc")
+PARQUET = (".parquet", ".pq")
+SUFFIXES = (*PARQUET, *TEXT, *_LINES, *_ARROW)
+_KINDS = (
+    dict.fromkeys(PARQUET, "Parquet")
+    | {".csv": "CSV", ".tsv": "TSV"}
+    | dict.fromkeys(_LINES, "JSON lines")
+    | dict.fromkeys(_ARROW, "Arrow")
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSource:
+    """Rows of other people, whose columns get their types once it is known what they are for."""
+
+    source: str
+    """What was read, as the report of a log says it."""
+    name: str
+    """The same in an error."""
+    content: Any
+    """A frame of pandas or Polars, or fields of text."""
+    path: Path | None = None
+    numbers: Sequence[int] = ()
+    """Lines of the rows where these are known and the content is a frame."""
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def of_file(self) -> bool:
+        """Whether it comes from a file or a stream, whose name errors say."""
+        return self.path is not None or isinstance(self.content, Delimited) or len(self.numbers) > 0
+
+    @property
+    def columns(self) -> list[Any]:
+        """Names of the columns."""
+        return self.content.names if isinstance(self.content, Delimited) else column_names(self.content)
+
+    def typed(self, uses: Mapping[str, Use], keep: Collection[str] = ()) -> tuple[Any, list[Reading]]:
+        """The frame with its columns by their uses, and what was done to read it."""
+        if not isinstance(self.content, Delimited):
+            return self.content, list(self.readings)
+        try:
+            frame, told = self.content.typed(uses, keep)
+        except ParameterError as error:
+            raise ParameterError(
+                error.subject, [f"{self.name}: {problem}" for problem in error.problems]
+            ) from None
+        return frame, [*self.readings, *told]
+
+    def located(self, error: LogValidationError, what: str = "the log") -> LogValidationError:
+        """An error of rows with the table's name, and the lines of a text."""
+        return LogValidationError([self._located(each) for each in error.problems], f"{what} in {self.name}")
+
+    def _located(self, problem: Problem) -> Problem:
+        lines: tuple[str, ...] = ()
+        if isinstance(self.content, Delimited):
+            lines = self.content.lines(problem.rows)
+        elif len(self.numbers):
+            lines = tuple(str(self.numbers[row]) for row in problem.rows)
+        return Problem(problem.code, problem.message, problem.rows, problem.total, lines)
+
+
+def read_table(
+    source: Any,
+    dialect: Dialect,
+    wanted: Collection[str] = (),
+    subject: str = "read_log",
+    argument: str = "path",
+) -> TableSource:
+    """The table that a user names or holds: a file, a folder, ``"-"``, bytes, or a frame of any library.
+
+    `wanted` are names of columns that it should have, by which separators are told apart.
+    """
+    if isinstance(source, (str, PathLike)):
+        if str(source) == STANDARD_INPUT:
+            return _of_stream(sys.stdin.buffer.read(), "standard input", dialect, wanted, subject)
+        return _of_path(as_path(subject, argument, source), dialect, wanted, subject)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _of_stream(bytes(source), "bytes", dialect, wanted, subject)
+    if callable(read := getattr(source, "read", None)) and not hasattr(source, "columns"):
+        data = read()
+        data = data.encode() if isinstance(data, str) else data
+        return _of_stream(data, "a stream", dialect, wanted, subject)
+    frame = in_memory(source)
+    if frame is None:
+        kinds = (
+            "the name of a file or folder, '-', bytes, or a frame of pandas, polars, Arrow, DuckDB or Dask"
+        )
+        raise ParameterError(subject, [f"{argument} must be {kinds}, got {type(source).__name__}"])
+    refuse(subject, _only_of_text(dialect, "a frame"))
+    return TableSource(table_name(source), table_name(source), _known(frame, dialect))
+
+
+def kind_of(path: Path) -> str:
+    """The end of a file's name that says what is in it, without that of a compression; lower case."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def check_suffix(path: Path, subject: str) -> None:
+    """Refuse a name that does not say what is in the file."""
+    if kind_of(path) not in SUFFIXES:
+        told = f"{' or '.join(SUFFIXES)}, compressed or not ({', '.join(_COMPRESSIONS)})"
+        refuse(subject, [f"the name must end in {told}, got {path.name!r}"])
+
+
+def parts_of(folder: Path, subject: str) -> list[Path]:
+    """Files of a folder that a job wrote, in the order of their names."""
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
+    inside = [entry.name for entry in entries if entry.is_dir()]
+    files = [entry for entry in entries if not entry.is_dir()]
+    problems = []
+    if (folder / "_temporary").exists():
+        problems.append(f"{folder} holds _temporary: the job that writes it has not finished")
+    if inside:
+        problems.append(f"{folder} has folders inside ({', '.join(inside[:3])}): name one of them, or a file")
+    if not files and not inside:
+        problems.append(f"{folder} is a directory without files of rows; give one file")
+    kinds = sorted({kind_of(entry) or "none" for entry in files})
+    if len(kinds) > 1:
+        problems.append(f"{folder} holds files of several kinds ({', '.join(kinds)}): name one file")
+    elif files and kinds[0] not in SUFFIXES:
+        problems.append(f"{folder} is a directory of files that end in {kinds[0]}; give one file")
+    refuse(subject, problems)
+    return files
+
+
+def _of_path(path: Path, dialect: Dialect, wanted: Collection[str], subject: str) -> TableSource:
+    whole = not os.path.isdir(path)
+    files = [path] if whole else parts_of(path, subject)
+    for file in files:
+        check_suffix(file, subject)
+        check_regular(file, subject)
+    kind = kind_of(files[0])
+    label = _KINDS[kind]
+    source = f"{label} file {path.name}" if whole else f"{label} files in {path.name}"
+    several = [Reading("dialect", claims.PARTS(count=len(files)))] if len(files) > 1 else []
+    with naming(path, label, subject):
+        if kind in PARQUET:
+            refuse(subject, _only_of_text(dialect, "a Parquet file", str(path)))
+            return TableSource(source, str(path), _known(_parquet(files), dialect), path, readings=several)
+        named = [("" if whole else file.name, file.read_bytes()) for file in files]
+        return _of_bytes(kind, named, source, str(path), dialect, wanted, subject, path, several)
+
+
+def _of_stream(
+    data: bytes, name: str, dialect: Dialect, wanted: Collection[str], subject: str
+) -> TableSource:
+    with naming(name, "table", subject):
+        plain = decompressed(data)
+        start = plain.lstrip()[:1]
+        if plain.startswith(b"PAR1"):
+            refuse(subject, _only_of_text(dialect, "a Parquet file", name))
+            table = pq.read_table(pa.BufferReader(plain))
+            frame = _known(table.to_pandas(ignore_metadata=True), dialect)
+            return TableSource(f"Parquet from {name}", name, frame)
+        kind = ".arrow" if plain.startswith(b"ARROW1") else ".jsonl" if start == b"{" else ".csv"
+        source = f"{_KINDS[kind]} from {name}"
+        return _of_bytes(kind, [("", plain)], source, name, dialect, wanted, subject)
+
+
+def _of_bytes(
+    kind: str,
+    parts: Sequence[tuple[str, bytes]],
+    source: str,
+    name: str,
+    dialect: Dialect,
+    wanted: Collection[str],
+    subject: str,
+    path: Path | None = None,
+    readings: Sequence[Reading] = (),
+) -> TableSource:
+    if kind in TEXT:
+        content = delimited(parts, dialect, wanted, TEXT[kind])
+        return TableSource(source, name, content, path, readings=list(readings))
+    refuse(subject, _only_of_text(dialect, f"{_KINDS[kind]}", name))
+    if kind in _LINES:
+        frame, numbers, told = _json_lines(parts, dialect)
+        return TableSource(source, name, frame, path, numbers, [*readings, *told])
+    tables = [ipc.open_file(pa.BufferReader(decompressed(data))).read_all() for _, data in parts]
+    frame = _known(arrow_frame(pa.concat_tables(tables)), dialect)
+    return TableSource(source, name, frame, path, readings=list(readings))
+
+
+def _known(frame: Any, dialect: Dialect) -> Any:
+    """A frame without the texts that a user names as missing values."""
+    return frame if dialect.missing_values is None else without_texts(frame, dialect.missing_values)
+
+
+def _parquet(files: Sequence[Path]) -> pd.DataFrame:
+    tables = [read_columns(file) for file in files]
+    for file, table in zip(files[1:], tables[1:], strict=True):
+        if not table.schema.equals(tables[0].schema, check_metadata=False):
+            raise ValueError(f"{file.name} has other columns or types than {files[0].name}")
+    whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    return pd.DataFrame(whole.to_pandas(ignore_metadata=True))
+
+
+def _json_lines(
+    parts: Sequence[tuple[str, bytes]], dialect: Dialect
+) -> tuple[pd.DataFrame, list[int], list[Reading]]:
+    """Objects of lines as a frame, their lines, and what was done; a field that a line lacks is missing."""
+    columns: dict[str, list[Any]] = {}
+    numbers, readings = list[int](), list[Reading]()
+    for name, data in parts:
+        text, told = decoded(decompressed(data), dialect.encoding)
+        readings += told
+        for number, line in enumerate(io.BytesIO(text), 1):
+            if not line.strip():
+                continue
+            record = _object(line, f"{name}: line {number}" if name else f"line {number}")
+            for key, value in record.items():
+                if key not in columns:
+                    check_size("columns", len(columns) + 1, COLUMNS)
+                    columns[key] = [None] * len(numbers)
+                columns[key].append(value)
+            numbers.append(number)
+            if len(record) < len(columns):
+                for key in columns.keys() - record.keys():
+                    columns[key].append(None)
+    missing = frozenset(dialect.missing_values or ())
+    frame = pd.DataFrame({key: _series(values, missing) for key, values in columns.items()})
+    return frame, numbers if len(parts) == 1 else [], readings
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is no JSON ({error!s:.100})") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"{where} is no JSON object with the names of columns")
+    return record
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name is there twice")
+    return record
+
+
+def _no_constant(text: str) -> Any:
+    return float(text.replace("Infinity", "inf"))
+
+
+def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
+    """Values as they stand: numbers are one type, as JSON has but one; those of other types are objects."""
+    column = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        column[place] = None if isinstance(value, str) and value in missing else value
+    present = [value for value in column if value is not None]
+    gone = np.array([value is None for value in column], dtype=bool)
+    kinds = set(map(type, present))
+    exact = all(abs(value) <= 2**53 for value in present) if kinds == {int, float} else kinds == {float}
+    if exact:
+        return pd.Series([np.nan if value is None else float(value) for value in column])
+    if kinds == {bool}:
+        return pd.Series(pd.arrays.BooleanArray(np.where(gone, False, column).astype(bool), gone))
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in present):
+        return pd.Series(pd.arrays.IntegerArray(np.where(gone, 0, column).astype(np.int64), gone))
+    return pd.Series(column, dtype=object)
+
+
+def _only_of_text(dialect: Dialect, what: str, name: str = "") -> list[str]:
+    """Options that are of text files alone, where something else is read."""
+    of_lines = what == "JSON lines"
+    allowed = ("missing_values", "encoding") if of_lines else ("missing_values",)
+    given = [option for option in dialect.said if option not in allowed]
+    where = f"{name} is" if name else "this is"
+    return (
+        [f"{' and '.join(f'{each}=' for each in given)} are of text files; {where} {what}"] if given else []
+    )

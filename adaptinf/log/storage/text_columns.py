@@ -1,0 +1,215 @@
+"""Columns of text as labels, numbers or times, by what they are for; no text changes its meaning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.report import Reading
+
+Use = Literal["label", "context", "number", "text", "order", "flag"]
+"""What a column is for: labels of arms, units or phases; contexts; numbers; outcomes that are labels; the
+order of rows; truth values."""
+MISSING = (
+    *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
+    *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""Texts that mean in a column of numbers that there is no value, as empty ones do everywhere."""
+NUMERAL = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
+COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
+INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
+FLAGS = ("True", "False", "TRUE", "FALSE", "true", "false")
+_GROUPED = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+")
+_CODE = re.compile(r"0[0-9]+")
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+_PLAIN = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMERALS = {".": re.compile(NUMERAL), ",": re.compile(COMMA_NUMERAL)}
+_INFINITE = re.compile(INFINITE)
+_LONGEST = 400
+"""Characters of a number; Python does not read whole numbers of more than 4,300."""
+_FEW = 10
+"""Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What a column of text is: its type, the texts without a value, and what is said of it."""
+
+    kind: Literal["text", "stripped", "whole", "float", "flag", "mixed"]
+    missing: frozenset[str]
+    readings: tuple[Reading, ...] = ()
+    problems: tuple[str, ...] = field(default=())
+
+
+def typed(
+    use: Use,
+    name: str,
+    counts: Mapping[str, int],
+    decimal: str,
+    missing_values: Collection[str] | None,
+    keep: Collection[str] = (),
+) -> Typed:
+    """What a column is, by its distinct texts with the numbers of their rows; those in `keep` are labels."""
+    usual = frozenset(MISSING if missing_values is None else missing_values) - frozenset(keep)
+    texts = {text: text.strip() for text in counts}
+    present = [bare for bare in dict.fromkeys(texts.values()) if bare and bare not in usual]
+    mark = decimal if use in ("number", "context") else "."
+    numerals = [bare for bare in present if _is_number(bare, mark)]
+    if use == "number":
+        return Typed(_numbers(present, numerals), usual)
+    if use == "flag":
+        flags = bool(present) and all(bare in FLAGS for bare in present)
+        return Typed("flag" if flags else "text", usual)
+    if use in ("text", "order") or (present and len(numerals) == len(present)):
+        # In a column of numbers the usual texts are no labels.
+        return _of_numerals(use, name, present, numerals, usual)
+    given = usual if missing_values is not None else frozenset[str]()
+    labels = [bare for bare in dict.fromkeys(texts.values()) if bare and bare not in given]
+    truths = _flags(use, name, labels, given)
+    if truths is not None:
+        return truths
+    problems = _mixed(name, labels, mark) if use == "context" else []
+    told = [
+        Reading("labels", claims.MISSING_TEXT(name=name, text=text, count=counts[text]))
+        for text in counts
+        if text.strip() in usual - given
+    ]
+    merged = _merged(name, numerals, False) if use == "label" else []
+    return Typed("text", given, tuple(told), (*problems, *merged))
+
+
+def _is_number(bare: str, mark: str) -> bool:
+    return bool(_NUMERALS[mark].fullmatch(bare) or _INFINITE.fullmatch(bare))
+
+
+def number_of(bare: str, mark: str) -> float | int | None:
+    """The number that a text without blanks is, whole where it is written so; None where it is none."""
+    if len(bare) <= _LONGEST and _WHOLE.fullmatch(bare):
+        return int(bare)
+    return float(bare.replace(mark, ".")) if _is_number(bare, mark) else None
+
+
+def _numbers(present: Sequence[str], numerals: Sequence[str]) -> Any:
+    if len(numerals) < len(present):
+        return "flag" if all(bare in FLAGS for bare in present) else "mixed"
+    return _numeric(numerals)
+
+
+def _numeric(numerals: Sequence[str]) -> Any:
+    """Whole where all are and 64 bits hold them, mixed where floats would lose digits of one."""
+    wholes = [int(bare) for bare in numerals if len(bare) <= _LONGEST and _WHOLE.fullmatch(bare)]
+    if wholes and len(wholes) == len(numerals):
+        return "whole" if all(-(2**63) <= value < 2**63 for value in wholes) else "mixed"
+    return "mixed" if any(abs(value) > 2**53 for value in wholes) else "float"
+
+
+def _of_numerals(
+    use: Use, name: str, present: Sequence[str], numerals: Sequence[str], missing: frozenset[str]
+) -> Typed:
+    """A column of numbers, or of what need be none; as text where a label is not as Python writes it."""
+    numeric = bool(present) and len(numerals) == len(present)
+    if use == "text" or not numeric:
+        flags = use != "text" and bool(present) and all(bare in FLAGS for bare in present)
+        bare = use == "text" and (numeric or all(each in FLAGS for each in present))
+        problems = _one_truth(name, present) if flags else []
+        return Typed("flag" if flags else "stripped" if bare else "text", missing, (), tuple(problems))
+    problems = _merged(name, numerals, use == "order") if use in ("label", "order") else []
+    codes = [bare for bare in numerals if _CODE.fullmatch(bare)]
+    odd = [bare for bare in numerals if not _plainly_written(bare)]
+    whole = all(bare.isdecimal() for bare in numerals)
+    infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # nobody's labels
+    kept = {"label": codes or odd, "context": codes if whole else [], "order": []}[use]
+    large = use == "label" and _numeric(numerals) == "mixed"
+    if (kept or large) and not infinite:
+        told = claims.AS_WRITTEN(name=name, example=(kept or list(numerals))[0])
+        return Typed("stripped", missing, (Reading("labels", told),), tuple(problems))
+    kind = _numeric(numerals)
+    return Typed("text" if kind == "mixed" and use == "order" else kind, missing, (), tuple(problems))
+
+
+def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) -> Typed | None:
+    """A column of truth values; None where it holds anything else."""
+    if not labels or not all(bare in FLAGS for bare in labels):
+        return None
+    odd = [bare for bare in labels if bare not in ("True", "False")]
+    if use == "label" and odd:
+        told = Reading("labels", claims.AS_WRITTEN(name=name, example=odd[0]))
+        return Typed("stripped", missing, (told,), tuple(_one_truth(name, labels)))
+    return Typed("flag", missing)
+
+
+def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
+    """Truth values that are spelt in several ways, such as True and TRUE."""
+    values: dict[str, list[str]] = {}
+    for bare in labels:
+        values.setdefault(bare.lower(), []).append(bare)
+    return [_one_label(name, texts) for texts in values.values() if len(texts) > 1][:1]
+
+
+def _mixed(name: str, labels: Sequence[str], mark: str) -> list[str]:
+    """Contexts with a few texts among their numbers, which would be read as labels."""
+    numerals = [bare for bare in labels if _is_number(bare, mark)]
+    others = [bare for bare in labels if not _is_number(bare, mark)]
+    fractions = any(not bare.lstrip("+-").isdigit() for bare in numerals)
+    many = fractions or len(numerals) > _FEW
+    coded = any(_CODE.fullmatch(bare) for bare in numerals)
+    many &= not coded or not all(any(map(str.isdecimal, text)) for text in others)
+    if not numerals or len(others) >= len(numerals) or not many:
+        return []
+    return [
+        f"column {name!r} has text among its numbers, such as {others[0]!r:.40}, and would be read as "
+        "labels: correct it, leave out what is missing, or name it in missing_values="
+    ]
+
+
+def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
+    """Labels that spell one number in several ways, such as 1 and 1.0."""
+    # Whole numbers with and without leading zeros are labels of their own, but as batches.
+    spelt: dict[float | int | None, list[str]] = {}
+    for bare in numerals:
+        if len(bare) <= _LONGEST:
+            spelt.setdefault(number_of(bare, "."), []).append(bare)
+    several = [
+        texts for texts in spelt.values() if len(texts) > 1 and (order or not all(map(str.isdecimal, texts)))
+    ]
+    return [_one_label(name, several[0])] if several else []
+
+
+def _one_label(name: str, texts: Sequence[str]) -> str:
+    shown = " and ".join(map(repr, texts[:_SHOWN]))
+    return (
+        f"column {name!r} holds {shown}, which would be one label: spell a label in one way, or read the "
+        "file with pandas and dtype=str"
+    )
+
+
+def _plainly_written(bare: str) -> bool:
+    """Whether Python writes a number in this way."""
+    if len(bare) > _LONGEST or _INFINITE.fullmatch(bare):
+        return False
+    return (
+        bool(_PLAIN.fullmatch(bare)) and bare != "-0" if _WHOLE.fullmatch(bare) else bare == repr(float(bare))
+    )
+
+
+def decimal_mark(
+    columns: Mapping[str, Collection[str]], given: str | None
+) -> tuple[str, list[Reading], list[str]]:
+    """The decimal mark of numbers by the distinct texts of their columns, what is said of it, or wrong."""
+    if given is not None:
+        return given, [], []
+    texts = [(name, text.strip()) for name, found in columns.items() for text in found]
+    commas = [(name, bare) for name, bare in texts if "," in bare and _NUMERALS[","].fullmatch(bare)]
+    if not commas or any("." in bare and _NUMERALS["."].fullmatch(bare) for _, bare in texts):
+        return ".", [], []
+    if all(_GROUPED.fullmatch(bare) for _, bare in commas):
+        name, bare = commas[0]
+        sense = f"{bare.replace(',', '.')} or {bare.replace(',', '')}"
+        told = f"column {name!r} holds {bare!r}, which can be {sense}: say decimal=',' if it is the first"
+        return ".", [], [told]
+    name, bare = next((name, bare) for name, bare in commas if not _GROUPED.fullmatch(bare))
+    return ",", [Reading("dialect", claims.DECIMAL_COMMA(example=bare, name=name))], []

@@ -1,0 +1,149 @@
+"""Propensities that were rounded before they were written: what their digits show, and rows that sum to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.validation.frame_columns import FAULTS, MATCH_TOLERANCE, SUM_TOLERANCE, Findings
+from adaptinf.typing import BoolArray, FloatArray, IntArray
+
+ROUND_HINT = (
+    "set 'round_propensities' to True (--round-propensities on the command line) to renormalise the rows"
+)
+MOST_DECIMALS = 7
+"""With more of them rows miss 1 by less than is tolerated."""
+_FLOAT32 = 6e-8
+"""By how much a number of 32 bits may miss its decimals."""
+_EXACT = 1e-9
+_EVERY = "every arm needs its column, and propensities= or arms= says which columns count"
+_BLOCK = 1 << 17
+"""Rows at a time, where all at once would take much memory."""
+
+
+class Rounding(NamedTuple):
+    """The decimals to which a table of propensities was rounded."""
+
+    decimals: int
+    n_arms: int
+
+    @property
+    def unit(self) -> float:
+        """By how much one propensity may have been changed."""
+        return float(0.5 * 10.0**-self.decimals)
+
+    @property
+    def most(self) -> float:
+        """By how much a row may miss 1."""
+        return self.n_arms * self.unit + _EXACT
+
+    def __str__(self) -> str:
+        return f"{self.decimals} decimal{'s' if self.decimals > 1 else ''}"
+
+
+def slack_of(decimals: int) -> float:
+    """By how much a number may miss so many decimals, as floats of 32 bits do."""
+    return float(min(10.0 ** -(decimals + 3), _FLOAT32))
+
+
+def rounding_of(table: FloatArray) -> Rounding | None:
+    """The rounding that the digits of propensities show, shape (T, K); None where they show none."""
+    for decimals in range(1, MOST_DECIMALS + 1):
+        slack = slack_of(decimals)
+        blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
+        # A missing value is no digit.
+        if all(not np.any(np.abs(part - np.round(part, decimals)) > slack) for part in blocks):
+            return Rounding(decimals, table.shape[1])
+    return None
+
+
+def told_sums(total: FloatArray) -> str:
+    """What rows sum to, shape (n,)."""
+    least, most = f"{total.min():.7g}", f"{total.max():.7g}"
+    return f"but to {least}" if least == most else f"but to {least} to {most}"
+
+
+def settle_sums(
+    table: FloatArray, names: Sequence[Hashable], asked: bool, found: Findings
+) -> tuple[BoolArray, Rounding | None]:
+    """Report rows of propensities that do not sum to 1, or renormalise them in place where it is asked for.
+
+    Returns the rows that were renormalised, shape (T,), and the rounding of the table, shape (T, K), which is
+    looked for where rows miss 1 or it is asked for.
+    """
+    total = table.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        amiss = np.abs(total - 1) > SUM_TOLERANCE
+    if not amiss.any():
+        return amiss, rounding_of(table) if asked else None
+    rounding = rounding_of(table)
+    beyond = amiss if rounding is None else amiss & (np.abs(total - 1) > rounding.most)
+    if asked and not beyond.any():
+        table[amiss] /= total[amiss, None]
+        return amiss, rounding
+    wrong = beyond if asked else amiss
+    if asked and rounding is not None:
+        advice = f"the rounding of {rounding} explains {rounding.most:.2g} at most; {_EVERY}"
+    elif rounding is not None and not beyond.any():
+        advice = f"if they were rounded to {rounding}, {ROUND_HINT}; otherwise {_EVERY}"
+    else:
+        advice = _EVERY
+    found.add_rows(
+        "propensities-sum",
+        f"rows of {', '.join(map(repr, names))} {FAULTS['propensities-sum']} {told_sums(total[wrong])}; "
+        f"{advice}",
+        wrong,
+    )
+    return np.zeros_like(amiss), rounding
+
+
+def settle_chosen(
+    chosen: FloatArray,
+    own: FloatArray,
+    table: FloatArray,
+    action: IntArray,
+    rounding: Rounding | None,
+    asked: bool,
+    found: Findings,
+) -> FloatArray:
+    """The chosen arms' propensities, shape (T,), which must be those of the arms' own columns.
+
+    Shapes: chosen, own, action (T,), table (T, K); `own` is the table's entry as it was written. Where it is
+    asked for, one that has more digits than the table takes its place there, and the others have the rest.
+    """
+    with np.errstate(invalid="ignore"):
+        differs = np.abs(chosen - own) > MATCH_TOLERANCE * own
+        finer = differs & (np.abs(chosen - own) <= (0.0 if rounding is None else rounding.unit + _EXACT))
+    wrong = differs & ~finer if asked else differs
+    if wrong.any():
+        explained = not asked and not (wrong & ~finer).any()
+        hint = f"; if it was rounded to {rounding}, {ROUND_HINT}" if explained else ""
+        found.add_rows("propensity-mismatch", FAULTS["propensity-mismatch"] + hint, wrong)
+    if not asked or wrong.any():
+        return chosen
+    rows = np.flatnonzero(differs)
+    place = action[rows]
+    others = 1.0 - table[rows, place]
+    scale = np.where(others > 0.0, (1.0 - chosen[rows]) / np.where(others > 0.0, others, 1.0), 1.0)
+    table[rows] *= scale[:, None]
+    table[rows, place] = chosen[rows]
+    short = np.zeros_like(differs)
+    short[rows] = np.abs(table[rows].sum(axis=1) - 1.0) > SUM_TOLERANCE
+    found.add_rows(
+        "propensities-sum",
+        "the chosen arm's propensity is below 1, and those of all others are 0 in their columns",
+        short,
+    )
+    settled = table[np.arange(len(action)), action]
+    settled[rows] = chosen[rows]
+    return settled
+
+
+def tell_rounding(rounding: Rounding, changed: int, chosen: FloatArray, found: Findings) -> None:
+    """Tell that rows were renormalised, and how well the smallest propensity of a chosen arm is known."""
+    least = float(chosen.min())
+    values = {"decimals": str(rounding), "changed": changed, "rows": len(chosen), "least": least}
+    found.tell("propensities", claims.RENORMALISED(**values, share=rounding.unit / least))

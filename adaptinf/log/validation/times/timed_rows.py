@@ -1,0 +1,119 @@
+"""A frame whose columns are read in the order of its times: zones, periods and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from adaptinf.claims.logs import readings as claims
+from adaptinf.log.validation import column_checks as checks
+from adaptinf.log.validation.column_roles import Roles
+from adaptinf.log.validation.frame_columns import Column, Findings, read_column
+from adaptinf.log.validation.row_order import date_column, date_formats, has_zone, instants, row_order
+from adaptinf.log.validation.times.time_periods import PERIODS, UTC, clock_of, cut_to_periods, zone_problem
+from adaptinf.texts import unlisted
+from adaptinf.typing import IntArray
+
+
+class TimedRows:
+    """The columns of a frame, those that are made of others included, in the order of the rows' times."""
+
+    def __init__(self, frame: Any, roles: Roles, found: Findings) -> None:
+        self.frame, self.roles, self.found = frame, roles, found
+        self.formats: dict[str, str | None] = {}
+        self.made: dict[Hashable, Column] = {}
+        self.every: str | None = None
+        self.zone: str | None = None
+        self.instants: dict[Hashable, Column | None] = {}
+
+    def put_in_order(self, sort: object, date_format: str | None) -> None:
+        """Take the rows in the order of their rounds, else batches, where the user says so."""
+        roles: tuple[str, ...] = ("round", "batch")
+        names = {role: self.roles.single[role] for role in roles if role in self.roles.single}
+        columns = {role: column for role, name in names.items() if (column := self.read(name)) is not None}
+        self.formats = date_formats(columns, date_format, self.found)
+        if self.zone is not None:
+            for role, name in names.items():
+                self.put_in_zone(role, name)
+            columns = {
+                role: column for role, name in names.items() if (column := self.read(name)) is not None
+            }
+        self.found.order = row_order(sort, columns, names, self.formats, self.found)
+
+    def check_periods(self, every: object, timezone: object) -> None:
+        """What times are cut to, and by which clock they are read."""
+        if every is not None and every not in PERIODS:
+            self.found.add("bad-every", unlisted("'every'", PERIODS, every))
+        elif every is not None and not {"round", "batch"} & set(self.roles.single):
+            told = "'every' needs batch= or round=, the column of times that is cut to periods"
+            self.found.add("bad-every", told)
+        else:
+            self.every = None if every is None else str(every)
+        if timezone is not None and (problem := zone_problem(timezone)):
+            self.found.add("bad-timezone", problem)
+        elif timezone is not None and not {"round", "batch"} & set(self.roles.single):
+            self.found.add("bad-timezone", "'timezone' needs round= or batch=, a column of times")
+        else:
+            self.zone = None if timezone is None else str(timezone)
+
+    def put_in_zone(self, role: str, name: Hashable) -> None:
+        """Read the times of a role by the clock of the zone, as instants."""
+        column, what = self.read(name), f"{role} column {name!r}"
+        if column is None or self.zone is None:
+            return
+        naive = not has_zone(column, self.formats.get(role))
+        read = instants(column, what, role, self.formats.get(role), self.zone, self.found)
+        self.instants[name] = read
+        if naive and read is not None and read.values.dtype.kind == "M":
+            self.found.tell("dates", claims.IN_ZONE(column=what, zone=self.zone))
+
+    def batches(self) -> IntArray | None:
+        """Batches of the rows, shape (T,): those of a column, or periods that its times are cut to."""
+        if self.every is None:
+            read: IntArray | None = self.single("batch", checks.check_batches, self.formats.get("batch"))
+            return read
+        role = "batch" if "batch" in self.roles.single else "round"
+        name = self.roles.single[role]
+        column, what = self.read(name), f"{role} column {name!r}"
+        if column is None:
+            return None
+        zoned, kind, problems = has_zone(column, self.formats.get(role)), column.values.dtype.kind, Findings()
+        times: Column | None = column
+        if kind == "O" or (self.formats.get(role) is not None and kind in "iu"):
+            # What is wrong with rounds is told as they are read.
+            told = self.found if role == "batch" else problems
+            times = date_column(column, what, role, self.formats.get(role), told)
+        if times is None:
+            return None
+        if times.values.dtype.kind != "M":
+            self.found.add("bad-every", f"'every' cuts dates and times, and {what} is of type {column.dtype}")
+            return None
+        starts, _ = cut_to_periods(clock_of(times.values, self.zone if zoned else None), self.every)
+        found = self.found if role == "batch" else problems
+        cut = Column(starts, times.missing, "datetime64[us, UTC]" if zoned else "datetime64[us]")
+        codes = checks.check_batches(cut, name, None, found)
+        if codes is not None:
+            clock = f"by the clock of {self.zone or UTC}" if zoned else "as they are written"
+            count = int(codes.max(initial=-1)) + 1
+            values = {"every": self.every, "column": what, "clock": clock, "batches": count}
+            self.found.tell("batches", claims.PERIODS(**values))
+        return codes
+
+    def read(self, name: Hashable) -> Column | None:
+        """Column of that name; None where it is repeated or has no rows."""
+        if name in self.made:
+            return self.made[name]
+        position = self.roles.positions.get(name)
+        if position is None or not len(self.frame):
+            return None
+        order = self.found.order
+        column = self.instants[name] if name in self.instants else read_column(self.frame, position)
+        return column if column is None or order is None else column.at(order)
+
+    def single(self, role: str, check: Callable[..., Any], *options: object) -> Any:
+        """Result of a check on the column of a role, or None where there is no such column."""
+        if role not in self.roles.single:
+            return None
+        name = self.roles.single[role]
+        column = self.read(name)
+        return None if column is None else check(column, name, *options, self.found)
