@@ -92,6 +92,8 @@ class Claim:
     kind: Kind
     check: str = ""
     """Of an assumption: a property of the same facts that gives the `Finding` of its check, or None."""
+    phrases: Mapping[str, Claim] = field(default_factory=dict, repr=False, compare=False)
+    """Phrases that always stand in the sentence, by the names of their places."""
     ask: Callable[[Any], Any] = field(init=False, repr=False, compare=False)
     """Reads the fact off the facts of a list; kept, as lists are read at every fit."""
     look: Callable[[Any], Finding | None] | None = field(init=False, repr=False, compare=False)
@@ -109,11 +111,16 @@ class Claim:
         """The sentence with values in place; KeyError where one is missing."""
         if self.constant is not None and not values:
             return self.constant
-        return Said(self.sentence.format_map(values), self, values)
+        return self.filled(values)
 
     def of(self, facts: Any, values: Mapping[str, Any]) -> Said:
         """The same, with what the check of an assumption finds."""
-        found = None if self.look is None else self.look(facts)
+        return self.filled(values, None if self.look is None else self.look(facts))
+
+    def filled(self, values: Mapping[str, Any], found: Finding | None = None) -> Said:
+        """The sentence with values and its own phrases in place, and what a check found."""
+        if self.phrases:
+            values = {**{place: phrase() for place, phrase in self.phrases.items()}, **values}
         return Said(self.sentence.format_map(values), self, values, found)
 
 
@@ -153,9 +160,9 @@ def sentences(answer: Answer) -> Sequence[str]:
     if isinstance(claim, Part):
         return (value,) if isinstance(value, str) else value
     if value is True:
-        return (claim.constant or Said(claim.sentence, claim, {}, found),)
+        return (claim.constant or claim.filled({}, found),)
     several = (value,) if isinstance(value, dict) else value
-    return [Said(claim.sentence.format_map(one), claim, one, found) for one in several]
+    return [claim.filled(one, found) for one in several]
 
 
 def said(claims: Iterable[Claim | Part], facts: Any, *kinds: Kind) -> list[str]:

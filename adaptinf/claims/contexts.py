@@ -50,8 +50,8 @@ NOT_FIXED_BEFORE = Claim(
 NEVER_RANDOM = Claim(
     "profile.never_random",
     "all logged propensities are 1 although several arms were chosen, so comparisons may be confounded "
-    "by unlogged variables (set 'context_free' to True if the choice of arms depended only on earlier "
-    "rounds)",
+    "by unlogged variables (if the choice of arms depended only on earlier rounds, set 'context_free' to "
+    "True)",
     "caution",
 )
 """Of a method that compares the arms' rounds as they are."""

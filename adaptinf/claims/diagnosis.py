@@ -124,7 +124,7 @@ CONTROL_CAUSES = Claim(
 )
 CONTROL_UNTESTED = Claim(
     "inference.arms.data.covariate_adjustment.control_test",
-    "the test cannot be computed, because the variable is constant or too few rounds are informative",
+    "the variable is constant, or too few rounds are informative for the test",
     "needs",
 )
 CONTROL_CIRCULAR = Claim(
@@ -134,7 +134,7 @@ CONTROL_CIRCULAR = Claim(
 )
 CONTROL_ONE_DRAW = Claim(
     "profile.one_draw_a_unit",
-    "each unit was randomised only once, so the assignments in its rows are not independent",
+    "units were not randomised in each round, so the assignments in a unit's rows are not independent",
     "needs",
 )
 
@@ -146,7 +146,9 @@ NEVER_POSSIBLE = Claim(
     "needs",
 )
 FEW_REWARDS = Claim(
-    "inference.diagnostics.arm_checks.usable", "the arm has fewer than {fewest} observed rewards", "needs"
+    "inference.diagnostics.arm_checks.usable",
+    "fewer than {fewest} rewards were observed for the arm",
+    "needs",
 )
 ONE_REWARD = Claim("inference.diagnostics.arm_checks.usable", "the arm's rewards are all equal", "needs")
 SETTLED = Claim(
@@ -165,7 +167,7 @@ NO_BATCHES = Claim(
 )
 FEW_IN_STRETCH = Claim(
     "inference.diagnostics.arm_checks._batch_checks",
-    "the arm has fewer than {fewest} rewards in at least one group of consecutive batches",
+    "at least one group of consecutive batches has fewer than {fewest} rewards for the arm",
     "needs",
 )
 
@@ -285,8 +287,8 @@ MISSED = Claim(
 )
 MISSED_ALONE = Claim(
     "missed_alone",
-    "In a single arm, the smallest drift detectable with 80% power is {least:.2g} reward standard "
-    "deviations.",
+    "In a single arm, the smallest drift detectable with 80% power is {least:.2g} standard deviations "
+    "of the rewards.",
     "note",
 )
 NOTES = (ERROR_IGNORED, HOLM, MISSED, MISSED_ALONE)

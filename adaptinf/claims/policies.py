@@ -44,7 +44,7 @@ MEANS_OF_ARMS = Claim(
 
 EQUAL_ROUNDS = Claim(
     "is_uniform",
-    "all rounds have equal weight, so the estimand is the average value over rounds even if rewards drift",
+    "rounds are weighted equally, so the average value over rounds is estimated even if rewards drift",
     "reason",
 )
 ONE_WEIGHT = Claim(
@@ -91,7 +91,7 @@ REASONS = (
 NO_FEEDBACK = Claim("allows_drift", "arms chosen earlier do not affect later contexts or rewards", "assumes")
 SAME_LAW = Claim(
     "allows_no_drift",
-    "contexts and potential rewards are independent and identically distributed across rounds",
+    "contexts and potential rewards are i.i.d. across rounds",
     "assumes",
     check="drift_found",
 )
@@ -127,8 +127,7 @@ ASSUMES = (
 
 SMALL = Claim(
     "small_propensities",
-    "some propensities are small, so intervals based on the normal approximation may undercover in "
-    "moderate samples",
+    "some propensities are small, so normal intervals may undercover in moderate samples",
     "caution",
 )
 ROW_CAUTIONS = (Part("tied", "caution"), propensities.UNSETTLED, SMALL)
@@ -184,7 +183,7 @@ COMBINED = Claim(
     "the estimated difference. Weights are computed from {by}.",
     "note",
 )
-BY_OWN = Claim("combined_by", "the current round's propensities, which do not depend on contexts", "phrase")
+BY_OWN = Claim("combined_by", "the current round's propensities, which contexts do not affect", "phrase")
 BY_DESIGN = Claim(
     "combined_by", "the current round's logging policy, evaluated at the contexts of earlier rounds", "phrase"
 )
@@ -215,9 +214,8 @@ SNAPSHOTS = Claim(
 )
 LAGGED = Claim(
     "lagged",
-    "Weights are computed from the preceding round's propensities, because current propensities may "
-    "depend on unlogged contexts. If propensities did not depend on contexts, set "
-    "snapshots='context-free'.",
+    "The preceding round's propensities determine the weights, because unlogged contexts may affect "
+    "current propensities; if they did not, set snapshots='context-free'.",
     "note",
 )
 BURNT_IN = Claim(
@@ -236,7 +234,7 @@ FIRST_WITHOUT = Claim(
 
 NEVER_CHOSEN = Claim(
     "never_chosen",
-    "{policy}: no estimate is given, because the policy assigns arms that were never chosen ({arms}) with "
+    "{policy}: no estimate is given, because the policy chooses unobserved arms ({arms}) with "
     "probability {share:.2%}.",
     "note",
 )
@@ -248,8 +246,8 @@ LEFT_OUT = Claim(
 )
 CHOSEN_ONCE = Claim(
     "chosen_once",
-    "{policy}: the standard error is undefined, because {share:.2%} of the policy's probability falls "
-    "on arms with at most one reward.",
+    "{policy}: no standard error is given, because {share:.2%} of the policy's probability falls on "
+    "arms with at most one reward.",
     "note",
 )
 CONSTANT = Claim(
@@ -273,8 +271,8 @@ OWN_WEIGHTS_OF_PAIR = Claim(
 )
 DIFFERENCE_MOVES = Claim(
     "differences_move",
-    "{term} appears to change over time (p = {p:.2g}); with combined weights, the target is a weighted "
-    "average over time, whereas weights='uniform' targets the average over all rounds",
+    "{term} appears to vary over rounds (p = {p:.2g}); combined weights estimate a weighted average, "
+    "and weights='uniform' the unweighted average over all rounds",
     "caution",
 )
 TINY_PROPENSITY = Claim(
@@ -286,9 +284,9 @@ TINY_PROPENSITY = Claim(
 )
 FEW_EVENTS = Claim(
     "few_events",
-    "The effective number of rare outcomes is about {worth:.1f} (rate {rate:.2g}, effective sample size "
-    "{size:.1f}), below {enough}, so estimates and standard errors may be biased downwards and "
-    "intervals may undercover",
+    "The effective number of rare outcomes is about {worth:.1f} (rate {rate:.2g} in an effective sample "
+    "of {size:.1f} rounds), below {enough}, so estimates and standard errors may be biased downwards "
+    "and intervals may undercover",
     "caution",
 )
 FEW_REWARDS = (TINY_PROPENSITY, FEW_EVENTS)

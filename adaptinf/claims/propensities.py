@@ -12,7 +12,7 @@ NEEDED = Claim(
 )
 EVERY_ONE_NEEDED = Claim(
     "lacks_every_propensity",
-    "every arm's propensity is required in every round, but only the chosen arm's propensity is logged",
+    "every arm's propensity is required in every round, whereas the log has only that of the chosen arm",
     "needs",
 )
 """Of weights, and of what a design would have done at another round."""
@@ -37,6 +37,12 @@ UNSETTLED = Claim(
     "with the data",
     "caution",
 )
+UNIFORM_FOR_CONTEXTS = Claim(
+    "uniform_for_contexts",
+    "Weights are uniform, because other weights would distort the distribution of contexts if {contexts} "
+    "affect propensities. With uniform weights, {unsettled}.",
+    "note",
+)
 """Of uniform weights."""
 
 NOT_FOLLOWED = Claim(
@@ -56,8 +62,7 @@ CHOSEN_NOT_FOLLOWED = Claim(
 CONTRADICTED = Claim(
     "inference.validity.calibration.PropensityFacts.propensities_found",
     "all logged propensities are constant over time, although the log states that outcomes affected "
-    "assignment (adaptive=True); if the propensities are wrong, inverse-propensity-weighted estimates "
-    "may be biased",
+    "assignment (adaptive=True); wrong propensities would bias inverse-propensity-weighted estimates",
     "caution",
 )
 SHARES_MOVE_WITHIN_BATCHES = Claim(
@@ -70,8 +75,8 @@ SHARES_MOVE_WITHIN_BATCHES = Claim(
 ONE_DRAW_A_UNIT = Claim(
     "inference.validity.unit_facts.UnitFacts.contradicted_draws",
     "no unit ever changes arm (probability 1e{power:.0f} under independent assignment in each round); "
-    "if each unit was randomised only once, log the same propensity in all its rounds, or 1 after its "
-    "first round",
+    "if arms were assigned once per unit, log the same propensity in every round of a unit, or 1 after "
+    "its first round",
     "needs",
 )
 OTHER_CONTEXTS_UNKNOWN = Claim(
@@ -84,16 +89,16 @@ SAME_ROUND = Claim(
     "inference.arms.data.weight_propensities.fixed_by", "propensities in the same round", "phrase"
 )
 BATCH_BEFORE = Claim(
-    "inference.arms.data.weight_propensities.fixed_by", "the propensities of the preceding batch", "phrase"
+    "inference.arms.data.weight_propensities.fixed_by", "propensities in the preceding batch", "phrase"
 )
 AVAILABILITY_ALONE = Claim(
     "inference.arms.data.weight_propensities.fixed_propensities",
-    "arm availability alone, because propensities may depend on contexts",
+    "arm availability alone, because contexts may affect propensities",
     "phrase",
 )
 ROUND_BEFORE = Claim(
     "inference.arms.data.weight_propensities.fixed_by",
-    "the propensities of the preceding round, because current propensities may depend on contexts (set "
+    "the preceding round's propensities, because contexts may affect the current ones (set "
     "'context_free' to True if they do not)",
     "phrase",
 )

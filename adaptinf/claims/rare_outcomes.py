@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
 
+UNCOMMON = Claim(
+    "inference.validity.rare.without_interval", "rewards other than the most frequent value", "phrase"
+)
+"""Of two values the events of the rarer one; what is counted where numbers may be too few."""
 CORRECTED = Claim(
     "inference.validity.rare.law_of_parts",
     "Intervals and p-values are corrected for skewness of the rewards, by Hall's transformation for "
@@ -18,15 +22,17 @@ SKEWNESS_UNKNOWN = Claim(
 )
 NO_INTERVAL = Claim(
     "inference.validity.rare.without_interval",
-    "No test or interval is given for {terms}, because fewer than {fewest} rewards differ from the most "
-    "common value (counts in parentheses).",
+    "For {terms}, tests and intervals are omitted: there are fewer than {fewest} {uncommon} (counts in "
+    "parentheses).",
     "note",
+    phrases={"uncommon": UNCOMMON},
 )
 FEW_OUTCOMES = Claim(
     "inference.validity.rare.rare_cautions",
-    "intervals for {terms} may undercover: fewer than {enough} rewards differ from the most frequent "
-    "value (counts in parentheses)",
+    "intervals for {terms} may undercover, because fewer than {enough} {uncommon} were observed (counts "
+    "in parentheses)",
     "caution",
+    phrases={"uncommon": UNCOMMON},
 )
 SKEWED_THOUGH_CORRECTED = Claim(
     "inference.validity.rare.rare_cautions",
@@ -42,9 +48,10 @@ SKEWED_UNCORRECTED = Claim(
 )
 FEW_EVENTS = Claim(
     "inference.arms.data.arm_laws.shape_cautions",
-    "intervals may undercover substantially for {arms}: the effective number of rewards that differ "
-    "from the most frequent value (in parentheses) is below {fewest}",
+    "intervals may undercover substantially for {arms}: the effective number of {uncommon} (in "
+    "parentheses) is below {fewest}",
     "caution",
+    phrases={"uncommon": UNCOMMON},
 )
 UNVARYING = Claim(
     "inference.arms.data.arm_laws.unvarying",
@@ -54,7 +61,7 @@ UNVARYING = Claim(
 )
 UNVARYING_COUNTS = Claim(
     "inference.arms.data.arm_laws.unvarying",
-    "all rewards of arm {arm} are equal, so intervals for contrasts with this arm are based on counts "
-    "of each reward value, and standard errors are unavailable",
+    "contrasts with arm {arm} have intervals based on counts of reward values but no standard errors, "
+    "because the arm's rewards do not vary",
     "caution",
 )

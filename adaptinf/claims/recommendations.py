@@ -7,12 +7,7 @@ from adaptinf.claims.claim import Claim
 LENGTHS = Claim(
     "inference.recommend.table.Recommendation.summary",
     "Length is the expected length of the 95% interval relative to that of the first method. It is "
-    "computed from counts, propensities, and the mean and variance of all rewards.",
-    "note",
-)
-COUNTS_VARY = Claim(
-    "inference.recommend.recommendation.facts_of",
-    "the standard deviation of simulated arm counts is {variation:.1%} of their median",
+    "computed from counts, propensities, and the overall mean and variance of rewards.",
     "note",
 )
 NO_PART = Claim(

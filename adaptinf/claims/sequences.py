@@ -121,7 +121,7 @@ WITHIN_RANGE = Claim(
     "assumes",
     check="range_found",
 )
-SUB_GAUSSIAN = Claim("known_scale", "rewards are sub-Gaussian with scale parameter {sigma:g}", "assumes")
+SUB_GAUSSIAN = Claim("known_scale", "rewards have sub-Gaussian scale parameter {sigma:g}", "assumes")
 FLOOR = Claim("known_floor", "propensities are at least {floor:g} by design", "assumes")
 ASSUMES = (
     Part("propensities_assumed", "assumes"),

@@ -7,14 +7,13 @@ from adaptinf.claims.claim import Claim
 MEANS_STAY = Claim("means_stay", "arm means are constant over time", "assumes", check="drift_found")
 SHARES_MOVED = Claim(
     "profile.shares_move",
-    "assignment proportions changed over time, so drift common to all arms would bias differences in "
-    "sample means",
+    "assignment proportions changed over time, so common drift would bias differences in sample means",
     "caution",
 )
 BOTH_MOVED = Claim(
     "shares_moved",
-    "assignment proportions and rewards both appear to drift (p = {p:.1g} for rewards), so differences "
-    "in sample means may be biased",
+    "assignment proportions and rewards both appear to drift (p = {p:.1g} for rewards), which can bias "
+    "comparisons of sample means",
     "caution",
 )
 ONLY_SHARES_MOVED = Claim(
@@ -26,7 +25,7 @@ ONLY_SHARES_MOVED = Claim(
 OWN_WEIGHTS = Claim(
     "own_weights_of_pair_unstated",
     "arm-specific {weights} weights require constant means, because even drift common to both arms may "
-    "bias the difference (set stationary=True if means are constant)",
+    "bias the difference (if there is no drift, set stationary=True)",
     "caution",
 )
 ARM_DRIFTS = Claim(
@@ -38,21 +37,21 @@ ARM_DRIFTS = Claim(
 )
 ARMS_DRIFT = Claim(
     "inference.validity.stationarity.Trends.of",
-    "mean rewards of arms {arms} appear to {move} over time (joint linear trend test, p = {p:.1g}), so "
-    "intervals for constant means may be invalid; use Contrast if propensities are logged",
+    "in a joint test for linear trends (p = {p:.1g}), mean rewards of arms {arms} appear to {move}, so "
+    "intervals that assume constant means may be invalid; use Contrast if propensities are logged",
     "caution",
 )
 LEVEL_MOVES = Claim(
     "inference.validity.stationarity.Trends.of",
-    "the method assumes constant means, but mean rewards appear to differ between {n} consecutive "
-    "periods (p = {p:.1g}), so intervals may undercover (contrasts of arms with logged propensities are "
-    "robust to common drift)",
+    "the method assumes constant means, but mean rewards differ significantly between {n} consecutive "
+    "periods (p = {p:.1g}); intervals may undercover, whereas contrasts of arms with logged "
+    "propensities are robust to common drift",
     "caution",
 )
 VALUE_DRIFTS = Claim(
     "inference.validity.stationarity.trend_of_values",
-    "the scores of {term} seem to {move} over time (linear trend, p = {p:.1g}), but the method assumes "
-    "a constant expected score, so intervals may undercover",
+    "the method assumes a constant expected score, but a trend test (p = {p:.1g}) suggests that the "
+    "scores of {term} {move} over time, so intervals may undercover",
     "caution",
 )
 UNTESTED = Claim(

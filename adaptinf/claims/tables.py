@@ -67,8 +67,8 @@ FOOTER = (
 
 TOO_LONG = Claim(
     "inference.results.log_facts.meaningful",
-    "No interval is given for {terms}, because the estimate depends on too few rounds: the width of any "
-    "interval would exceed {longest:,} times {scale}.",
+    "No useful interval exists for {terms}: the estimate depends on too few rounds, and the width of "
+    "any interval would exceed {longest:,} times {scale}.",
     "note",
 )
 OF_REWARDS = Claim("inference.results.log_facts.meaningful", "the spread of the rewards", "phrase")
@@ -96,12 +96,12 @@ AT_ONCE = Claim(
 
 NOT_VALID = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "This test is based on {estimates}, which are not valid under adaptive assignment.",
+    "Tests based on sample means are not valid here.",
     "note",
 )
 SINGLES_CORRECTED = Claim(
     "inference.results.simultaneous.JointInference.wald_test",
-    "The test shown is not corrected for adaptivity, unlike pvalues_corrected and conf_int_corrected.",
+    "Unlike pvalues_corrected and conf_int_corrected, the test shown ignores adaptivity.",
     "note",
 )
 CONTRASTS_CORRECTED = Claim(

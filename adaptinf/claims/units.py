@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
+from adaptinf.claims.rare_outcomes import UNCOMMON
 
 INDEPENDENT = Claim("profile.repeated_units", "units are independent", "assumes")
 NO_CARRY_OVER = Claim(
@@ -27,7 +28,7 @@ NOT_BY_UNIT = Claim(
 OF_LOGGED_ROUNDS = Claim(
     "profile.repeated_units",
     "intervals apply only to the average expected reward in the logged rounds; for the population of "
-    "units, they may be far too narrow, because rounds from the same unit may be dependent",
+    "units, they may be far too narrow, because of dependence within units",
     "caution",
 )
 """Of a method that holds for the rounds of the log alone."""
@@ -45,8 +46,8 @@ OTHERS_MEAN = Claim(
 )
 LATE_MEAN = Claim(
     "inference.scores.unit_errors.others_means",
-    "An arm's rewards are predicted by the mean of other units' earlier rewards under that arm or, if "
-    "there are none, under any arm. Rounds before the first available reward have weight 0.",
+    "Rewards are predicted from those of other units that are already available, by their mean for the "
+    "same arm or, failing that, for all arms. Rounds before the first available reward have weight 0.",
     "note",
 )
 OWN_PAST = Claim(
@@ -93,9 +94,10 @@ NOTES = (ERRORS, DRAWN_ONCE)
 """What errors by unit rest on."""
 NO_INTERVAL = Claim(
     "inference.validity.units.event_gaps",
-    "No interval is available for {terms}, because fewer than {fewest} units have at least one reward "
-    "that differs from the most frequent value (number of such units in parentheses).",
+    "No interval is available for {terms}, because fewer than {fewest} units have {uncommon} (number of "
+    "such units in parentheses).",
     "note",
+    phrases={"uncommon": UNCOMMON},
 )
 
 FEW = Claim(
@@ -119,15 +121,15 @@ FEW_WITH_ARM = Claim(
 )
 FEW_WITH_EVENTS = Claim(
     "few_with_events",
-    "for {terms}, the number of units with a reward other than the most frequent value is below "
-    "{enough} (numbers in parentheses), so estimates may be too close to that value and standard errors "
-    "too small",
+    "fewer than {enough} units have {uncommon} for {terms} (numbers in parentheses), so estimates may "
+    "be too close to that value, with standard errors that are too small",
     "caution",
+    phrases={"uncommon": UNCOMMON},
 )
 SKEWED = Claim(
     "skewed",
-    "cluster-robust intervals for {terms} may undercover, because there are few units and the "
-    "unit-level mean rewards are skewed",
+    "there are few units, and unit-level mean rewards are skewed for {terms}, so cluster-robust "
+    "intervals may undercover",
     "caution",
 )
 SELDOM_DRAWN = Claim(

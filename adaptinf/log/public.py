@@ -215,7 +215,7 @@ class PublicLog:
     >>> public.rounds.columns.tolist()
     ['t', 'action', 'propensity', 'propensity_0', 'propensity_1', 'propensity_2']
     >>> public.covered["action"]
-    'the privacy guarantee covers actions and releases jointly'
+    'actions and releases are covered jointly'
     >>> public.left_out["reward"]
     'rewards are the data that the guarantee protects'
     """

@@ -13,20 +13,10 @@ UNDERCOVERS = Claim(
     "89% (greedy)",
     "caution",
 )
-WELCH = Claim(
-    "inference.arms.alee.AleeFacts.may_not_adapt",
-    "Welch intervals are valid and are shorter than intervals that allow for adaptivity",
-    "phrase",
-)
-STUDENT = Claim(
-    "inference.arms.alee.AleeFacts.may_not_adapt",
-    "t intervals are valid and are shorter than intervals that allow for adaptivity",
-    "phrase",
-)
-"""What to do where nothing adapted."""
 UNLESS_NOTHING_ADAPTED = Claim(
     "may_not_adapt",
-    "If outcomes had no effect on assignment, set adaptive=False, because {classical} in that case.",
+    "If outcomes did not influence assignment, set adaptive=False: in that case, {test} intervals "
+    "are valid and are shorter than intervals that allow for adaptivity.",
     "advice",
 )
 """The first line of a fit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptinf.claims.claim import Claim, Part
 
 CHOSEN = Claim("choice_reason", "This method ranks first in recommend({data}): {reason}.", "note")
-NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen, so no estimate is given for it.", "note")
+NEVER_CHOSEN = Claim("never_chosen", "Arm {arm} was never chosen and therefore has no estimate.", "note")
 UNWEIGHTED = Claim(
     "unweighted",
     "Arm {arm} has no estimate, because all its rounds have weight 0 (round 1 always has weight 0).",
@@ -27,7 +27,7 @@ EXACT_TEST = Claim(
 )
 WITH_DESIGN = Claim(
     "inference.arms.arm_facts.exact_calls",
-    "; both calls require the design that was used to collect the data",
+    "; both calls require the design with which the data were collected",
     "phrase",
 )
 WITHOUT_NUMBERS = (NEVER_CHOSEN, UNWEIGHTED, CHOSEN_ONCE, WEIGHTED_ONCE)

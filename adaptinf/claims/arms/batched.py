@@ -5,11 +5,7 @@ from __future__ import annotations
 from adaptinf.claims import contexts
 from adaptinf.claims.claim import Claim, Part
 
-NO_BATCHES = Claim(
-    "inference.arms.batched.usable_batches",
-    "the method requires batches, but the log does not record any (set batch=)",
-    "needs",
-)
+NO_BATCHES = Claim("lacks_batches", "the method requires batches, but the log has none (set batch=)", "needs")
 MOVE_WITHIN = Claim(
     "inference.arms.batched.usable_batches",
     "the method requires constant propensities within each batch, but propensities vary within some "
@@ -18,8 +14,8 @@ MOVE_WITHIN = Claim(
 )
 LACKING = Claim(
     "inference.arms.batched.usable_batches",
-    "one of the arms has no rewards, or there are fewer than three rewards in total, in {n} of "
-    "{batches} batches (numbered from 0: {which})",
+    "in {n} of {batches} batches, one of the arms has no rewards or both arms together have fewer than "
+    "three (batch indices from 0: {which})",
     "needs",
 )
 BENT = Claim(
@@ -71,7 +67,7 @@ UNVARYING = Claim(
 )
 MOVED_INSIDE = Claim(
     "inference.validity.profile.LogProfile.shares_found",
-    "assignment proportions appear to vary within batches, so even drift common to both arms may bias "
+    "arms do not appear to be assigned in constant proportions within batches, so common drift may bias "
     "the estimated difference; use shorter batches with constant assignment probabilities",
     "caution",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim
+from adaptinf.claims.rare_outcomes import UNCOMMON
 
 TOGETHER = Claim(
     "inference.contrasts.contrast_verdicts.told_at_once",
@@ -41,9 +42,9 @@ NO_ERROR = Claim(
 )
 FEW_OUTCOMES = Claim(
     "inference.contrasts.shared_control.lift_of",
-    "for ratios, each arm must have at least {fewest} rewards that differ from its most frequent "
-    "reward, but one arm has only {n:d}",
+    "for ratios, each arm must have at least {fewest} {uncommon}, but one arm has only {n:d}",
     "needs",
+    phrases={"uncommon": UNCOMMON},
 )
 NEAR_ZERO = Claim(
     "inference.contrasts.shared_control.lift_of",
@@ -62,7 +63,7 @@ NEGATIVE_CONTROL = Claim(
 )
 SOME_WITHOUT = Claim(
     "inference.contrasts.contrast_verdicts.of_lift",
-    "relative lifts require each arm to have at least {fewest} rewards that differ from the arm's most "
-    "frequent value",
+    "relative lifts require at least {fewest} {uncommon} in each arm",
     "caution",
+    phrases={"uncommon": UNCOMMON},
 )

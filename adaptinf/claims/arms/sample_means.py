@@ -17,7 +17,7 @@ SHORT_RUNS = Claim(
 )
 VARIATION = Claim(
     "inference.arms.sample_facts.SampleFacts.vary",
-    "the standard deviation of simulated arm counts is {variation:.0%} of their median",
+    "the standard deviation of simulated arm counts is {variation:.1%} of their median",
     "note",
 )
 BIASED = Claim("biased", "sample means are biased under adaptive assignment", "needs")
@@ -133,8 +133,7 @@ CORRECTED_CAUTIONS = (
     ),
     Claim(
         "contexts_untold",
-        "corrected inference ({label}) is valid only if {no_part}; the log does not record whether this "
-        "condition holds",
+        "corrected inference ({label}) is valid only if {no_part}, which this log cannot confirm",
         "caution",
     ),
 )
@@ -155,16 +154,16 @@ LONG_RUNS = Claim(
 )
 STATED = Claim(
     _WORTH,
-    "valid only if assignment did not depend on earlier rewards, as declared for this log (adaptive=False)",
+    "valid only if earlier rewards did not influence assignment, as declared for this log (adaptive=False)",
     "note",
 )
-NAIVE = Claim(_WORTH, "a naive baseline that is not valid under adaptive data collection", "note")
+NAIVE = Claim(_WORTH, "a naive baseline, not valid if assignment is adaptive", "note")
 ACCOUNTED = Claim(_WORTH, "not valid under adaptive assignment, unlike the corrected results", "note")
 """What uncorrected sample means of a fit are worth."""
 MIXED = Claim(
     "profile.has_contexts",
-    "The log contains contexts, so an arm's sample mean estimates its overall mean only if assignment "
-    "did not depend on contexts.",
+    "The log contains contexts, so an arm's sample mean estimates its overall mean only if contexts did "
+    "not influence assignment.",
     "note",
 )
 
@@ -174,9 +173,7 @@ TAKEN_AS_ADAPTIVE = Claim(
     "not affect assignment.",
     "note",
 )
-UNCORRECTED = Claim(
-    "no_corrected_columns", "Corrected p-values and intervals are not given, because {reason}.", "note"
-)
+UNCORRECTED = Claim("no_corrected_columns", "Corrected results are not given, because {reason}.", "note")
 FEW_EVENTS = Claim(
     "few_events",
     "Fewer than {fewest} successes or failures occurred in at least one arm, so means are analysed with "

@@ -53,8 +53,7 @@ REASONS = (
     ),
     Claim(
         "is_joint",
-        "propensities are known, and weights are the same for all arms, so drift common to all arms cancels "
-        "in differences",
+        "propensities are known, and joint weights cancel any drift that the arms share",
         "reason",
     ),
     Claim(
@@ -113,12 +112,6 @@ ASSUMES = (
 CHOSEN_ALONE = Claim(
     "chosen_alone",
     "Only the chosen arm's propensity is logged, so every arm is assumed to be available in every round.",
-    "note",
-)
-UNIFORM_FOR_CONTEXTS = Claim(
-    "uniform_for_contexts",
-    "Weights are uniform, because non-uniform weights would distort the context distribution if "
-    "{contexts} affect propensities. With uniform weights, {unsettled}.",
     "note",
 )
 UNIFORM_OF_ADAPTIVE = Claim(
@@ -182,7 +175,7 @@ FIT = (
         "{by}.",
         "note",
     ),
-    UNIFORM_FOR_CONTEXTS,
+    propensities.UNIFORM_FOR_CONTEXTS,
     UNIFORM_OF_ADAPTIVE,
     Claim(
         "lagged",
@@ -191,8 +184,8 @@ FIT = (
     ),
     Claim(
         "two_point_by_context",
-        "Estimates are valid only if propensities did not depend on {contexts}. Otherwise, two-point "
-        "weights distort the context distribution, and the estimated means are biased.",
+        "Estimates are valid only if {contexts} did not affect propensities. Otherwise, two-point weights "
+        "distort the context distribution, and the estimated means are biased.",
         "note",
     ),
     TWO_POINT_DECAY,
@@ -213,8 +206,8 @@ FIT = (
 
 ARMS_MOVE = Claim(
     "inference.arms.weighted._fit",
-    "differences between arms show a time trend (p = {p:.2g}), so uniform weights are used, and the "
-    "estimand is each arm's mean over the rounds in which it was available",
+    "uniform weights are used, because differences between arms show a time trend (p = {p:.2g}); each "
+    "arm's mean refers to its available rounds",
     "caution",
 )
 """Why the weights are not those that were asked for."""

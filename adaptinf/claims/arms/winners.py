@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.rare_outcomes import UNCOMMON
 
 NORMAL = Claim(
     "inference.winners.winner_law.WinnerLaw",
@@ -27,9 +28,9 @@ NO_COVARIANCE = Claim(
 )
 TOO_RARE = Claim(
     "too_rare",
-    "in at least one arm, the number of rewards that differ from the most common value is too small for "
-    "a normal approximation",
+    "one or more arms have too few {uncommon} for a normal approximation",
     "needs",
+    phrases={"uncommon": UNCOMMON},
 )
 CORRECTED = Claim(
     "corrected",
@@ -45,7 +46,7 @@ MEANS_NEED = (
 HELD_OUT_NEEDS = (
     Part("needs_rows", "needs"),
     Claim("no_batches", "holding out the last batch requires at least two batches", "needs"),
-    Claim("not_chosen_before", "at least one arm was never chosen before the last batch", "needs"),
+    Claim("not_chosen_before", "before the last batch, one or more arms were never chosen", "needs"),
 )
 
 OF_COUNTS = Claim(
@@ -56,8 +57,8 @@ OF_COUNTS = Claim(
 )
 WITHIN_PROJECTION = Claim(
     "inference.winners.winner_methods.HYBRID",
-    "the interval is valid conditional on which arm was selected and is contained in the projection "
-    "interval at confidence level 1 - alpha / 10",
+    "the interval is valid given the selected arm and lies within the projection interval at level 1 - "
+    "alpha / 10",
     "reason",
 )
 GIVEN_WINNER = Claim(
@@ -129,8 +130,9 @@ TIED = Claim(
 )
 PROJECTED = Claim(
     "inference.winners.exact.serves",
-    "For at least one arm, fewer than {fewest} rewards differ from the most frequent value, so normal "
-    "approximations are unreliable. The simultaneous (Bonferroni) interval is computed from the counts "
-    "of each reward value. The estimate is not adjusted for selection.",
+    "At least one arm has fewer than {fewest} {uncommon}, so normal approximations are unreliable. The "
+    "simultaneous (Bonferroni) interval is computed from the counts of each reward value. The estimate "
+    "is not adjusted for selection.",
     "note",
+    phrases={"uncommon": UNCOMMON},
 )

@@ -18,8 +18,8 @@ NEVER_TOGETHER = Claim(
 )
 TAKEN_AWAY = Claim(
     "taken_away",
-    "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} of "
-    "{rounds} rounds, and its remaining rounds are a selected sample",
+    "{design} drops arms on the basis of earlier rewards: arm {arm!r} had propensity 0 in {n} rounds "
+    "out of {rounds}, and its remaining rounds are a selected sample",
     "needs",
 )
 NEEDS = (NEVER_DRAWN, NEVER_TOGETHER, TAKEN_AWAY)

@@ -22,7 +22,7 @@ TAKEN_OUT = Claim(
 UNMOVED = Claim("adjusted_by", "arm assignment does not affect {names}", "assumes", check="covariates_found")
 MOVED = Claim(
     "inference.arms.data.covariate_adjustment.moved_covariates",
-    "{name} differs between arms by more than the propensities explain (arm {arm!r}, p = {p:.1g}); "
+    "the propensities do not explain how {name} differs between arms (arm {arm!r}, p = {p:.1g}); "
     "adjusting for {name} causes bias if its values were affected by assignment",
     "caution",
 )

@@ -23,7 +23,7 @@ TOO_MANY_VALUES = Claim(
 )
 WEIGHTED = Claim(
     "weighted",
-    "Scores are divided by the proportion of the arm's earlier rewards that were observed{within}.",
+    "Scores are divided by the observed proportion of earlier rewards in the arm{within}.",
     "note",
 )
 BEFORE_OBSERVED = Claim(

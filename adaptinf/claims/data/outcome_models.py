@@ -6,8 +6,8 @@ from adaptinf.claims.claim import Claim
 
 RUNNING_MEAN = Claim(
     "inference.scores.outcome_predictions.outcome_model",
-    "Outcome model: the arm's running mean, or the pooled mean of all arms if the arm has not yet been "
-    "chosen. The first round has weight 0.",
+    "Outcome model: the arm's running mean, or the pooled mean until the arm is first chosen. The first "
+    "round has weight 0.",
     "note",
 )
 BATCH_MEAN = Claim(
@@ -31,7 +31,7 @@ STANDARDISED = Claim(
 BATCH_RIDGE = Claim(
     "inference.scores.outcome_predictions.outcome_model",
     "Outcome model: within-arm ridge regression of rewards from earlier batches on {names} "
-    "(standardised; prespecified penalty {penalty:g}), or a pooled regression if an arm has no earlier "
+    "(standardised; prespecified penalty {penalty:g}), or a pooled regression for arms without earlier "
     "rewards. First-batch predictions are leave-one-out means.",
     "note",
 )

@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 DIFFERENCES_ALONE = Claim(
     "inference.arms.data.ratio_metrics.ratio_verdict",
-    "the method estimates only differences between arms, but a ratio requires the mean of each arm",
+    "the method estimates only differences between arms, but a ratio requires each arm's mean",
     "needs",
 )
 ESTIMATED = Claim(
@@ -29,8 +29,7 @@ NEAR_ZERO = Claim(
 )
 RATHER_NEAR_ZERO = Claim(
     "inference.arms.data.ratio_metrics.rather_near_zero",
-    "for {arm}, the interval for the ratio may undercover, because the mean of {below} is only "
-    "{errors:.1f} standard errors above 0 (at least {enough:g} are recommended for the normal "
-    "approximation)",
+    "the interval for the ratio of {arm} may undercover: the mean of {below} lies {errors:.1f} standard "
+    "errors above 0, and the normal approximation requires a distance of about {enough:g} or more",
     "caution",
 )

@@ -23,7 +23,7 @@ MONOTONE = Claim(
 )
 STEADY = Claim(
     "inference.arms.data.noncompliance.received_effect",
-    "the complier average causal effect and the compliance rate are constant over time",
+    "the compliance rate and the causal effect on compliers are constant over time",
     "assumes",
 )
 ANDERSON_RUBIN = Claim(

@@ -41,8 +41,8 @@ SHARES_STAND_IN = Claim(
 )
 FEW_IN_A_BATCH = Claim(
     "few_in_a_batch",
-    "an arm has too few rounds in at least one batch (smallest count {n}, recommended minimum "
-    "{enough}), so estimated propensities are imprecise and intervals may undercover",
+    "an arm has too few rounds in some batches (smallest count {n}, recommended minimum {enough}), so "
+    "estimated propensities are imprecise and intervals may undercover",
     "caution",
 )
 WITHOUT_BATCHES = Claim(

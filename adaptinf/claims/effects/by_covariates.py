@@ -23,7 +23,7 @@ LACKS_DECAY = Claim(
 )
 NOT_BY_UNIT = Claim(
     "inference.effects.projections.projected_scores.check_by_unit",
-    "some units appear in several rounds, but clustering by unit is implemented only for the HC0 covariance",
+    "units recur in the log, but clustering by unit is implemented only for the HC0 covariance",
     "needs",
 )
 NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPENSITIES)
@@ -33,8 +33,8 @@ NEEDS = (LACKS_DECAY, Part("rounds_refusal", "needs"), effects.LACKS_BOTH_PROPEN
 REASONS = (
     Claim(
         "is_projection",
-        "AIPW scores are unbiased for the conditional average treatment effect, so regressing them on the "
-        "formula's terms estimates the best linear approximation to that effect",
+        "AIPW scores are unbiased for the conditional treatment effect, so their regression on the "
+        "formula's terms estimates its best linear approximation",
         "reason",
     ),
     Part("errors_by_unit", "reason"),
@@ -108,8 +108,7 @@ ALONE_BY_HC = Claim(
 )
 FEW_ROUNDS = Claim(
     "inference.effects.projections.weighted_projection.standard_errors",
-    "Standard errors cannot be computed, because the number of coefficients ({columns}) is at least as "
-    "large as the number of rounds ({n}).",
+    "With {n} rounds and {columns} coefficients, no degrees of freedom remain for standard errors.",
     "note",
 )
 NO_SPREAD = Claim(

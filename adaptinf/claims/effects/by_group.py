@@ -11,7 +11,7 @@ from adaptinf.claims.privacy import releases
 
 NEITHER_ARM = Claim(
     "inference.effects.group_facts.gap_notes",
-    "The effect cannot be estimated for {terms}, because neither arm was observed in the rounds used.",
+    "For {terms}, the effect cannot be estimated, because neither arm was observed in the rounds used.",
     "note",
 )
 ONE_ARM_MISSING = Claim(
@@ -21,7 +21,7 @@ ONE_ARM_MISSING = Claim(
 )
 SINGLE_REWARD = Claim(
     "inference.effects.group_facts.gap_notes",
-    "The standard error is undefined for {terms}, because one arm has only one reward.",
+    "For {terms}, one arm has only one reward, so the standard error is undefined.",
     "note",
 )
 NO_VARIATION = Claim(
@@ -90,7 +90,7 @@ DIFFERENCE = (
 UNFIXED_WEIGHTS = Claim(
     "inference.effects.group_question.GroupQuestion.combined",
     "{contexts} may affect propensities within groups, in which case weights='combined' requires "
-    "batched data (if assignment did not depend on contexts, set 'context_free' to True instead)",
+    "batched data (otherwise, set 'context_free' to True)",
     "needs",
 )
 WEIGHTED_NEEDS = (
@@ -100,13 +100,13 @@ WEIGHTED_NEEDS = (
 )
 ONE_EVEN_WEIGHT = Claim(
     "is_combined_by_round",
-    "in each round, the AIPW scores of both arms receive the same weight, which stabilises the variance "
-    "of the estimated difference",
+    "each round's AIPW scores have the same weight in both arms, which stabilises the variance of the "
+    "estimated difference",
     "reason",
 )
 OWN_EVEN_WEIGHTS = Claim(
     "is_sqrt_by_round",
-    "AIPW scores are weighted separately for each arm to stabilise the variance of the estimated arm mean",
+    "AIPW scores are weighted separately for each arm to stabilise the variances of the estimated arm means",
     "reason",
 )
 EVERY_ROUND = Claim(
@@ -141,14 +141,14 @@ OWN_PAST_OF_GROUP = Claim(
 )
 OTHERS_PAST_OF_GROUP = Claim(
     "by_unit",
-    "Each reward is predicted by the mean of other units' earlier rewards for the same arm and group "
-    "or, if none exist, for any arm in the group. Rounds without a prediction have weight 0.",
+    "A reward is predicted by averaging earlier rewards of other units in the same group and arm or, if "
+    "none exist, in the group as a whole. Rounds without a prediction have weight 0.",
     "note",
 )
 COMBINED = Claim(
     "is_combined",
     "In each round, both arms receive the same weight, (1/e1 + 1/e0)^(-1/2), where e1 and e0 are their "
-    "propensities. Set weights='uniform' to estimate the unweighted average effect over time.",
+    "propensities. With weights='uniform', the unweighted average effect over time is estimated.",
     "note",
 )
 SQRT = Claim(
@@ -156,12 +156,6 @@ SQRT = Claim(
     "Rewards are weighted by the square root of the propensity of the chosen arm. The two arm means "
     "therefore weight time periods differently, and under drift their difference does not estimate an "
     "average effect.",
-    "note",
-)
-UNIFORM_FOR_CONTEXTS = Claim(
-    "uniform_for_contexts",
-    "Weights are uniform, because other weights would distort a group's context distribution if "
-    "{contexts} affect propensities. With uniform weights, {unsettled}.",
     "note",
 )
 UNIFORM = Claim("uniform_weights", "All rounds have equal weight; {unsettled}.", "note")
@@ -173,7 +167,7 @@ WEIGHTED = (
     Part("unit_notes", "note"),
     COMBINED,
     SQRT,
-    UNIFORM_FOR_CONTEXTS,
+    propensities.UNIFORM_FOR_CONTEXTS,
     UNIFORM,
     effects.LAGGED,
     Part("skewness_notes", "note"),
@@ -219,7 +213,7 @@ GROUPS_ALONE = Claim(
 )
 GROUPS_WITHOUT_BATCH = Claim(
     "inference.effects.groups_of_sums.SumsQuestion.usable",
-    "No effect can be estimated for {terms}, because the two arms were never available in the same batch.",
+    "For {terms}, the two arms were never available in the same batch, so there is no effect estimate.",
     "note",
 )
 
@@ -239,7 +233,7 @@ SATTERTHWAITE = Claim(
 SHARED_UNITS = Claim(
     "inference.effects.comparisons.GroupResults.interactions",
     "Some units appear in several groups, so estimates are correlated across groups. Tests of "
-    "differences use a t distribution with the smaller of the two groups' degrees of freedom.",
+    "differences use a t distribution with the lower of the two groups' degrees of freedom.",
     "note",
 )
 NO_TEST = Claim(
@@ -259,8 +253,8 @@ GROUPS_LEFT_OUT = Claim(
 )
 BY_INTERVALS = Claim(
     "inference.effects.comparisons.GroupResults.heterogeneity",
-    "The hypothesis of equal effects is rejected if no single value lies in all G group-specific "
-    "intervals, each at confidence level 1 - alpha/G, where G is the number of groups.",
+    "The hypothesis of equal effects is rejected if the G group-specific intervals, each at confidence "
+    "level 1 - alpha/G, have no value in common.",
     "note",
 )
 HOTELLING = Claim(

@@ -14,13 +14,12 @@ EFFECT = Claim(
 
 NEVER_BOTH = Claim(
     "inference.effects.group_question.weightable_rounds",
-    "in none of the {n} rounds of {where} did both arms have positive propensity",
+    "in each of the {n} rounds of {where}, one arm or both had propensity 0",
     "needs",
 )
 LACKS_BOTH_PROPENSITIES = Claim(
     "lacks_both_propensities",
-    "weighting requires the propensities of both arms, but the log contains only the propensity of the "
-    "chosen arm",
+    "weighting requires both arms' propensities, but only the chosen arm's was logged",
     "needs",
 )
 NOTHING_RANDOMISED = Claim(
@@ -56,7 +55,7 @@ CONSTANT_IN_GROUPS = Claim(
 )
 CONSTANT_BY_ESTIMATES = Claim(
     "inference.effects.group_question.randomised_rounds",
-    "Estimated propensities are constant within groups, but the true propensities may vary.",
+    "Estimated propensities do not vary within groups, but the true propensities may.",
     "note",
 )
 MARKED = Claim(
@@ -90,7 +89,7 @@ LEFT_OUT = Claim(
 
 LAGGED = Claim(
     "lagged_by",
-    "Weights are computed from {by}.",
+    "Weights are derived from {by}.",
     "note",
 )
 
@@ -104,7 +103,7 @@ FEW_EFFECTIVE = Claim(
 )
 TINY_PROPENSITIES = Claim(
     "tiny_propensities",
-    "{term}: the interval may severely undercover, because the smallest propensity is {least:.2g} and "
-    "the effective sample size is only {size:.1f}",
+    "{term}: with propensities down to {least:.2g} and an effective number of rounds of {size:.1f}, the "
+    "interval may severely undercover",
     "caution",
 )

@@ -11,12 +11,11 @@ from adaptinf.claims.claim import Claim
 DECLARED = Claim("always", "the value was declared before the trial", "reason")
 OWN_ACTION = Claim(
     "anticipating",
-    "the privacy guarantee does not cover a participant's own action, which can reveal the "
-    "participant's context",
+    "the guarantee excludes a participant's own action, which can reveal the participant's context",
     "needs",
 )
 
-ACTIONS_ARE_OUTPUTS = Claim("always", "the privacy guarantee covers actions and releases jointly", "reason")
+ACTIONS_ARE_OUTPUTS = Claim("always", "actions and releases are covered jointly", "reason")
 ACTION = (OWN_ACTION, ACTIONS_ARE_OUTPUTS)
 """Actions, and what is counted from them."""
 
@@ -30,8 +29,7 @@ BY_CONTEXT = Claim(
 )
 COMPUTED = Claim(
     "always",
-    "propensities are computed only from actions, proposals and releases, all of which are covered by "
-    "the privacy guarantee",
+    "propensities are computed only from actions, proposals and releases, and the guarantee covers all three",
     "reason",
 )
 PROPENSITY = (
@@ -49,9 +47,7 @@ PROPENSITY = (
 COUNTS_ROUNDS = Claim("counts_rounds", "the column contains only consecutive round numbers", "reason")
 ROUND = (
     COUNTS_ROUNDS,
-    Claim(
-        "always", "user-supplied times and round numbers are not covered by the privacy guarantee", "needs"
-    ),
+    Claim("always", "the guarantee excludes user-supplied times and round numbers", "needs"),
 )
 
 PHASE_BY_CALENDAR = Claim("phase_by_calendar", "phases follow a calendar fixed in advance", "reason")
@@ -65,8 +61,7 @@ PHASE = (
     PHASE_BY_OUTPUTS,
     Claim(
         "always",
-        "the specification of the design does not state that phases depend only on outputs covered by the "
-        "privacy guarantee",
+        "the design's specification does not state that phases follow from actions and releases alone",
         "needs",
     ),
 )
@@ -96,28 +91,20 @@ COLUMNS = {
     "received": (
         Claim(
             "always",
-            "the privacy guarantee does not cover the record of the arms that participants actually received",
+            "the guarantee excludes the record of the arms that participants actually received",
             "needs",
         ),
     ),
-    "observation": (
-        Claim(
-            "always", "missingness indicators for rewards are not covered by the privacy guarantee", "needs"
-        ),
-    ),
-    "outcome_round": (
-        Claim("always", "the privacy guarantee does not cover the arrival times of outcomes", "needs"),
-    ),
+    "observation": (Claim("always", "the guarantee excludes missingness indicators for rewards", "needs"),),
+    "outcome_round": (Claim("always", "the guarantee excludes the arrival times of outcomes", "needs"),),
     "batch": (
         Claim(
             "always",
-            "batch boundaries may depend on data other than calendar dates, actions and releases",
+            "batch boundaries may reflect data besides calendar dates, actions and releases",
             "needs",
         ),
     ),
-    "randomised": (
-        Claim("always", "the privacy guarantee does not cover the design's random draws", "needs"),
-    ),
+    "randomised": (Claim("always", "the guarantee excludes the design's random draws", "needs"),),
 }
 """Columns by their canonical names, but for contexts, propensities and further outcomes."""
 
@@ -136,8 +123,7 @@ STOPPED_BY_DATA = Claim(
 )
 SO_FAR = Claim(
     "ended_early",
-    "the number of rounds was determined by the time at which the log was extracted, which did not "
-    "depend on outcomes",
+    "the number of rounds reflects when the log was extracted, which did not depend on outcomes",
     "reason",
 )
 FIELDS = {
@@ -149,7 +135,7 @@ FIELDS = {
     "n_rounds": (
         Claim(
             "length_by_releases",
-            "the number of rounds is determined by the releases, which the guarantee covers",
+            "the releases, which the guarantee covers, determine the number of rounds",
             "reason",
         ),
         STOPPED_BY_DATA,
@@ -159,19 +145,19 @@ FIELDS = {
     "pulls": ACTION,
     "recommended": (
         RECOMMENDED,
-        Claim("always", "the recommended arm may depend on data other than the releases", "needs"),
+        Claim("always", "the recommended arm may not follow from the releases alone", "needs"),
     ),
     "reward_range": (Claim("always", "the reward range may have been computed from the data", "needs"),),
     "feedback_rounds": (
         Claim(
             "always",
-            "the number of adaptive rounds may depend on the design's random draws, which the privacy "
-            "guarantee does not cover",
+            "the number of adaptive rounds may depend on the design's random draws, which the guarantee "
+            "excludes",
             "needs",
         ),
     ),
     "seeds, timestamps, delays": (
-        Claim("always", "the privacy guarantee does not apply to seeds, timestamps or delays", "needs"),
+        Claim("always", "the guarantee excludes seeds, timestamps and delays", "needs"),
     ),
     "counts of missing or clipped outcomes": (
         Claim("always", "the counts are computed from rewards, which are protected data", "needs"),

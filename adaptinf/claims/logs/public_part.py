@@ -41,7 +41,7 @@ OPENING = (
     ),
     Claim(
         "unknown_noise",
-        "The log does not state whether the privacy noise was generated for an actual release or only for "
+        "It is not stated whether the privacy noise was generated for an actual release or only for "
         "simulation.",
         "note",
     ),
@@ -52,8 +52,7 @@ OPENING = (
 
 ALL_BUT_OWN_ACTION = Claim(
     "anticipating",
-    "For each participant, the privacy guarantee applies jointly to all outputs except that "
-    "participant's own action.",
+    "For each participant, the guarantee covers all outputs jointly, except the participant's own action.",
     "note",
 )
 RECORD = Claim(

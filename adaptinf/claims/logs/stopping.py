@@ -32,13 +32,13 @@ RERUN = Claim(
 )
 REORDERED = Claim(
     "audit.rerun.logged_rows.rerun_cautions",
-    "the design is re-run on permuted rows with a fixed number of rounds, so results are exact only if the "
-    "decision to stop depended neither on rewards nor on the assigned arms",
+    "each re-run permutes the rows but keeps their number fixed, so exactness requires a stopping "
+    "decision that depended neither on rewards nor on the assigned arms",
     "note",
 )
 COUNTED = Claim(
     "audit.rerun.logged_rows.length_cautions",
-    "the exact distribution of the counts assumes that the number of rounds was fixed in advance",
+    "the exact distribution of the counts treats the number of rounds as fixed",
     "note",
 )
 
@@ -51,8 +51,8 @@ STOPPED = Claim(
 )
 DATA_CHOSEN = Claim(
     "chosen_by_data",
-    "data collection stopped after {rounds}, at a time determined by the data, so tests for a fixed "
-    "number of rounds reject too often and intervals undercover; {instead}",
+    "data collection stopped after {rounds}, at a time determined by the data, so fixed-sample tests "
+    "reject too often and intervals undercover; {instead}",
     "caution",
 )
 PLANNED = Claim(
@@ -66,6 +66,6 @@ FIXED_LENGTH = (ASSUMED_FIXED, STOPPED, DATA_CHOSEN, PLANNED)
 
 UNSTATED = Claim(
     "log.stopping.Stopping.told",
-    "the number of rounds was fixed in advance (the log states no stopping rule)",
+    "the log states no stopping rule, so a fixed sample size is assumed",
     "assumes",
 )

@@ -11,7 +11,7 @@ NO_BIN_SUMS = Claim(
 )
 NO_STAGES = Claim(
     "inference.released.bin_tests.read_reports",
-    "the log contains no released weighted sums by context bin and stage (columns spent, weighted_count_...)",
+    "released weighted sums by context bin and stage are missing (columns spent, weighted_count_...)",
     "needs",
 )
 SAME_LABELS = Claim(
@@ -21,7 +21,7 @@ SAME_LABELS = Claim(
 )
 SUMS_MISSING = Claim(
     "inference.released.bin_tests.read_reports",
-    "released sums are missing for at least one combination of bin and arm",
+    "some combinations of bin and arm have no released sums",
     "needs",
 )
 NORMAL_WITH_COIN = Claim(

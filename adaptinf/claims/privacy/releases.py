@@ -24,7 +24,7 @@ CLIPPED = Claim(
 )
 INVERTED = Claim(
     "inference.released.effects.NoisyEffect.interval",
-    "P-values and intervals account for both sampling error and the noise added to the releases.",
+    "Both sampling error and the noise added to the releases are reflected in p-values and intervals.",
     "note",
 )
 
@@ -53,7 +53,7 @@ ONE_ROUND_A_UNIT = Claim(
 )
 FROM_THE_LOG = Claim(
     "inference.released.pair_effects.refuse_repeated_units",
-    "estimators computed from the raw log (the privacy guarantee does not cover their results)",
+    "estimators computed from the raw log (their results have no privacy guarantee)",
     "advice",
 )
 
@@ -61,8 +61,7 @@ FROM_THE_LOG = Claim(
 
 NO_GROUP_EFFECTS = Claim(
     "inference.released.group_effects.released_effects",
-    "the log contains no released group effects (quantities contrast_sum and arrivals, or estimate and "
-    "length)",
+    "the log lacks released group effects (quantities contrast_sum and arrivals, or estimate and length)",
     "needs",
 )
 UNFINISHED = Claim(
@@ -79,8 +78,8 @@ NO_LEAST_COUNT = Claim(
 )
 SMALL_COUNT = Claim(
     "inference.released.group_effects.released_effects",
-    "No estimate is given for {terms}, because the released count, {count:.1f}, does not exceed the "
-    "required minimum of {least:.1f}.",
+    "No estimate is given for {terms}: the released count, {count:.1f}, does not exceed the required "
+    "minimum of {least:.1f}.",
     "note",
 )
 NOT_RELEASED = Claim(
@@ -100,8 +99,7 @@ VARIANCE_OF_SUMS = Claim(
 )
 MEANS_ALONE = Claim(
     "inference.released.group_effects.released_effects",
-    "Estimates use only the released differences in means and the number of rounds on which each "
-    "difference is based (released as length).",
+    "Estimates use only the released differences in means and their numbers of rounds (released as length).",
     "note",
 )
 VARIANCE_OF_MEANS = Claim(
@@ -165,8 +163,8 @@ EPOCH_SHARE = Claim(
 )
 VARIANCE_OF_EPOCH = Claim(
     "inference.released.pair_effects.pair_effect",
-    "With n rounds per arm, the variance of the difference in means is at most (1 - effect^2)/(2n), "
-    "where effect is the true difference. Binary rewards with means that sum to 1 attain this bound.",
+    "With n rounds per arm, the difference in means has variance at most (1 - effect^2)/(2n), where "
+    "effect is the true difference. Binary rewards with means that sum to 1 attain this bound.",
     "note",
 )
 

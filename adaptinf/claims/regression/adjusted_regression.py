@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.claim import Claim, Part
 from adaptinf.claims.regression import regressions
 
 # Batched
 
-LACKS_BATCHES = Claim("lacks_batches", "batches are required, but the log has none (set batch=)", "needs")
 UNUSABLE = Claim(
     "inference.regression.facts.batched_facts.BatchedFacts.unusable",
     "regressors are collinear or leave no residual degrees of freedom in {missing} of {batches} batches "
@@ -21,7 +21,7 @@ UNUSABLE_BY_REWARDS = Claim(
     "needs",
 )
 BATCHED_NEEDS = (
-    LACKS_BATCHES,
+    NO_BATCHES,
     UNUSABLE_BY_REWARDS,
     Part("all_unusable", "needs"),
 )
@@ -96,7 +96,7 @@ UNEVEN = Claim(
 RARELY_SEEN = Claim(
     "rarely_seen", "an arm or factor level is rare ({name}, present in {rounds} of {n} rounds)", "needs"
 )
-SHORT = Claim("always", "there are too few rounds, or the ridge penalty is too large", "needs")
+SHORT = Claim("always", "there are too few rounds for this ridge penalty", "needs")
 CAUSES = (UNEVEN, RARELY_SEEN, SHORT)
 """Why much of the error is left; the first that is so is said."""
 TOO_MUCH_LEFT = Claim(
@@ -133,19 +133,19 @@ DECORRELATION = (
     *regressions.HEAD,
     Claim(
         "default_ridge",
-        "The default W-decorrelation ridge penalty ({ridge:.4g}) is computed from the full design matrix, "
-        "whereas the theory requires a value fixed in advance.",
+        "The default ridge penalty of W-decorrelation ({ridge:.4g}) is computed from the full design "
+        "matrix, whereas the theory requires a value fixed in advance.",
         "note",
     ),
     Claim(
         "given_ridge",
-        "The ridge penalty for W-decorrelation ({ridge:.4g}) is assumed to have been fixed in advance.",
+        "W-decorrelation assumes that the ridge penalty ({ridge:.4g}) was fixed in advance.",
         "note",
     ),
     Claim(
         "left_in",
-        "The decorrelated estimates retain up to {left:.1%} of the estimation error of ordinary least "
-        "squares, including bias; their standard errors do not account for the retained error.",
+        "As much as {left:.1%} of the estimation error of ordinary least squares, including bias, remains "
+        "in the decorrelated estimates; their standard errors ignore this remainder.",
         "note",
     ),
     regressions.PERFECT,

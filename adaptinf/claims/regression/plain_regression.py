@@ -66,13 +66,13 @@ NONE_SAYS = (
     ),
     Claim(
         "unnamed_design",
-        "The log does not specify a design, so assignment is treated as adaptive.",
+        "No design is specified, so assignment is treated as adaptive.",
         "note",
     ),
     UNCORRECTED,
     Claim(
         "correction_available",
-        "Set adjustment='max-information' for corrected p-values and intervals.",
+        "For corrected inference, set adjustment='max-information'.",
         "note",
     ),
 )
@@ -97,7 +97,7 @@ CORRECTED_SAYS = (
         "for choices of arm, formula or test based on {read}, but not for choices based on rewards.",
         "note",
     ),
-    Claim("always", "With normal errors and fixed actions, the t and F distributions are exact.", "note"),
+    Claim("always", "With normal errors and fixed actions, t and F inference is exact.", "note"),
     Claim(
         "recommended",
         "The correction is based on all rounds, because the recommended arm may depend on every reward.",
@@ -151,7 +151,7 @@ NO_ERRORS = (NO_RESIDUAL, EQUAL_REWARDS, EXACT_FIT, ONE_UNIT, DECIDED_ALONE)
 """Why there are no standard errors; the first that is so is said."""
 DECIDED_BY_A_UNIT = Claim(
     "decided_by_a_unit",
-    "No standard error is given for {terms}, because each of these coefficients is determined by a "
+    "The standard errors of {terms} are omitted, because each of these coefficients is determined by a "
     "single unit.",
     "note",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptinf.claims.claim import Claim, Part
+from adaptinf.claims.rare_outcomes import UNCOMMON
 
 # What regressions assume
 
@@ -15,8 +16,8 @@ CONSTANT = Claim(
 )
 COEFFICIENTS_DRIFT = Claim(
     "inference.regression.facts.regression_facts.RegressionFacts.drift_found",
-    "residuals of arm {arm!r} appear to {move} over time (p = {p:.1g} for a linear trend), which "
-    "suggests that the coefficients are not constant; intervals may undercover",
+    "residuals of arm {arm!r} {move} with time (p = {p:.1g} in a trend test), so the coefficients may "
+    "not be constant, and intervals may undercover",
     "caution",
 )
 NO_TREND = Claim(
@@ -47,7 +48,7 @@ ROUNDS_OF_ARM = Claim(
     "note",
 )
 NEVER_CHOSEN = Claim(
-    "never_chosen", "No coefficient is estimated for arms that were never chosen: {arms}.", "note"
+    "never_chosen", "No coefficient is estimated for arms without observations: {arms}.", "note"
 )
 HEAD = (
     Claim("all_rounds", "The model {formula} is fitted to all {n} rounds.", "note"),
@@ -78,8 +79,8 @@ CLASSICAL = Claim(
 
 MOVES = Claim(
     "coefficients_may_move",
-    "there are too few observations to test for coefficient drift, and drift would invalidate the "
-    "intervals; set stationary=True if drift can be ruled out",
+    "the sample is too small to test whether coefficients drift, and drift would invalidate the "
+    "intervals; if coefficients are known to be constant, set stationary=True",
     "caution",
 )
 """Of adjustments that give the rounds of several arms weights of their own in time."""
@@ -131,11 +132,6 @@ BEFOREHAND = Claim(
     "inference.regression.adjustments.check_selection",
     "a regression for one arm chosen in advance (with arm= set to its label), or for all arms with arm "
     "indicators",
-    "advice",
-)
-INDEPENDENT_ARM = Claim(
-    "inference.regression.adjustments.default_adjustment",
-    "a regression for one prespecified arm, or for all arms with arm indicators, if rounds are independent",
     "advice",
 )
 INDEPENDENT_ANYHOW = Claim(
@@ -218,8 +214,9 @@ NO_JOINT_TEST = Claim(
 )
 TOO_FEW_TO_TEST = Claim(
     "inference.regression.joint_tests.PartialTests.wald_test",
-    "too few rewards differ from the most frequent value to test {terms} (see the notes)",
+    "too few {uncommon} were observed to test {terms} (see the notes)",
     "needs",
+    phrases={"uncommon": UNCOMMON},
 )
 OTHER_COEFFICIENTS = Claim(
     "inference.regression.joint_tests.PartialTests.wald_test",

@@ -22,7 +22,7 @@ OWN_IMPOSSIBLE = Claim(
 )
 NEVER_TOGETHER = Claim(
     "inference.regression.weighted.shared_weights._shared",
-    "the arms in the regression were never all available in the same round",
+    "in each round, at least one arm in the regression was unavailable",
     "needs",
 )
 NOT_TOLD_APART = Claim(
@@ -32,8 +32,8 @@ NOT_TOLD_APART = Claim(
 )
 SMALL_BUT_ENOUGH = Claim(
     "small_but_enough",
-    "{whose} propensity is known, and every arm has an effective sample size of at least {enough:g}, "
-    "although the smallest propensity ({least:.2g}) is below the recommended floor of {floor:g}",
+    "all arms have an effective sample size of at least {enough:g}, and {whose} propensity is known, "
+    "although some propensities (minimum {least:.2g}) are below the recommended floor of {floor:g}",
     "reason",
 )
 REASONS = (
@@ -42,8 +42,8 @@ REASONS = (
 )
 TOO_SMALL = Claim(
     "too_small",
-    "adjustment='weighted' is unreliable here: the smallest propensity ({least:.2g}) is below {floor:g} "
-    "and the smallest effective sample size ({size:.1f}) is below {enough:g}",
+    "adjustment='weighted' is unreliable here: propensities fall to {least:.2g} (recommended floor "
+    "{floor:g}) and effective sample sizes to {size:.1f} (recommended minimum {enough:g})",
     "reason",
 )
 PASSED_OVER = (
@@ -71,8 +71,8 @@ PROJECTED = Claim(
 )
 COMPARED_WHERE_POSSIBLE = Claim(
     "compared_where_possible",
-    "Because {gaps}, each arm is compared with the reference arm only in rounds in which both were "
-    "available.",
+    "Because {gaps}, the comparison of an arm with the reference arm excludes rounds in which either "
+    "was unavailable.",
     "note",
 )
 SHARED = (
@@ -92,8 +92,8 @@ SHARED = (
     ),
     Claim(
         "shared_errors",
-        "Standard errors allow error variances to depend on arm, context and round. Tests use t "
-        "distributions with Satterthwaite degrees of freedom.",
+        "Standard errors are robust to error variances that differ by arm, context and round. Tests use t "
+        "distributions, with degrees of freedom from Satterthwaite's formula.",
         "note",
     ),
     COMPARED_WHERE_POSSIBLE,
@@ -125,13 +125,12 @@ OWN = (
 )
 DECIDED_ALONE = Claim(
     "decided_alone",
-    "Standard errors are undefined, because at least one coefficient is determined entirely by a single "
-    "round.",
+    "No standard errors are available, because a single round determines at least one coefficient.",
     "note",
 )
 FEW_WITH_WEIGHT = Claim(
     "few_with_weight",
-    "No standard error is given for arms with fewer than two positively weighted rewards.",
+    "Arms with fewer than two positively weighted rewards have no standard error.",
     "note",
 )
 NO_ERRORS = (DECIDED_ALONE, FEW_WITH_WEIGHT, regressions.PERFECT)

@@ -34,8 +34,8 @@ SUMS = Claim(
 
 NOT_COVERED = Claim(
     "reports.collection_facts.not_covered_told",
-    "This report is not covered by the privacy guarantee: it shows protected data, and {promise}. Share "
-    "it only with people authorised to see the data; for publication, use report(log.public(), path).",
+    "This report shows protected data, and {promise}. Share it only with people authorised to see the "
+    "data; for publication, use report(log.public(), path).",
     "caution",
 )
 UNCOVERED = Claim(
@@ -51,11 +51,11 @@ NO_PRIVACY = Claim(
 )
 SHOWS_RELEASES = Claim(
     "reports.collection_facts.guarantee_facts",
-    "the privacy guarantee covers this report, which shows only private releases",
+    "this report shows only private releases, to which the guarantee applies",
     "reason",
 )
 SHOWS_RAW = Claim(
     "reports.collection_facts.guarantee_facts",
-    "these results use the raw log, so the privacy guarantee does not cover them; publish only log.public()",
+    "these results use the raw log and have no privacy guarantee; publish only log.public()",
     "caution",
 )

@@ -11,14 +11,14 @@ TARGETS = {
     "lift": Claim(_AT, "Relative lifts in mean outcome over control", "target"),
     "ratio": Claim(_AT, "Ratios of the mean outcome to the mean denominator in each arm", "target"),
     "ratio-contrast": Claim(
-        _AT, "Differences between arms in the ratio of the mean outcome to the mean denominator", "target"
+        _AT, "Differences between arms in the ratio of mean outcome to mean denominator", "target"
     ),
     "ratio-lift": Claim(_AT, "Relative lifts over control for the ratio metric", "target"),
     "cate": Claim(_AT, "Treatment effects within groups", "target"),
     "interaction": Claim(_AT, "Differences in treatment effects between groups", "target"),
     "projection": Claim(
         _AT,
-        "Coefficients of the best linear projection of the conditional average treatment effect on the "
+        "Coefficients in the best linear projection of conditional average treatment effects on the "
         "covariates",
         "target",
     ),
@@ -32,7 +32,7 @@ TARGETS = {
 COLLECTED = Claim("collected", "Outcomes from {rounds:,} rounds were collected under {rule}.", "note")
 SELECTED = Claim(
     "selected",
-    "P-values and intervals account for selection of the arm on the basis of the estimates.",
+    "P-values and intervals are adjusted for selection of the arm on the basis of the estimates.",
     "reason",
 )
 CORRECTED = Claim(
@@ -69,18 +69,20 @@ PARAGRAPH = (
     Claim("exact", "Inference is exact in finite samples under this assignment rule.", "reason"),
     Claim(
         "anytime",
-        "Inference is valid simultaneously over all rounds and therefore remains valid regardless of when "
-        "data collection stopped.",
+        "Inference is anytime-valid: it holds at all rounds simultaneously, regardless of when data "
+        "collection stopped.",
         "reason",
     ),
-    Claim("asymptotic", "Inference is asymptotically valid under adaptive data collection.", "reason"),
+    Claim(
+        "asymptotic", "Inference is asymptotically valid even though arms were assigned adaptively.", "reason"
+    ),
     Claim(
         "not_valid",
-        "Uncorrected inference is not valid under adaptive data collection.",
+        "Uncorrected inference disregards the adaptive design and is not valid.",
         "caution",
     ),
     CORRECTED,
-    Claim("several_terms", "P-values and intervals are not adjusted for multiplicity.", "caution"),
+    Claim("several_terms", "Neither p-values nor intervals are adjusted for multiplicity.", "caution"),
     Claim("software", "Computations used {versions}.", "note"),
 )
 """In the order in which they are read."""

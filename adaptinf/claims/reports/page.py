@@ -23,7 +23,7 @@ VALID = {
     ),
     "anytime": Claim(
         "reports.report",
-        "The results below are anytime-valid: inference is valid under any stopping rule{more}.",
+        "The results below are anytime-valid: they hold under any stopping rule{more}.",
         "reason",
     ),
     "asymptotic": Claim(
@@ -41,7 +41,7 @@ VALID = {
 """By the label of a result."""
 CORRECTED_VALID = Claim(
     "reports.report",
-    "; the corrected p-values and intervals are valid if the privacy guarantee holds",
+    "; corrected results are valid if the privacy guarantee holds",
     "phrase",
 )
 PLAN = Claim(
@@ -51,7 +51,7 @@ PLAN = Claim(
 )
 PLAN_CAPTION = Claim(
     "reports.report",
-    "Results of {trials:,} simulated trials per scenario and sample size, with tests at level {alpha:g}",
+    "Simulation results ({trials:,} trials in each setting, tests at level {alpha:g})",
     "note",
 )
 PLAN_ERRORS = Claim("reports.report", "Monte Carlo standard errors are in parentheses.", "note")

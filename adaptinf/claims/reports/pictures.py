@@ -6,7 +6,7 @@ from adaptinf.claims.claim import Claim
 
 TIED = Claim(
     "plots.winner",
-    "the winner is tied with another arm, so only the projection method is valid",
+    "tie for the best arm: only the projection method is valid",
     "caution",
 )
 NEVER_PULLED = Claim("plots.bias", "this arm was not assigned in any simulated run", "caution")

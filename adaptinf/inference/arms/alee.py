@@ -156,8 +156,8 @@ class AleeFacts(ArmFacts):
     @property
     def may_not_adapt(self) -> dict[str, str]:
         """What would serve where nothing adapted, which the user may know."""
-        classical = claims.WELCH() if self.question.contrast else claims.STUDENT()
-        return {"classical": classical} if self.profile.may_not_adapt else {}
+        test = "Welch" if self.question.contrast else "t"
+        return {"test": test} if self.profile.may_not_adapt else {}
 
 
 def _assess(question: Question) -> list[Verdict]:

@@ -75,6 +75,19 @@ class AdjustedReference(Protocol):
         """Distances from the null in standard errors, shape (k,)."""
 
 
+class EnclosedReference:
+    """Base of references that know limits around their intervals without computing them.
+
+    No protocol, as it is asked at every fit: whether a class has a method is slow to see.
+    """
+
+    __slots__ = ()
+
+    def enclosure(self, log_alpha: float) -> FloatArray:
+        """Limits that the intervals at level 1 - exp(log_alpha) lie within, infinite at worst; (k, 2)."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalReference:
     """Two-sided normal tests and intervals.

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from adaptinf.claims import recommendations as claims
+from adaptinf.claims.arms.sample_means import VARIATION
 from adaptinf.claims.logs.stopping import ASSUMED_FIXED
 from adaptinf.inference.arms.arm_facts import exact_calls
 from adaptinf.inference.arms.choice import arm_codes, decay_problems
@@ -61,7 +62,7 @@ def facts_of(log: AdaptiveLog, variation: float | None) -> tuple[tuple[str, str]
         ("Guarantee", "none" if guarantee is None else f"{guarantee}{source_note(log.guarantee_source)}"),
     ]
     if variation is not None:
-        facts.append(("Arm counts", claims.COUNTS_VARY(variation=variation)))
+        facts.append(("Arm counts", VARIATION(variation=variation)))
     return tuple(facts)
 
 

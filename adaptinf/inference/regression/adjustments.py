@@ -161,8 +161,7 @@ def _check_units(data: RegressionData, profile: LogProfile) -> None:
     """Refuse to choose where errors may depend on each other within units."""
     if not RegressionFacts(data, profile).repeated_units:
         return
-    if data.selector is not None:
-        way = regressions.INDEPENDENT_ARM()
-    else:
-        way = regressions.INDEPENDENT_ANYHOW(way=valid_alternatives(data, profile)[0])
-    raise InvalidForLog(_DEFAULT, regressions.DEPENDENT_UNITS(), [way, regressions.BASELINE()])
+    selected = data.selector is not None
+    way = regressions.BEFOREHAND() if selected else valid_alternatives(data, profile)[0]
+    ways = [regressions.INDEPENDENT_ANYHOW(way=way), regressions.BASELINE()]
+    raise InvalidForLog(_DEFAULT, regressions.DEPENDENT_UNITS(), ways)

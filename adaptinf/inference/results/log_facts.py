@@ -14,6 +14,7 @@ from adaptinf.claims.logs.rows import ALIKE, COPIES
 from adaptinf.claims.tables import LATE_COUNTED
 from adaptinf.inference.distributions.references import (
     BinomialReference,
+    EnclosedReference,
     NormalReference,
     Reference,
     StudentReference,
@@ -263,8 +264,13 @@ def may_lack_meaning(
     reference: Reference, estimands: Sequence[Estimand], spread: float, std_error: FloatArray
 ) -> bool:
     """Whether an interval may be so long, to be asked before one is computed; std_error (k,)."""
-    kinds = {one.kind for one in estimands}
-    if not kinds.isdisjoint(_RELATIVE) or not isinstance(reference, _NOT_LONG):
+    if not isinstance(reference, _NOT_LONG):
+        if not isinstance(reference, EnclosedReference):
+            return True
+        around = reference.enclosure(math.log(USUAL))
+        known = np.isfinite(around).all()
+        return not known or bool(np.isnan(meaningful(around, estimands, spread, std_error)).any())
+    if not {one.kind for one in estimands}.isdisjoint(_RELATIVE):
         return True
     if isinstance(reference, StudentReference) and (reference.df < 1.0).any():
         return True

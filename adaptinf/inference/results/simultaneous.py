@@ -243,7 +243,7 @@ class JointInference(Estimates):
         """Why tests of combinations are no more valid than those of single terms, or less."""
         found: list[str] = []
         if self.validity == "not valid":
-            found.append(tables.NOT_VALID(estimates="sample means"))
+            found.append(tables.NOT_VALID())
         if self.correction is not None:
             of_contrast = self.estimands[0].kind == "contrast"
             found.append((tables.SINGLES_CORRECTED if of_contrast else tables.CONTRASTS_CORRECTED)())

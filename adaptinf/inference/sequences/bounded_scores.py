@@ -23,7 +23,7 @@ def arm_scores(action: IntArray, reward: FloatArray, code: int, mirror: float) -
     pulled = action == code
     own = reward[pulled]
     floor = np.zeros(len(own)) if mirror == 1.0 else None
-    return Scores(own, mirror - own, floor, floor, np.cumsum(pulled).astype(np.int64))
+    return Scores(own, mirror - own, floor, floor, np.cumsum(pulled, dtype=np.int64))
 
 
 def inverse_scores(action: IntArray, reward: FloatArray, propensity: FloatArray, weights: Weights) -> Scores:

@@ -99,6 +99,7 @@ class BetaBinomialSide:
 
     score: FloatArray
     size: float
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
@@ -120,6 +121,7 @@ class BetaBinomialCounts:
     wins: FloatArray
     count: FloatArray
     size: float
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
@@ -201,6 +203,7 @@ class GammaExponentialSide:
     stake: FloatArray
     variance: FloatArray
     scale: float
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""

@@ -36,16 +36,34 @@ _SMALL, _LARGE = 1e-100, 1e100
 _PRECISION = 1e-14
 
 
+@compiled
+def _write_moments(score: FloatArray, centre: FloatArray, variance: FloatArray) -> None:
+    total, squares = 0.0, 0.0
+    mean, spread = 0.5, 0.25
+    for i in range(len(score)):
+        centre[i], variance[i] = mean, spread
+        count = i + 2.0
+        total += score[i]
+        mean = (0.5 + total) / count
+        if mean < 0.0:
+            mean = 0.0
+        elif mean > 1.0:
+            mean = 1.0
+        off = score[i] - mean
+        squares += off * off
+        spread = (0.25 + squares) / count
+
+
 def predictable_moments(score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the scores as they are known before each round.
 
+    As if there were a score of 1/2 with the largest variance, 1/4, before all (Waudby-Smith, Ramdas).
+
     Shapes: score (n,); returns centre, variance (n,).
     """
-    # As if there were a score of 1/2 with the largest variance, 1/4, before all (Waudby-Smith, Ramdas).
-    count = np.arange(2.0, len(score) + 2.0)
-    mean = np.clip((0.5 + np.cumsum(score)) / count, 0.0, 1.0)
-    spread = (0.25 + np.cumsum((score - mean) ** 2)) / count
-    return np.concatenate(([0.5], mean[:-1])), np.concatenate(([0.25], spread[:-1]))
+    centre, variance = np.empty(len(score)), np.empty(len(score))
+    _write_moments(np.ascontiguousarray(score, dtype=np.float64), centre, variance)
+    return centre, variance
 
 
 def plug_in_bets(variance: FloatArray, alpha: float) -> FloatArray:
@@ -178,6 +196,10 @@ def betting_bounds(
 class Side(Protocol):
     """Evidence that the mean of n scores is larger than claimed, and what it leaves possible."""
 
+    @property
+    def lowest(self) -> float:
+        """Smallest mean that there can be, below which no bound falls."""
+
     def peak(self, mean: float) -> float:
         """Largest log wealth ever reached against a claimed mean: at least 0, and falling in the mean."""
 
@@ -194,6 +216,7 @@ class LinearSide:
 
     gain: FloatArray
     stake: FloatArray
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""
@@ -214,6 +237,7 @@ class BettingSide:
     bet: FloatArray
     floor: FloatArray
     cap: float = CAP
+    lowest = 0.0
 
     def peak(self, mean: float) -> float:
         """Largest log wealth against a claimed mean; infinite below 0, where no mean can be."""

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from adaptinf.inference.distributions.references import EnclosedReference
 from adaptinf.inference.sequences.sides import Side
 from adaptinf.typing import FloatArray, IntArray
 
@@ -30,6 +31,9 @@ class Track(Protocol):
 
     def log_pvalue(self, null: float) -> float:
         """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
+
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within; infinite where the means have no bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +74,11 @@ class SingleTrack:
         """Natural log of the smallest alpha at which the sequence has ever excluded a value."""
         return min(0.0, math.log(self.shares) - max(self.peaks(null)))
 
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within, rounded as its ends are."""
+        low, high = self.lower.lowest, self.mirror - self.upper.lowest
+        return self.origin + self.width * low, self.origin + self.width * high
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DifferenceTrack:
@@ -94,6 +103,11 @@ class DifferenceTrack:
         above = self._peak(null, 0)
         below = self._peak(null, 1)
         return min(0.0, math.log(2.0 * self.first.shares) - max(above, below))
+
+    def enclosure(self) -> tuple[float, float]:
+        """Limits that every interval lies within, rounded as its ends are."""
+        (low_first, high_first), (low_second, high_second) = self.first.enclosure(), self.second.enclosure()
+        return low_first - high_second, high_first - low_second
 
     def _peak(self, null: float, side: int) -> float:
         """Largest threshold at which one end has passed the null.
@@ -128,7 +142,7 @@ class DifferenceTrack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequenceReference:
+class SequenceReference(EnclosedReference):
     """Confidence sequences of k quantities over T rounds.
 
     Tracks are by round, or by batch where `ends` has the number of rounds after each batch, shape (B,).
@@ -149,6 +163,10 @@ class SequenceReference:
         """Intervals after the last round at level 1 - exp(log_alpha), shape (k, 2)."""
         last = self.times(np.array([self.n_rounds], dtype=np.int64))
         return np.vstack([track.limits(log_alpha, last) for track in self.tracks])
+
+    def enclosure(self, log_alpha: float) -> FloatArray:
+        """Limits that the intervals lie within at every level, shape (k, 2)."""
+        return np.array([track.enclosure() for track in self.tracks])
 
     def times(self, rounds: IntArray) -> IntArray:
         """What tracks go by, after some rounds: these, or the number of batches that are over; (r,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from adaptinf.inference.arms.question import Question
 from adaptinf.inference.inputs.arguments import require_data
 from adaptinf.inference.results import Results
 from adaptinf.inference.results.estimand import Estimand
+from adaptinf.inference.results.log_facts import USUAL, meaningful
 from adaptinf.inference.validity.profile import profile_of
 from adaptinf.inference.validity.rare import FEWEST
 from adaptinf.inference.winners import exact
@@ -217,7 +219,8 @@ def _notes(
         return claims.HIGHEST(**named), claims.PROJECTED(fewest=FEWEST)
     own = float(contest.direction @ means.estimate)
     if other is None:
-        low, high = (float(end) for end in means.conf_int().iloc[won])
+        every = means.reference.interval(math.log(USUAL))
+        low, high = meaningful(every, means.estimands, means.facts.spread, means.std_error)[won].tolist()
     else:
         if contest.ranked:
             named["beside"] = claims.BESIDE_SECOND(second=arms[other])

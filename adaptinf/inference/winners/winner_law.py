@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtri
 
 from adaptinf.claims.laws import TRUNCATED
+from adaptinf.inference.distributions.references import EnclosedReference
 from adaptinf.inference.winners.contest import Contest, split
 from adaptinf.typing import FloatArray
 
@@ -187,7 +188,7 @@ _USUAL = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class WinnerLaw:
+class WinnerLaw(EnclosedReference):
     """Intervals and p-values for what is asked of the winner: a `Reference` of one term.
 
     Attributes
@@ -261,16 +262,21 @@ class WinnerLaw:
         if alpha == 0.0:
             return np.array([[-math.inf, math.inf]])
         if self.method == "projection":
-            width = self._critical(alpha)
-            return np.array([[self.own - width, self.own + width]]) * self.scale
-        window, level = math.inf, alpha
+            return self.enclosure(log_alpha)
+        level = alpha
         if self.method == "hybrid":
             beta = _SHARE * alpha
             # The projection may miss, or the law within it: beta + (1 - beta) level is alpha.
-            window, level = self._critical(beta), (alpha - beta) / (1.0 - beta)
+            level = (alpha - beta) / (1.0 - beta)
+        window = self._window(alpha)
         logs = math.log1p(-0.5 * level), math.log(0.5 * level)
         ends = [mean_at(log, self.own, self.low, self.high, window, self.law) for log in logs]
         return np.array([ends]) * self.scale
+
+    def enclosure(self, log_alpha: float) -> FloatArray:
+        """The projection that the interval at level 1 - exp(log_alpha) is kept within, shape (1, 2)."""
+        width = self._window(math.exp(log_alpha))
+        return np.array([[self.own - width, self.own + width]]) * self.scale
 
     def log_pvalues(self, null: float) -> FloatArray:
         """Log of the level from which on the interval excludes the null, shape (1,)."""
@@ -287,6 +293,12 @@ class WinnerLaw:
             ends = self.interval(middle)[0]
             low, high = (middle, high) if ends[0] <= null <= ends[1] else (low, middle)
         return np.array([high])
+
+    def _window(self, alpha: float) -> float:
+        """Half the length of that projection, in standard errors; infinite of the conditional method."""
+        if self.method == "conditional":
+            return math.inf
+        return self._critical(alpha if self.method == "projection" else _SHARE * alpha)
 
     def _critical(self, level: float) -> float:
         """Simultaneous critical value by Šidák's inequality, in standard errors."""

@@ -7,6 +7,7 @@ import pickle
 from types import SimpleNamespace
 
 import pytest
+from claims_said import says
 
 from adaptinf.claims import (
     Claim,
@@ -94,3 +95,16 @@ def test_an_assumption_is_checked_contradicted_or_not_checkable() -> None:
 
 def test_a_caution_that_is_listed_too_stands_once() -> None:
     assert under_table((KNOWN, FEW), of_a_log(Finding((FEW(arm="b", n=2),))))[1] == ["b: only 2 events"]
+
+
+def test_a_phrase_of_a_claim_always_stands_in_it() -> None:
+    """Called, or read from a list with a fact that is true or has values; and it can be asked for."""
+    rare = Claim("few", "events", "phrase")
+    few = Claim("few", "{arm}: fewer than {n:d} {rare}", "caution", phrases={"rare": rare})
+    none = Claim("always", "there are no {rare}", "note", phrases={"rare": rare})
+    facts = of_a_log(None)
+    texts = [few(arm="b", n=2), none(), *said((few, none), facts)]
+    assert texts == ["b: fewer than 2 events", "there are no events"] * 2
+    assert all(says(text, rare) for text in texts)
+    assert few(arm="b", n=2).values == {"rare": "events", "arm": "b", "n": 2}
+    assert pickle.loads(pickle.dumps(texts)) == texts

@@ -507,7 +507,7 @@ class TestResults:
         log = AdaptiveLog.from_arrays(dataclasses.replace(plain.arrays, context=context), arms=ARMS)
         for result in (ArmMeans(log).fit(), Contrast(log, treatment="b", control="a").fit()):
             assert result.weights == "uniform"
-            assert says(result.notes, weighted_arms.UNIFORM_FOR_CONTEXTS, contexts="age, segment")
+            assert says(result.notes, propensities.UNIFORM_FOR_CONTEXTS, contexts="age, segment")
             assert not says(result.notes, weighted_arms.UNIFORM_OF_ADAPTIVE)
         first = recommend(log).methods[0].verdict
         assert first.name == "aipw with uniform weights"

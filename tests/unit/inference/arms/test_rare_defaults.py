@@ -119,7 +119,7 @@ class TestWinner:
         assert result.estimate[0] == pytest.approx(own.mean(), rel=1e-12)
         tested = ai.Winner(log).fit(null=0.003)
         assert tested.pvalues.iloc[0] == pytest.approx(min(1.0, 34 * 2 * test.pvalue), rel=1e-9)
-        with pytest.raises(InvalidForLog, match=TOO_RARE.sentence):
+        with pytest.raises(InvalidForLog, match=TOO_RARE()):
             result.best_arms()
         assert (
             ai.recommend(log, "winner").best.verdict.name == "projection of intervals by counts, sample-mean"

@@ -319,7 +319,7 @@ def test_default_weights_do_not_mix_contexts_that_move_the_propensities():
     result = CATE(log, by="g").fit("aipw")
     assert result.weights == "uniform"
     assert (np.abs(result.tvalues) < 4).all()
-    assert says(result.notes, claims.UNIFORM_FOR_CONTEXTS, contexts="z")
+    assert says(result.notes, propensities.UNIFORM_FOR_CONTEXTS, contexts="z")
     assert says(result.notes, propensities.UNSETTLED)
     assert says(result.notes, propensities.RIGHT)
     asked = CATE(log, by="g").fit("aipw", weights="sqrt")

@@ -123,7 +123,7 @@ def test_the_default_weights_and_what_is_said_of_them(
     notes = result.notes
     assert says(notes, effects.LAGGED) == (before is not None)
     assert before is None or says(notes, effects.LAGGED, by=before())
-    assert says(notes, claims.UNIFORM_FOR_CONTEXTS, contexts="x") == (kind == "uniform")
+    assert says(notes, propensities.UNIFORM_FOR_CONTEXTS, contexts="x") == (kind == "uniform")
     assert says(notes, claims.COMBINED) == (kind == "combined")
     assert says(notes, stationarity.AVERAGED_EQUALLY) == (kind == "uniform")
     assert says(notes, stationarity.AVERAGED_BY_WEIGHT) == (kind == "combined")

@@ -14,6 +14,7 @@ from claims_said import says
 
 from adaptinf import designs
 from adaptinf.claims import Claim, propensities, said
+from adaptinf.claims.arms.batched import NO_BATCHES
 from adaptinf.claims.regression import adjusted_regression, regressions, weighted_regression
 from adaptinf.errors import AdaptinfWarning, InvalidForLog, ParameterError
 from adaptinf.inference.distributions.references import Reference
@@ -309,7 +310,7 @@ def test_scaling_a_restriction_changes_nothing() -> None:
         (
             "batched",
             {"batched": False},
-            adjusted_regression.LACKS_BATCHES,
+            NO_BATCHES,
             ["weighted", "w-decorrelation", "ellipsoid"],
         ),
     ],

@@ -317,18 +317,20 @@ def test_units_with_several_rounds_have_no_default_in_an_adaptive_log() -> None:
     frame = make_log().frame
     frame["person"] = np.arange(len(frame)) // 3
     names = {"action": "action", "reward": "reward", "unit": "person", "context": ["x1"]}
-    names["context_free"] = True
-    model = AdaptiveOLS(AdaptiveLog(frame, **names), covariates=["x1"])
+    free = {"context_free": True}
+    model = AdaptiveOLS(AdaptiveLog(frame, **names, about=free), covariates=["x1"])
     with pytest.raises(InvalidForLog) as caught:
         model.fit()
     assert says(caught.value.reason, regressions.DEPENDENT_UNITS)
     assert says(caught.value.alternatives, regressions.INDEPENDENT_ANYHOW, way="adjustment='w-decorrelation'")
-    fixed = AdaptiveOLS(AdaptiveLog(frame, **names, about={"feedback_rounds": 0}), covariates=["x1"]).fit()
+    fixed = AdaptiveOLS(
+        AdaptiveLog(frame, **names, about=free | {"feedback_rounds": 0}), covariates=["x1"]
+    ).fit()
     assert (fixed.adjustment, fixed.covariance_type) == ("none", "CR2")
     assert says(fixed.notes, regressions.CLUSTERED)
     assert not says(fixed.cautions, units.NOT_BY_UNIT)
     frame["person"] = np.arange(len(frame))
-    alone_log = AdaptiveLog(frame, **names, about={"feedback_rounds": 0})
+    alone_log = AdaptiveLog(frame, **names, about=free | {"feedback_rounds": 0})
     alone = AdaptiveOLS(alone_log, covariates=["x1"]).fit()
     assert alone.covariance_type == "HC2"
     assert AdaptiveOLS(alone_log, covariates=["x1"]).fit(stationary=True).covariance_type == "classical"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from adaptinf.claims import tables
 from adaptinf.inference.distributions.references import NormalReference, StudentReference
 from adaptinf.inference.results.estimand import Estimand
 from adaptinf.inference.results.log_facts import meaningful
+from adaptinf.inference.sequences.tracks import SequenceReference
+from adaptinf.inference.winners.winner_law import METHODS, WinnerLaw
 from adaptinf.log import AdaptiveLog
 
 
@@ -64,3 +67,46 @@ def test_sums_and_declared_ranges_have_a_scale(log: AdaptiveLog) -> None:
     normal = replace(found, reference=NormalReference(found.estimate, wide), std_error=wide)
     assert normal.conf_int().isna().all(axis=None)
     assert says(normal.summary().notes, tables.TOO_LONG, longest=1_000_000)
+
+
+def test_intervals_between_limits_that_are_near_are_left_to_who_asks(
+    log: AdaptiveLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[Any] = []
+    for law in (SequenceReference, WinnerLaw):
+        interval = law.interval
+        monkeypatch.setattr(law, "interval", lambda *one, own=interval: (computed.append(one), own(*one))[1])
+    binary = ai.designs.EpsilonGreedy(exploration=0.3).run(
+        ai.environments.BernoulliArms([0.4, 0.6]), horizon=200, rng=0
+    )
+    sequence, winner = ai.ConfidenceSequence(binary).fit(), ai.Winner(log).fit()
+    assert isinstance(winner.reference, WinnerLaw)
+    assert computed == []
+    assert sequence.conf_int().notna().all(axis=None)
+    assert winner.conf_int().notna().all(axis=None)
+    assert len(computed) == 2
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 0.05, 0.4])
+def test_an_interval_lies_within_its_enclosure(log: AdaptiveLog, alpha: float) -> None:
+    for method in METHODS:
+        law = ai.Winner(log).fit(method=method).reference
+        assert isinstance(law, WinnerLaw)
+        around, (limits,) = law.enclosure(np.log(alpha))[0], law.interval(np.log(alpha))
+        assert around[0] <= limits[0] < limits[1] <= around[1]
+        assert np.isfinite(around).all() == (method != "conditional")
+        assert np.array_equal(around, limits) == (method == "projection")
+
+
+def test_where_limits_are_far_the_interval_decides() -> None:
+    design = ai.designs.EpsilonGreedy(exploration=0.3)
+    log = design.run(ai.environments.BernoulliArms([0.4, 0.6]), horizon=200, rng=0)
+    found = ai.ConfidenceSequence(log).fit()
+    lengths = np.diff(found.conf_int().to_numpy())[:, 0]
+    assert found.facts.spread == 1.0 > lengths.max() > lengths.min()
+
+    def told(spread: float) -> bool:
+        return says(replace(found, facts=replace(found.facts, spread=spread)).notes, tables.TOO_LONG)
+
+    assert not told(1e-6 * (1.0 + lengths.max()) / 2.0)
+    assert told(1e-6 * (lengths.min() + lengths.max()) / 2.0)

@@ -24,7 +24,7 @@ from adaptinf.inference.arms.order import ORDER
 from adaptinf.inference.recommend.rows import sequence_rows
 from adaptinf.inference.sequences.confidence_sequence import ConfidenceSequence
 from adaptinf.inference.sequences.sequence_results import SequenceResults, spread_rounds
-from adaptinf.inference.sequences.sides import BettingSide, betting_peak
+from adaptinf.inference.sequences.sides import BettingSide, betting_peak, predictable_moments
 from adaptinf.log import AdaptiveLog, LogArrays
 from adaptinf.simulation.environments import BernoulliArms
 
@@ -107,6 +107,32 @@ def test_table_is_nested_and_ends_at_the_interval() -> None:
             assert np.all(np.diff(rows["high"]) <= 0)
             assert rows["low"].iloc[-1] == pytest.approx(result.conf_int(0.1).loc[term, "low"], abs=1e-12)
             assert rows["high"].iloc[-1] == pytest.approx(result.conf_int(0.1).loc[term, "high"], abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 500])
+def test_moments_before_each_round_are_those_of_the_rounds_so_far(n: int) -> None:
+    """With a score of 1/2 and a square of 1/4 before all, and the mean kept between 0 and 1; to the bit."""
+    for score in (np.random.default_rng(n).random(2 * n)[::2], np.full(n, -3.0), np.full(n, 7.0)):
+        count = np.arange(2.0, n + 2.0)
+        mean = np.clip((0.5 + np.cumsum(score)) / count, 0.0, 1.0)
+        spread = (0.25 + np.cumsum((score - mean) ** 2)) / count
+        centre, variance = predictable_moments(score)
+        assert np.array_equal(centre, np.append(0.5, mean)[:-1])
+        assert np.array_equal(variance, np.append(0.25, spread)[:-1])
+
+
+def test_every_interval_lies_within_the_range_of_its_means() -> None:
+    """That of sample means and scores, and of their differences; only means without bounds have none."""
+    for result in fits(greedy()):
+        around = result.reference.enclosure(math.log(0.3))
+        bounded = result.reference.name != "asymptotic"
+        assert np.isfinite(around).all() == bounded
+        one = 1.0 if len(result.terms) == 2 else 2.0
+        assert not bounded or np.allclose(around[:, 1] - around[:, 0], one, rtol=1e-12)
+        for alpha in (1e-9, 0.3):
+            limits = result.conf_int(alpha).to_numpy()
+            assert (around[:, 0] <= limits[:, 0]).all()
+            assert (limits[:, 1] <= around[:, 1]).all()
 
 
 def test_intervals_shrink_and_narrow_methods_are_narrow() -> None:
@@ -538,7 +564,7 @@ def test_what_a_log_does_not_support() -> None:
             log_of(**moving),
             {"method": "normal-mixture", "estimator": "ipw"},
             claims.UNLOGGED_TOO_LATE(),
-            "floor=.*context_free=True.*method='betting', estimator='ipw'",
+            "floor=.*'context_free': True.*method='betting', estimator='ipw'",
         ),
         (
             log_of(**moving, context_free=False),

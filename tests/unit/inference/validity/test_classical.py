@@ -100,9 +100,9 @@ class TestStated:
         assert result.estimator == "alee"
         assert result.cautions == ()
         unless = alee.UNLESS_NOTHING_ADAPTED
-        assert says(result.notes[0], unless, classical=alee.WELCH())
+        assert says(result.notes[0], unless, test="Welch")
         means = ai.ArmMeans(log_of(coin())).fit()
-        assert says(means.notes[0], unless, classical=alee.STUDENT())
+        assert says(means.notes[0], unless, test="t")
 
     @pytest.mark.parametrize(
         "options",
