@@ -442,7 +442,7 @@ def read_numbers(
         return None
     values, inexact = as_float(column.values)
     # Decimals of fewer digits before the point are read as those of a text are: as the float next to them.
-    inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) > EXACT))
+    inexact = inexact if column.inexact is None else inexact | (column.inexact & (np.abs(values) >= EXACT))
     values[column.missing] = np.nan
     if role != "propensity":
         found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
@@ -490,7 +490,7 @@ def _nearest_float(value: Any) -> tuple[float, bool]:
         return np.inf, True
     if isinstance(value, Decimal):
         return number, bool(np.isfinite(number)) and abs(number) > EXACT and Decimal(number) != value
-    return number, isinstance(value, (int, np.integer)) and abs(number) > EXACT
+    return number, isinstance(value, (int, np.integer)) and abs(int(value)) > EXACT
 
 
 def _tell_no_numbers(column: Column, wrong: BoolArray, what: str, role: str, found: Findings) -> None:

@@ -120,7 +120,7 @@ def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> N
     for name, role in labels.items():
         kind = schema[name]
         times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
-        if isinstance(kind, _NO_LABELS) or times or (role != "batch" and no_labels(rows, name)):
+        if isinstance(kind, _NO_LABELS) or times or no_labels(rows, name, role == "batch"):
             found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
     for name, role in columns.numbers.values():
         kind = schema[name]

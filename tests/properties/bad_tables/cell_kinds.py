@@ -22,7 +22,9 @@ NO_NUMBERS = (
 MISSING = ("NA", "nan", "NaN", "null", "None", "N/A", "#N/A", "<NA>")
 
 
-def lines_case(change: Callable[[Rng, Rows, int], Any], named: tuple[str, ...] | None, rng: Rng, folder: Path) -> list[Use]:
+def lines_case(
+    change: Callable[[Rng, Rows, int], Any], named: tuple[str, ...] | None, rng: Rng, folder: Path
+) -> list[Use]:
     """JSON lines, one object of which is another; refused with its line, or read (None) as it was."""
     rows = draw(rng)
     number = place(rng, rows)
@@ -60,7 +62,11 @@ def keys_of_others(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
     held = []
     for each in rows:
-        more = {**each, **({"note": "x"} if rng.random() < 0.5 else {}), **({"k": [1]} if rng.random() < 0.3 else {})}
+        more = {
+            **each,
+            **({"note": "x"} if rng.random() < 0.5 else {}),
+            **({"k": [1]} if rng.random() < 0.3 else {}),
+        }
         names = rng.permutation(list(more)).tolist()
         held.append({name: more[name] for name in names})
     return uses_of_file(saved(folder, "x.jsonl", objects(held)), Right(rows))
@@ -73,7 +79,11 @@ def array(rng: Rng, folder: Path) -> list[Use]:
 
 def written_lines(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
-    data = objects(rows).replace("\n", pick(rng, ("\n", "\r\n", "\n\n"))).encode(pick(rng, ("utf-8", "utf-8-sig", "utf-16")))
+    data = (
+        objects(rows)
+        .replace("\n", pick(rng, ("\n", "\r\n", "\n\n")))
+        .encode(pick(rng, ("utf-8", "utf-8-sig", "utf-16")))
+    )
     name = "x.jsonl"
     if rng.random() < 0.3:
         name, data = "x.jsonl.gz", gzip.compress(data)
@@ -89,10 +99,19 @@ JSON_LINES: dict[str, Kind] = {
     "a line that is a list": partial(lines_case, lambda rng, rows, at: list(rows[at].values()), ("JSON",)),
     "a line that is a number": partial(lines_case, lambda rng, rows, at: "7", ("JSON",)),
     "single quotes": partial(lines_case, lambda rng, rows, at: str(rows[at]), ("JSON",)),
-    "a comma too many": partial(lines_case, lambda rng, rows, at: json.dumps(rows[at])[:-1] + ",}", ("JSON",)),
-    "a key twice": partial(lines_case, lambda rng, rows, at: json.dumps(rows[at])[:-1] + ', "y": 1}', ("JSON", "twice")),
-    **{f"no {name}": partial(lines_case, lacking(name), (column(name),)) for name in ("arm", "y", "p", "day")},
-    **{f"null as {name}": partial(lines_case, put(name, None), (column(name),)) for name in ("arm", "y", "p", "day")},
+    "a comma too many": partial(
+        lines_case, lambda rng, rows, at: json.dumps(rows[at])[:-1] + ",}", ("JSON",)
+    ),
+    "a key twice": partial(
+        lines_case, lambda rng, rows, at: json.dumps(rows[at])[:-1] + ', "y": 1}', ("JSON", "twice")
+    ),
+    **{
+        f"no {name}": partial(lines_case, lacking(name), (column(name),)) for name in ("arm", "y", "p", "day")
+    },
+    **{
+        f"null as {name}": partial(lines_case, put(name, None), (column(name),))
+        for name in ("arm", "y", "p", "day")
+    },
     **{
         f"{literal} as {name}": partial(lines_case, raw(name, literal), (column(name),))
         for name in ("y", "p")
@@ -111,7 +130,9 @@ JSON_LINES: dict[str, Kind] = {
 }
 
 
-def bad_cell(told: str, names: tuple[str, ...], make: Callable[[Rng], str], rng: Rng, folder: Path) -> list[Use]:
+def bad_cell(
+    told: str, names: tuple[str, ...], make: Callable[[Rng], str], rng: Rng, folder: Path
+) -> list[Use]:
     """One cell of a column of numbers is none: the cell, its line and its column are named."""
     rows = draw(rng)
     number, name, cell = place(rng, rows), pick(rng, names), make(rng)
@@ -196,7 +217,13 @@ def totals_twice(rng: Rng, folder: Path) -> list[Use]:
     """Rows by day without the column of days: an arm has several rows."""
     rows = sums_of(draw(rng))
     roles = {name: value for name, value in OF_SUMS.items() if name != "batch"}
-    return [Use("Sums", sums_of_table(saved(folder, "x.csv", text(rows)), roles), Refused(("several rows", "batch")))]
+    return [
+        Use(
+            "Sums",
+            sums_of_table(saved(folder, "x.csv", text(rows)), roles),
+            Refused(("several rows", "batch")),
+        )
+    ]
 
 
 CELLS: dict[str, Kind] = {
@@ -212,7 +239,9 @@ CELLS: dict[str, Kind] = {
         f"{cell!r} among numbers": partial(bad_cell, cell, ("y", "p", "x"), lambda rng, cell=cell: cell)
         for cell in ("inf", "-Infinity", "1e999")
     },
-    "digits that floats do not have": partial(bad_cell, "", ("y", "x"), lambda rng: str(2**53 + 1 + 2 * int(rng.integers(99)))),
+    "digits that floats do not have": partial(
+        bad_cell, "", ("y", "x"), lambda rng: str(2**53 + 1 + 2 * int(rng.integers(99)))
+    ),
     "a propensity beyond 1": partial(bad_cell, "", ("p",), lambda rng: pick(rng, ("0", "-0.5", "1.5", "50"))),
     "cells of two columns": bad_cells,
     "objects of a frame": bad_object,
@@ -239,7 +268,9 @@ def odd_label(name: str, rng: Rng, folder: Path) -> list[Use]:
     if rng.random() < 0.25:
         return uses_of_frame(pd.DataFrame(rows), Right(rows))
     end = pick(rng, ("x.csv", "x.jsonl"))
-    return uses_of_file(saved(folder, end, text(rows, pick(rng, ",;")) if end == "x.csv" else objects(rows)), Right(rows))
+    return uses_of_file(
+        saved(folder, end, text(rows, pick(rng, ",;")) if end == "x.csv" else objects(rows)), Right(rows)
+    )
 
 
 def beside_empty(name: str, rng: Rng, folder: Path) -> list[Use]:
@@ -281,7 +312,7 @@ def dropped(rng: Rng, folder: Path) -> list[Use]:
     damaged[number]["y"] = pick(rng, ("", *MISSING))
     rows[number]["y"] = None
     uses = uses_of_file(saved(folder, "x.csv", text(damaged)), Right(rows), {"missing": "drop"})
-    return [use for use in uses if use.door != "aggregate"]
+    return [use for use in uses if use.door == "read_log"]
 
 
 LABELS: dict[str, Kind] = {
@@ -293,7 +324,9 @@ LABELS: dict[str, Kind] = {
 }
 
 
-def parts_case(change: Callable[[Rng, list[str]], tuple[list[bytes], tuple[str, ...]]], rng: Rng, folder: Path) -> list[Use]:
+def parts_case(
+    change: Callable[[Rng, list[str]], tuple[list[bytes], tuple[str, ...]]], rng: Rng, folder: Path
+) -> list[Use]:
     """A folder of three parts as a job writes it, of which one is another."""
     rows = draw(rng)
     cuts = sorted(rng.choice(range(2, len(rows) - 1), 2, replace=False).tolist())
@@ -348,7 +381,7 @@ def cut_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
 def headless_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
     which = int(rng.integers(1, 3))
     texts[which] = texts[which].partition("\n")[2]
-    return as_bytes(texts), (f"part-{which:05d}", "header")
+    return as_bytes(texts), (f"part-{which:05d}", "header|no column")
 
 
 def lacking_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
@@ -361,7 +394,12 @@ def lacking_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ..
 def encoded_part(rng: Rng, texts: list[str]) -> tuple[list[bytes], tuple[str, ...]]:
     which = int(rng.integers(3))
     data = as_bytes(texts)
-    data[which] = data[which].replace(b",EU,", b",\xfc,", 1).replace(b",US,", b",\xfc,", 1).replace(b",Asia,", b",\xfc,", 1)
+    data[which] = (
+        data[which]
+        .replace(b",EU,", b",\xfc,", 1)
+        .replace(b",US,", b",\xfc,", 1)
+        .replace(b",Asia,", b",\xfc,", 1)
+    )
     return data, (f"part-{which:05d}", "UTF-8")
 
 

@@ -92,6 +92,16 @@ def row(number: int) -> str:
     return rf"\[rows? [\d, ]*\b{number}\b"
 
 
+def in_engine(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """What `aggregate` must name: an engine has no lines, so that the number of rows stands for them."""
+    return tuple(
+        r"in [\d,]+ rows?\b|\blines?\b|must hold numbers|holds no labels"
+        if pattern.startswith((r"\blines?\b", r"\[line "))
+        else pattern
+        for pattern in patterns
+    )
+
+
 def column(name: str) -> str:
     """A pattern of an error that names a column."""
     return rf"'{re.escape(name)}'"
@@ -101,7 +111,7 @@ def seen_log(log: AdaptiveLog) -> Seen:
     """Columns of a log by the names of the roles."""
     arrays = log.arrays
     observed = [True] * log.n_rounds if arrays.observed is None else arrays.observed.tolist()
-    rewards = zip(arrays.reward.tolist(), observed, strict=True)
+    rewards = zip(log.column("reward").tolist(), observed, strict=True)
     columns: dict[str, list[Any]] = {
         "arm": [log.arms[code] for code in arrays.action],
         "y": [value if known else None for value, known in rewards],
@@ -115,7 +125,15 @@ def seen_log(log: AdaptiveLog) -> Seen:
         columns["who"] = log.units.tolist()
     if arrays.propensities is not None:
         columns |= {f"p of {arm}": arrays.propensities[:, code].tolist() for code, arm in enumerate(log.arms)}
-    return Seen(_fitted(log), None, columns)
+    return Seen(_fitted(log) if all(observed) else _means(columns), None, columns)
+
+
+def _means(columns: Mapping[str, list[Any]]) -> dict[str, float]:
+    """Means of the rewards that were observed; estimates for gaps are of other kinds."""
+    held: dict[str, list[float]] = {}
+    for arm, value in zip(columns["arm"], columns["y"], strict=True):
+        held.setdefault(str(arm), []).extend([] if value is None else [value])
+    return {arm: sum(values) / len(values) for arm, values in held.items() if values}
 
 
 def _fitted(data: Any) -> dict[str, float]:

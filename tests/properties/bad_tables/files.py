@@ -15,6 +15,7 @@ from doors import (
     aggregate_of,
     command_of,
     frame_of,
+    in_engine,
     log_of,
     stdin_of,
 )  # fmt: skip
@@ -37,7 +38,10 @@ def uses_of_file(
         "aggregate": aggregate_of(path, asked),
         "command line": command_of(path, asked),
     }
-    return [Use(door, run, (others or {}).get(door, due)) for door, run in runs.items()]
+    known = dict(others or {})
+    if isinstance(due, Refused) and any(each.startswith((r"\blines?\b", r"\[line ")) for each in due.named):
+        known.setdefault("aggregate", Refused(in_engine(due.named)))
+    return [Use(door, run, known.get(door, due)) for door, run in runs.items()]
 
 
 def without(uses: Iterable[Use], *doors: str) -> list[Use]:

@@ -18,6 +18,8 @@ from time_kinds import DECISIONS, TIMES
 from type_kinds import IDS, LISTS, ONE_HOT, ROUNDED, TYPES
 
 SEED = 20_261_127
+DOORS = 2
+"""Doors of each file, drawn from all that it has."""
 FAMILIES: dict[str, tuple[int, dict[str, Kind]]] = {
     "dialects": (600, DIALECTS),
     "encodings, compressions, names of files": (600, TEXTS),
@@ -65,7 +67,8 @@ def run(total: int, seed: int = SEED) -> Iterator[Outcome]:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # of what makes the file
                     uses = kinds[names[place]](np.random.default_rng([seed, number]), folder)
-                for use in uses:
+                doors = np.random.default_rng([seed, number, 1]).permutation(len(uses))[:DOORS]
+                for use in [uses[door] for door in sorted(doors.tolist())]:
                     yield Outcome(family, names[place], number, use, judge(use))
                 shutil.rmtree(folder)
                 number += 1

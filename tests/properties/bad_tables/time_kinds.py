@@ -33,9 +33,13 @@ def used(rng: Rng, folder: Path, rows: Rows, due: Any, options: dict[str, Any]) 
     if rng.random() < 0.5:
         uses = uses_of_frame(pd.DataFrame(rows), due, options)
     else:
-        texts = [{**each, "ts": str(each["ts"])} for each in rows]
+        texts = [
+            {**each, "ts": each["ts"] if isinstance(each["ts"], float) else str(each["ts"])} for each in rows
+        ]
         end = pick(rng, ("x.csv", "x.jsonl"))
-        uses = uses_of_file(saved(folder, end, text(texts) if end == "x.csv" else objects(texts)), due, options)
+        uses = uses_of_file(
+            saved(folder, end, text(texts) if end == "x.csv" else objects(texts)), due, options
+        )
     gone = ["aggregate"] if "round" in options else []
     gone += [] if set(options) <= {"round", "sort"} else ["command line"]
     return without(uses, *gone)
@@ -60,13 +64,17 @@ def tied(rng: Rng, folder: Path) -> list[Use]:
 def tied_numbers(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
     values = sorted(rng.integers(0, len(rows), len(rows)).tolist())
-    return used(rng, folder, stamped(rows, [float(value) for value in values]), Right(rows), {"round": "ts"}) if (
-        rng.random() < 0.3
-    ) else uses_of_numbers(rows, values)
+    return (
+        used(rng, folder, stamped(rows, [float(value) for value in values]), Right(rows), {"round": "ts"})
+        if (rng.random() < 0.3)
+        else uses_of_numbers(rows, values)
+    )
 
 
 def uses_of_numbers(rows: Rows, values: list[int]) -> list[Use]:
-    return without(uses_of_frame(pd.DataFrame(stamped(rows, values)), Right(rows), {"round": "ts"}), "aggregate")
+    return without(
+        uses_of_frame(pd.DataFrame(stamped(rows, values)), Right(rows), {"round": "ts"}), "aggregate"
+    )
 
 
 def shuffled(rng: Rng, folder: Path) -> list[Use]:
@@ -88,7 +96,9 @@ def backward(rng: Rng, folder: Path) -> list[Use]:
     number = place(rng, rows)
     stamps[number] = stamps[number - 1] - datetime.timedelta(seconds=1)
     values = [stamp.isoformat() for stamp in stamps]
-    return used(rng, folder, stamped(rows, values), Refused((column("ts"), where(number), "sort")), {"round": "ts"})
+    return used(
+        rng, folder, stamped(rows, values), Refused((column("ts"), where(number), "sort")), {"round": "ts"}
+    )
 
 
 def local(stamps: list[datetime.datetime]) -> list[str]:
@@ -135,9 +145,8 @@ def hours(rng: Rng, folder: Path) -> list[Use]:
     for number, each in enumerate(rows):
         stamp = start + datetime.timedelta(minutes=20 * (number // 3))
         held.append({**each, "ts": stamp, "day": stamp.replace(minute=0)})
-    values = [{**each, "ts": str(each["ts"]) if rng.random() < 2 else each["ts"]} for each in held]
     options = {"batch": "ts", "every": "hour", "propensity": None}
-    clean = [{name: value for name, value in each.items() if name != "day"} for each in values]
+    clean = [{name: value for name, value in each.items() if name != "day"} for each in held]
     return used(rng, folder, clean, Right(held), options)
 
 
@@ -159,7 +168,9 @@ def unclear_dates(rng: Rng, folder: Path) -> list[Use]:
 
 def bad_stamp(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
-    values = [stamp.isoformat() for stamp in at(rows, datetime.datetime(2024, 5, 1), datetime.timedelta(hours=1))]
+    values = [
+        stamp.isoformat() for stamp in at(rows, datetime.datetime(2024, 5, 1), datetime.timedelta(hours=1))
+    ]
     number = place(rng, rows)
     values[number] = pick(rng, ("yesterday", "2024-02-30", "2024-05-01T25:00", "1714521600", "0000-00-00"))
     return used(rng, folder, stamped(rows, values), Refused((column("ts"), where(number))), {"round": "ts"})
@@ -195,7 +206,9 @@ def decided(rng: Rng, folder: Path, rows: Rows, due: Any) -> list[Use]:
     return without(uses_of_file(path, due, {"id": "key"}), "aggregate", "command line")
 
 
-def repeated(change: Callable[[Rng, dict[str, Any]], dict[str, Any]], named: tuple[str, ...], rng: Rng, folder: Path) -> list[Use]:
+def repeated(
+    change: Callable[[Rng, dict[str, Any]], dict[str, Any]], named: tuple[str, ...], rng: Rng, folder: Path
+) -> list[Use]:
     """One decision that stands in the table again, in the row after it."""
     rows = keyed(draw(rng))
     number = place(rng, rows)
@@ -221,7 +234,9 @@ def right_ids(rng: Rng, folder: Path) -> list[Use]:
 DECISIONS: dict[str, Kind] = {
     "ids that stand once": right_ids,
     "a copy of a row": partial(repeated, lambda rng, row: row, ("twice",)),
-    "another outcome": partial(repeated, lambda rng, row: {**row, "y": row["y"] + 0.25}, (column("y"), "join")),
+    "another outcome": partial(
+        repeated, lambda rng, row: {**row, "y": row["y"] + 0.25}, (column("y"), "join")
+    ),
     "another person": partial(repeated, lambda rng, row: {**row, "who": "somebody else"}, (column("who"),)),
     "an id that is missing": partial(repeated, lambda rng, row: {**row, "key": ""}, ()),
     "a join that multiplies rows": multiplied,

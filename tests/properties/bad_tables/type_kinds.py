@@ -45,7 +45,9 @@ def of_objects(name: str, change: Callable[[Any], Any]) -> Make:
     return make
 
 
-def arrow(name: str, kind: pa.DataType, change: Callable[[Any], Any] = lambda value: value) -> Callable[[Rows], pa.Table]:
+def arrow(
+    name: str, kind: pa.DataType, change: Callable[[Any], Any] = lambda value: value
+) -> Callable[[Rows], pa.Table]:
     """An Arrow table with a column of a type."""
 
     def make(rows: Rows) -> pa.Table:
@@ -123,7 +125,9 @@ def ints_and_truths(rng: Rng, folder: Path) -> list[Use]:
     return uses_of_frame(pd.DataFrame(rows).assign(y=values), Right(rows))
 
 
-def good_parquet(prepare: Callable[[Rng, Rows], None], make: Callable[[Rows], pa.Table], rng: Rng, folder: Path) -> list[Use]:
+def good_parquet(
+    prepare: Callable[[Rng, Rows], None], make: Callable[[Rows], pa.Table], rng: Rng, folder: Path
+) -> list[Use]:
     rows = draw(rng, ("a", "b", "c")[: int(rng.integers(2, 4))])
     prepare(rng, rows)
     path = folder / "x.parquet"
@@ -131,7 +135,9 @@ def good_parquet(prepare: Callable[[Rng, Rows], None], make: Callable[[Rows], pa
     return uses_of_file(path, Right(rows))
 
 
-def one_value(name: str, value: Any, prepare: Callable[[Rng, Rows], None], rng: Rng, folder: Path) -> list[Use]:
+def one_value(
+    name: str, value: Any, prepare: Callable[[Rng, Rows], None], rng: Rng, folder: Path
+) -> list[Use]:
     """One value of a column of objects that cannot be: refused with its column and row."""
     rows = draw(rng)
     prepare(rng, rows)
@@ -145,7 +151,9 @@ def one_value(name: str, value: Any, prepare: Callable[[Rng, Rows], None], rng: 
     return uses_of_frame(pd.DataFrame(rows).assign(**{name: values}), due, None, others)
 
 
-def one_missing(name: str, dtype: Any, prepare: Callable[[Rng, Rows], None], rng: Rng, folder: Path) -> list[Use]:
+def one_missing(
+    name: str, dtype: Any, prepare: Callable[[Rng, Rows], None], rng: Rng, folder: Path
+) -> list[Use]:
     """A column of a nullable type without a value in one row."""
     rows = draw(rng, ("a", "b"))
     prepare(rng, rows)
@@ -171,7 +179,9 @@ def huge_value(rng: Rng, folder: Path) -> list[Use]:
     whole(rng, rows)
     number = place(rng, rows)
     rows[number]["y"] = 2 ** int(rng.integers(54, 120)) + 1
-    return uses_of_frame(huge("y")(rows), Refused((column("y"), row(number))), None, {"aggregate": Refused((column("y"),))})
+    return uses_of_frame(
+        huge("y")(rows), Refused((column("y"), row(number))), None, {"aggregate": Refused((column("y"),))}
+    )
 
 
 def whole_days(rng: Rng, rows: Rows) -> None:
@@ -282,7 +292,9 @@ def id_lines(rng: Rng, folder: Path) -> list[Use]:
     long_ids(rng, rows)
     damaged = [{**each, "who": float(each["who"])} for each in rows]
     due = Refused((column("who"), line(2)))
-    return uses_of_file(saved(folder, "x.jsonl", objects(damaged)), due, None, of_column("who", due, Right(rows)))
+    return uses_of_file(
+        saved(folder, "x.jsonl", objects(damaged)), due, None, of_column("who", due, Right(rows))
+    )
 
 
 def id_texts(form: str, rng: Rng, folder: Path) -> list[Use]:
@@ -343,7 +355,10 @@ def spread(rng: Rng, rows: Rows, decimals: int | None) -> tuple[Rows, list[str]]
         if decimals is None or (max(off) > 2e-6 and min(min(values) for values in by_day.values()) > 0.01):
             break
     wide = [
-        {**{name: value for name, value in each.items() if name != "p"}, **{f"p_{label}": value for label, value in zip(labels, by_day[each["day"]], strict=True)}}
+        {
+            **{name: value for name, value in each.items() if name != "p"},
+            **{f"p_{label}": value for label, value in zip(labels, by_day[each["day"]], strict=True)},
+        }
         for each in rows
     ]
     return wide, labels
@@ -354,17 +369,24 @@ WIDE = {"propensity": None, "propensities": "p_{arm}"}
 
 def renormalised(wide: Rows, labels: list[str]) -> Right:
     sums = [sum(each[f"p_{label}"] for label in labels) for each in wide]
-    table = {f"p of {label}": [each[f"p_{label}"] / total for each, total in zip(wide, sums, strict=True)] for label in labels}
+    table = {
+        f"p of {label}": [each[f"p_{label}"] / total for each, total in zip(wide, sums, strict=True)]
+        for label in labels
+    }
     own = [each[f"p_{each['arm']}"] / total for each, total in zip(wide, sums, strict=True)]
     return Right(wide, {**table, "p": own})
 
 
-def given_as(rng: Rng, folder: Path, wide: Rows, due: Any, options: dict[str, Any], others: Any = None) -> list[Use]:
+def given_as(
+    rng: Rng, folder: Path, wide: Rows, due: Any, options: dict[str, Any], others: Any = None
+) -> list[Use]:
     """Rows as a file or a frame."""
     if rng.random() < 0.5:
         return uses_of_frame(pd.DataFrame(wide), due, options, others)
     end = pick(rng, ("x.csv", "x.jsonl"))
-    uses = uses_of_file(saved(folder, end, text(wide) if end == "x.csv" else objects(wide)), due, options, others)
+    uses = uses_of_file(
+        saved(folder, end, text(wide) if end == "x.csv" else objects(wide)), due, options, others
+    )
     return without(uses, "command line")
 
 
@@ -378,10 +400,20 @@ def rounded(asked: bool, rng: Rng, folder: Path) -> list[Use]:
 
 def thirds(asked: bool, rng: Rng, folder: Path) -> list[Use]:
     rows, digits = draw(rng, ("a", "b", "c")), int(rng.integers(3, 6))
-    wide = [{**{name: value for name, value in each.items() if name != "p"}, **{f"p_{label}": round(1 / 3, digits) for label in "abc"}} for each in rows]
+    wide = [
+        {
+            **{name: value for name, value in each.items() if name != "p"},
+            **{f"p_{label}": round(1 / 3, digits) for label in "abc"},
+        }
+        for each in rows
+    ]
     if asked:
-        return given_as(rng, folder, wide, renormalised(wide, ["a", "b", "c"]), {**WIDE, "round_propensities": True})
-    return given_as(rng, folder, wide, Refused((column("p_a"), "(?i)sum", "round_propensities", r"0\.999")), WIDE)
+        return given_as(
+            rng, folder, wide, renormalised(wide, ["a", "b", "c"]), {**WIDE, "round_propensities": True}
+        )
+    return given_as(
+        rng, folder, wide, Refused((column("p_a"), "(?i)sum", "round_propensities", r"0\.999")), WIDE
+    )
 
 
 def beyond_rounding(rng: Rng, folder: Path) -> list[Use]:
@@ -389,19 +421,29 @@ def beyond_rounding(rng: Rng, folder: Path) -> list[Use]:
     wide, _ = spread(rng, draw(rng, ("a", "b", "c")), int(rng.integers(2, 5)))
     number = place(rng, wide)
     wide[number]["p_b"] = round(wide[number]["p_b"] / 2, 2)
-    due = Refused((column("p_b"), "(?i)sum", rf"(row|line)s? [\d, ]*\b({number}|{number + 1}|{number + 2})\b"))
-    return given_as(rng, folder, wide, due, {**WIDE, "round_propensities": True}, {"aggregate": Refused((column("p_b"),))})
+    due = Refused(
+        (column("p_b"), "(?i)sum", rf"(row|line)s? [\d, ]*\b({number}|{number + 1}|{number + 2})\b")
+    )
+    return given_as(
+        rng, folder, wide, due, {**WIDE, "round_propensities": True}, {"aggregate": Refused((column("p_b"),))}
+    )
 
 
 def exact_columns(rng: Rng, folder: Path) -> list[Use]:
     wide, labels = spread(rng, draw(rng, ("a", "b", "c")), None)
-    return given_as(rng, folder, wide, renormalised(wide, labels), {**WIDE, "round_propensities": bool(rng.random() < 0.5)})
+    return given_as(
+        rng,
+        folder,
+        wide,
+        renormalised(wide, labels),
+        {**WIDE, "round_propensities": bool(rng.random() < 0.5)},
+    )
 
 
 def lacking_column(rng: Rng, folder: Path) -> list[Use]:
     wide, _ = spread(rng, draw(rng, ("a", "b", "c")), None)
     wide = [{name: value for name, value in each.items() if name != "p_b"} for each in wide]
-    return given_as(rng, folder, wide, Refused(("p_b",)), WIDE)
+    return given_as(rng, folder, wide, Refused(("p_b|no propensity column for 'b'",)), WIDE)
 
 
 ROUNDED: dict[str, Kind] = {
@@ -415,9 +457,15 @@ ROUNDED: dict[str, Kind] = {
 }
 
 
+W = r"\bw\b"
+"""The column of weights, also within the name of its entries."""
+
+
 def weights(rng: Rng, rows: Rows, order: list[str], form: str) -> tuple[Rows, Right]:
     """Rows with a column of weights in the order of arms, and what they are."""
-    table = {day: rng.dirichlet([8.0] * len(order)).round(9).tolist() for day in {each["day"] for each in rows}}
+    table = {
+        day: rng.dirichlet([8.0] * len(order)).round(9).tolist() for day in {each["day"] for each in rows}
+    }
     for values in table.values():
         values[-1] = 1.0 - sum(values[:-1])
     held = []
@@ -442,7 +490,9 @@ def weights_case(form: str, rng: Rng, folder: Path) -> list[Use]:
     return weighed(rng, folder, held, due, order, form)
 
 
-def weighed(rng: Rng, folder: Path, held: Rows, due: Any, order: list[str], form: str, others: Any = None) -> list[Use]:
+def weighed(
+    rng: Rng, folder: Path, held: Rows, due: Any, order: list[str], form: str, others: Any = None
+) -> list[Use]:
     options = {"propensity": None, "propensities": "w", "arms": order}
     if form in ("list", "object") and rng.random() < 0.5:
         uses = uses_of_file(saved(folder, "x.jsonl", objects(held)), due, options, others)
@@ -450,7 +500,7 @@ def weighed(rng: Rng, folder: Path, held: Rows, due: Any, order: list[str], form
         return uses_of_frame(pd.DataFrame(held), due, options, others)
     else:
         uses = uses_of_file(saved(folder, "x.csv", text(held)), due, options, others)
-    return without(uses, "command line")
+    return without(uses, "command line", "aggregate")
 
 
 def bad_weight(change: Callable[[Any], Any], rng: Rng, folder: Path) -> list[Use]:
@@ -462,25 +512,30 @@ def bad_weight(change: Callable[[Any], Any], rng: Rng, folder: Path) -> list[Use
     entry = held[number]["w"]
     changed = change(json.loads(entry) if form == "list text" else list(entry))
     held[number]["w"] = json.dumps(changed) if form == "list text" and changed is not None else changed
-    due = Refused((column("w"), rf"(row|line)s? [\d, ]*\b({number}|{number + 1}|{number + 2})\b"))
-    return weighed(rng, folder, held, due, order, form, {"aggregate": Refused((column("w"),))})
+    due = Refused((W, rf"(row|line)s? [\d, ]*\b({number}|{number + 1}|{number + 2})\b"))
+    return weighed(rng, folder, held, due, order, form, {"aggregate": Refused((W,))})
 
 
 def nameless_lists(rng: Rng, folder: Path) -> list[Use]:
     """Lists without the order of the arms."""
     held, _ = weights(rng, draw(rng, ("a", "b", "c")), ["a", "b", "c"], "list")
-    return uses_of_frame(pd.DataFrame(held), Refused((column("w"), "arms=")), {"propensity": None, "propensities": "w"})
+    return uses_of_frame(pd.DataFrame(held), Refused((W, "arms=")), {"propensity": None, "propensities": "w"})
 
 
 LISTS: dict[str, Kind] = {
-    **{form: partial(weights_case, form) for form in ("list", "list text", "object", "object text", "Python text")},
+    **{
+        form: partial(weights_case, form)
+        for form in ("list", "list text", "object", "object text", "Python text")
+    },
     "lists without arms=": nameless_lists,
     "one list that is longer": partial(bad_weight, lambda entry: [*entry, 0.0]),
     "one list that is shorter": partial(bad_weight, lambda entry: entry[:-1]),
     "one list of texts": partial(bad_weight, lambda entry: [str(value) for value in entry]),
     "one list with a null": partial(bad_weight, lambda entry: [None, *entry[1:]]),
     "one list with a truth value": partial(bad_weight, lambda entry: [True, *entry[1:]]),
-    "one list with a negative entry": partial(bad_weight, lambda entry: [-entry[0], *entry[1:-1], entry[-1] + 2 * entry[0]]),
+    "one list with a negative entry": partial(
+        bad_weight, lambda entry: [-entry[0], *entry[1:-1], entry[-1] + 2 * entry[0]]
+    ),
     "one list whose sum is not 1": partial(bad_weight, lambda entry: [entry[0] / 2, *entry[1:]]),
     "one list that is a number": partial(bad_weight, lambda entry: entry[0]),
     "one object among lists": partial(bad_weight, lambda entry: dict(zip("cab", entry, strict=True))),
@@ -489,12 +544,23 @@ LISTS: dict[str, Kind] = {
 }
 
 
-def one_hot(change: Callable[[Rng, dict[str, Any], list[str]], None] | None, named: Callable[[list[str]], tuple[str, ...]], rng: Rng, folder: Path) -> list[Use]:
+def one_hot(
+    change: Callable[[Rng, dict[str, Any], list[str]], None] | None,
+    named: Callable[[list[str]], tuple[str, ...]],
+    rng: Rng,
+    folder: Path,
+) -> list[Use]:
     """A column of 0 and 1 for every arm."""
     rows = draw(rng, ("t_a", "t_b", "t_c")[: int(rng.integers(2, 4))])
     labels = sorted({each["arm"] for each in rows})
     kind: Any = pick(rng, (int, bool, float)) if change is None else int
-    wide = [{**{name: value for name, value in each.items() if name != "arm"}, **{label: kind(label == each["arm"]) for label in labels}} for each in rows]
+    wide = [
+        {
+            **{name: value for name, value in each.items() if name != "arm"},
+            **{label: kind(label == each["arm"]) for label in labels},
+        }
+        for each in rows
+    ]
     due: Any = Right(rows)
     others = None
     number = place(rng, wide)
