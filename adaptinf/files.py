@@ -45,7 +45,7 @@ def atomic_write(path: Path, fill: Callable[[BinaryIO], Any], owner_only: bool =
     with told(path, "written"):
         if "\0" in str(path):
             raise FileError(repr(str(path)), "written", "its name holds a NUL character")
-        if _is_stream(path):
+        if is_stream(path):
             # A stream may be a file that holds something already: >> keeps it.
             with path.open("ab") as stream:
                 fill(stream)
@@ -136,7 +136,7 @@ def told(path: Path, done: str) -> Iterator[None]:
         raise FileError(str(path), done, error.strerror or str(error)) from error
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Whether there is a device or a pipe of that name, in whose place no file may be put."""
     with contextlib.suppress(OSError):
         mode = path.stat().st_mode

@@ -252,6 +252,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"\| first table, the library alone \| [^|]*\| [^|]*\| ([\d.]+) \|",
             "{0} s",
         ),
+        "shell": (
+            "the command line loads little before it answers",
+            r"\| `analyze` \| `pandas` and `scipy.stats` \| [\d.]+ \| [\d.]+ \| ([\d.]+) \|",
+            "a table of 10,000 rows takes {0} of importing pandas and scipy.stats",
+        ),
         "sums_by_unit": (
             "errors by unit from sums are those of the rows",
             r"In (\d+) of\s+(\d+) logs all numbers agree to ([\d.e-]+\d)",

@@ -1,4 +1,5 @@
-"""The command line: ``adaptinf demo``, ``validate``, ``analyze``, ``convert`` and ``trial``."""
+# PYTHON_ARGCOMPLETE_OK
+"""The command line: checks, estimates, plans, reports and live trials without Python."""
 
 from adaptinf.cli.entry import main
 

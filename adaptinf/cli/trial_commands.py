@@ -6,18 +6,27 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.errors import AdaptinfError, AdaptinfWarning, ParameterError
-from adaptinf.texts import absent
+from adaptinf.cli.grammar import (
+    CONCERN,
+    DONE,
+    REFUSED,
+    CommandParser,
+    add_command,
+    path_of,
+    place_of_text,
+    print_help,
+    tell,
+)
+from adaptinf.cli.options.design_options import PARAMETERS, design_of, json_of
+from adaptinf.errors import AdaptinfError, AdaptinfWarning, JournalError, ParameterError
 
 if TYPE_CHECKING:
-    from adaptinf.designs import Design
     from adaptinf.trial import Trial
 
 
@@ -54,35 +63,68 @@ _NAMES = (
 )
 
 
-def add_trial(commands: Any, path: Callable[[str], Path]) -> None:
+_EXAMPLES = {
+    "create": "trial.db --arm letter --arm call --horizon 500 \\\n"
+    "    --design Thompson --parameters '{\"floor\": 0.1}'",
+    "assign": 'trial.db --unit "participant 1" --key "visit 7301"',
+    "record": 'trial.db --decision 1 --reward 1 --key "form 1"',
+    "amend": 'trial.db --decision 1 --reward 0 --key "form 1b" \\\n    --reason "a slip" --by "the monitor"',
+    "status": "sqlite:///trial.db",
+    "verify": "trial.db --head 3ba68be938b174b0",
+    "audit-noise": "trial.db --other earlier.db",
+    "unblind": 'trial.db --unit - < name.txt \\\n    --reason "a seizure" --by "the ward"',
+    "remove-arm": 'trial.db --arm call --key "dsmb 3" \\\n    --reason "two seizures" --by "the board"',
+    "erase": 'trial.db --unit "participant 1" --key "letter 9" \\\n    --reason "asked" --by "the office"',
+    "history": "trial.db",
+    "export": "trial.db log.parquet --missing drop",
+    "backup": "trial.db copy.db",
+    "restore": 'copy.db --reason "the disk failed" --by "the office"',
+    "moved": 'trial.db --reason "a new server" --by "the office"',
+    "pause": 'trial.db --reason "for the night"',
+    "resume": 'trial.db --reason "the next day"',
+    "finish": 'trial.db --reason "all outcomes are in" --by "the sponsor"',
+}
+
+
+def _example(name: str) -> list[str]:
+    """The lines of an example."""
+    return f"adaptinf trial {name} {_EXAMPLES[name]}".split("\n")
+
+
+def add_trial(commands: Any, short: str) -> None:
     """Add ``adaptinf trial`` and what it can do."""
-    text = "Run a live trial that is kept in a file. Answers are JSON, one object a line."
-    parser = commands.add_parser("trial", help="a live trial, kept in a file", description=text)
-    actions = parser.add_subparsers(dest="action", metavar="action", required=True)
+    parser = add_command(
+        commands,
+        "trial",
+        print_help,
+        short=short,
+        opening="Run a live trial that is kept in a file. Answers are JSON, one object a line.",
+        examples=[line for name in ("create", "assign", "record") for line in _example(name)],
+    )
+    actions = parser.add_subparsers(dest="action", metavar="action", title="actions")
     for name, said in _SAID.items():
         more = [_LINES] if name in _FIELDS else []
         more += [_NAMES] if name in _FLAGS and name not in _NAMELESS else []
         text = " ".join([f"{said[0].upper()}{said[1:]}.", *more])
-        action = actions.add_parser(name, help=said, description=text)
-        action.add_argument("file", metavar="FILE", type=path, help="the trial")
+        action = add_command(actions, name, run_trial, short=said, opening=text, examples=_example(name))
+        action.add_argument("file", metavar="FILE", type=place_of_text, help="the trial, or sqlite:///FILE")
         _FLAGS.get(name, lambda _: None)(action)
-        action.set_defaults(run=run_trial)
     for name in ("export", "backup"):
-        actions.choices[name].add_argument("output", metavar="OUTPUT", type=path, help="the file to write")
+        actions.choices[name].add_argument("output", metavar="OUTPUT", type=path_of, help="the file to write")
     said = "another trial, in which the noise must not come again; once for each"
     actions.choices["audit-noise"].add_argument(
-        "--other", action="append", default=[], metavar="FILE", type=path, help=said
+        "--other", action="append", default=[], metavar="FILE", type=place_of_text, help=said
     )
 
 
-def _create_flags(parser: argparse.ArgumentParser) -> None:
+def _create_flags(parser: CommandParser) -> None:
     parser.add_argument("--design", required=True, metavar="NAME", help="such as Thompson")
     parser.add_argument(
         "--parameters",
-        type=_json,
+        type=json_of,
         default={},
         metavar="JSON",
-        help='of the design, such as {"floor": 0.1}; a design within it is {"name": ..., "parameters": ...}',
+        help=PARAMETERS,
     )
     parser.add_argument("--arm", action="append", required=True, metavar="LABEL", help="once for each arm")
     parser.add_argument("--horizon", type=int, required=True, help="the most participants there can be")
@@ -106,23 +148,25 @@ def _create_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _assign_flags(parser: argparse.ArgumentParser) -> None:
+def _assign_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", metavar="TEXT", help="who it is")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
-    parser.add_argument("--context", type=_json, metavar="JSON", help='a label, such as "young", or numbers')
+    parser.add_argument(
+        "--context", type=json_of, metavar="JSON", help='a label, such as "young", or numbers'
+    )
 
 
-def _record_flags(parser: argparse.ArgumentParser) -> None:
+def _record_flags(parser: CommandParser) -> None:
     parser.add_argument("--decision", type=int, metavar="ID", help="of the decision")
     parser.add_argument("--reward", type=_reward, help=f"a number, or {_LOST!r}: it will never come")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
 
 
-def _verify_flags(parser: argparse.ArgumentParser) -> None:
+def _verify_flags(parser: CommandParser) -> None:
     parser.add_argument("--head", metavar="DIGEST", help="of an earlier status, that was kept elsewhere")
 
 
-def _export_flags(parser: argparse.ArgumentParser) -> None:
+def _export_flags(parser: CommandParser) -> None:
     parser.add_argument(
         "--missing", choices=("drop", "worst", "best"), help="what an outcome means that is not in"
     )
@@ -134,40 +178,40 @@ def _export_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _reason_flags(parser: argparse.ArgumentParser) -> None:
+def _reason_flags(parser: CommandParser) -> None:
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
     parser.add_argument("--by", metavar="TEXT", help="who does it; the trial keeps it")
 
 
-def _unblind_flags(parser: argparse.ArgumentParser) -> None:
+def _unblind_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", required=True, metavar="TEXT", help="who it is")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the trial keeps it")
     parser.add_argument("--by", required=True, metavar="TEXT", help="who asks; the trial keeps it")
 
 
-def _amend_flags(parser: argparse.ArgumentParser) -> None:
+def _amend_flags(parser: CommandParser) -> None:
     _record_flags(parser)
     _why_flags(parser)
 
 
-def _why_flags(parser: argparse.ArgumentParser, required: bool = False) -> None:
+def _why_flags(parser: CommandParser, required: bool = False) -> None:
     parser.add_argument("--reason", required=required, metavar="TEXT", help="why; the trial keeps it")
     parser.add_argument("--by", required=required, metavar="TEXT", help="who does it; the trial keeps it")
 
 
-def _restore_flags(parser: argparse.ArgumentParser) -> None:
+def _restore_flags(parser: CommandParser) -> None:
     _why_flags(parser, required=True)
     parser.add_argument("--head", metavar="DIGEST", help="of the last status of the lost file")
     parser.add_argument("--runs", type=int, help="how many files went on from this copy and are lost")
 
 
-def _remove_arm_flags(parser: argparse.ArgumentParser) -> None:
+def _remove_arm_flags(parser: CommandParser) -> None:
     parser.add_argument("--arm", metavar="LABEL", help="the arm")
     parser.add_argument("--key", metavar="TEXT", help=_KEY)
     _why_flags(parser)
 
 
-def _erase_flags(parser: argparse.ArgumentParser) -> None:
+def _erase_flags(parser: CommandParser) -> None:
     parser.add_argument("--unit", metavar="TEXT", help="who it is")
     parser.add_argument("--key", metavar="TEXT", help=f"{_KEY}; it stays readable")
     _why_flags(parser)
@@ -216,26 +260,31 @@ def _read_hidden(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, line.rstrip("\r\n"))
 
 
-def _json(text: str) -> Any:
-    return json.loads(text)
-
-
 def _reward(text: str) -> float | str:
     return _LOST if text == _LOST else float(text)
 
 
-_json.__name__ = "JSON"
 _reward.__name__ = "reward"
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
-    """Do one action; 2 where a request on standard input was refused."""
-    from adaptinf.trial import Trial
-
+    """Do one action; 1 where something was found in the file, 2 where a request of several was refused."""
     if arguments.action == "create":
         _say(_status(_created(arguments)))
-        return 0
+        return DONE
     _read_hidden(arguments)
+    try:
+        return _done(arguments)
+    except JournalError as error:
+        if arguments.action != "verify":
+            raise
+        tell(f"adaptinf trial verify: {error}")
+        return CONCERN
+
+
+def _done(arguments: argparse.Namespace) -> int:
+    from adaptinf.trial import Trial
+
     with _warned():
         trial = Trial.open(arguments.file)
     with trial:
@@ -243,13 +292,13 @@ def run_trial(arguments: argparse.Namespace) -> int:
             return _answer(trial, arguments)
         if arguments.action == "unblind":
             _say(asdict(trial.unblind(arguments.unit, reason=arguments.reason, by=arguments.by)))
-            return 0
+            return DONE
         if arguments.action == "audit-noise":
             return _audited(trial, arguments.other)
         if arguments.action == "history":
             for act in trial.history():
                 _say({name: value for name, value in asdict(act).items() if value is not None})
-            return 0
+            return DONE
         if arguments.action in ("pause", "resume", "finish"):
             getattr(trial, arguments.action)(arguments.reason, arguments.by)
         elif arguments.action == "restore":
@@ -265,11 +314,11 @@ def run_trial(arguments: argparse.Namespace) -> int:
             log = trial.log(arguments.missing, amended=not arguments.as_told, erased=arguments.erased)
             log.to_parquet(arguments.output)
         _say(_status(trial))
-    return 0
+    return DONE
 
 
-def _audited(trial: Trial, others: list[Path]) -> int:
-    """A line for each kind of test, and one for all; 2 where anything was found."""
+def _audited(trial: Trial, others: list[str]) -> int:
+    """A line for each kind of test, and one for all; 1 where anything was found."""
     from adaptinf.trial import Trial
 
     with ExitStack() as open_files:
@@ -279,13 +328,13 @@ def _audited(trial: Trial, others: list[Path]) -> int:
         _say({"test": test.kind, "tests": test.tests, "log_chance": chance, "finding": test.finding or None})
     told = {"trials": found.trials, "nodes": found.nodes, "findings": found.findings}
     _say({**told, "not_covered": found.not_covered})
-    return 2 if found.findings else 0
+    return CONCERN if found.findings else DONE
 
 
 def _created(arguments: argparse.Namespace) -> Trial:
     from adaptinf.trial import Trial
 
-    design = _design({"name": arguments.design, "parameters": arguments.parameters})
+    design = design_of(arguments.design, arguments.parameters)
     with _warned():
         return Trial.create(
             arguments.file,
@@ -308,38 +357,7 @@ def _warned() -> Iterator[None]:
         warnings.simplefilter("always", AdaptinfWarning)
         yield
     for warning in caught:
-        print(f"adaptinf trial: {warning.message}", file=sys.stderr)
-
-
-def _design(given: Any) -> Design:
-    """A design by its name and parameters, which may hold another one."""
-    from adaptinf import designs
-
-    if not isinstance(given, dict) or not isinstance(given.get("parameters", {}), dict):
-        raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
-    name = str(given.get("name"))
-    found = {label: getattr(designs, label) for label in designs.__all__}
-    kinds = {label: kind for label, kind in found.items() if isinstance(kind, type)}
-    known = {
-        label: kind
-        for label, kind in kinds.items()
-        if issubclass(kind, designs.Design) and kind is not designs.Design
-    }
-    if name not in known:
-        raise ParameterError("--design", [absent("design", name, known)])
-    parameters = {
-        label: _design(value)
-        if isinstance(value, dict)
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for label, value in given.get("parameters", {}).items()
-    }
-    try:
-        return known[name](**parameters)
-    except TypeError as error:
-        problem = f"they do not fit {name}: {str(error).removeprefix(f'{name}.__init__() ')}"
-        raise ParameterError("--parameters", [problem]) from error
+        tell(f"adaptinf trial: {warning.message}")
 
 
 def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
@@ -348,15 +366,15 @@ def _answer(trial: Trial, arguments: argparse.Namespace) -> int:
     flags = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if flags:
         _say(_one(trial, names, flags))
-        return 0
-    code = 0
+        return DONE
+    code = DONE
     for line in sys.stdin:
         if not line.strip():
             continue
         try:
             answer = _one(trial, names, _request(line))
         except AdaptinfError as error:
-            answer, code = {"error": str(error)}, 2
+            answer, code = {"error": str(error)}, REFUSED
         _say(answer)
     return code
 
@@ -377,7 +395,7 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
     if missing:
         raise ParameterError("a request", [f"{name} is needed" for name in missing])
     if "reward" not in names:
-        return _done(trial, names, request)
+        return _of_participant(trial, names, request)
     decision, key = request["decision"], request["key"]
     reward = None if request["reward"] == _LOST else request["reward"]
     if "by" in names:
@@ -385,7 +403,7 @@ def _one(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
     return asdict(trial.record(decision, reward, key=key))
 
 
-def _done(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
+def _of_participant(trial: Trial, names: tuple[str, ...], request: Any) -> dict[str, Any]:
     """The answer to a request about an arm or a participant."""
     if "context" in names:
         return asdict(trial.assign(request["unit"], request.get("context"), key=request["key"]))

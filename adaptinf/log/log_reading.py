@@ -39,11 +39,12 @@ def read_log(path: Any, **options: Any) -> Any:
 
     Parameters
     ----------
-    path : path, "-", bytes or frame
+    path : path, list of paths, "-", bytes or frame
         A file of Parquet (``.parquet``, ``.pq``), CSV (``.csv``, ``.tsv``), JSON lines (``.jsonl``,
         ``.ndjson``, ``.json``) or Arrow (``.arrow``, ``.feather``, ``.ipc``), all but Parquet also compressed
-        (``.gz``, ``.zst``, ``.bz2``); a folder of such files, which are read in the order of their names;
-        ``"-"``, standard input; bytes or a stream of them; or a frame of pandas, Polars, Arrow, DuckDB, Dask.
+        (``.gz``, ``.zst``, ``.bz2``); a folder of such files, which are read in the order of their names; a
+        list of files, in its order; ``"-"``, standard input; bytes or a stream of them; or a frame of pandas,
+        Polars, Arrow, DuckDB, Dask.
     **options
         For what adaptinf did not write: the arguments of `AdaptiveLog`, such as ``action="arm"``. What
         stands in its `columns`, `reading` and `about` may stand alone here, such as ``sort=True``; and for

@@ -49,10 +49,11 @@ from adaptinf.sums.engine.queries import (
 from adaptinf.sums.engine.query_columns import ARM, BATCH, GROUP, Columns, check_types, columns_of
 from adaptinf.sums.engine.rounded_shares import settled_shares, told_rounding
 from adaptinf.sums.engine.supplied_columns import with_entries, with_supplied
+from adaptinf.sums.engine.unit_queries import exact_units, totals_of, unit_query
 from adaptinf.sums.groups import Parts, read_groups, strata_of
 from adaptinf.sums.sums_reading import check_cell_shares, check_centre, read_arms, read_batches
 from adaptinf.sums.sums_table import Sums
-from adaptinf.sums.unit_totals import UnitTotals, exact_units, totals_of, unit_problem, unit_query
+from adaptinf.sums.unit_totals import UnitTotals, unit_problem
 from adaptinf.typing import FloatArray, IntArray
 
 
@@ -188,12 +189,10 @@ def aggregate(
         collect=(collect, BOOLEAN),
         progress=(progress, BOOLEAN),
     )
-    found = Findings()
-    found.index = index_names(table)
+    found = _findings(table)
     how = group_options("reading", reading, OF_AGGREGATES, found)
     known = group_options("about", about, OF_AGGREGATES, found)
     check_zone(how.get("timezone"), every)
-    dialect, _ = dialect_from("aggregate", how)
     arms = action if arms is None and isinstance(action, list) else arms
     given: dict[str, Any] = {"action": action, "reward": reward, "batch": batch, "propensity": propensity}
     given |= {"propensities": propensities, "by": by, "denominator": denominator, "covariate": covariate}
@@ -201,7 +200,7 @@ def aggregate(
     given |= {"rounded": how.get("round_propensities", False)}
     span, declared = check_reward_range(reward_range, False, found), declare_arms(arms, found)
     table, given = with_entries(table, given, declared, found)
-    source = opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
+    source = _opened(table, how, given)
     with naming_failures():
         rows, given = with_supplied(source.rows, given, found)
         found.raise_if_any("the table")
@@ -218,6 +217,19 @@ def aggregate(
     stated = {"guarantee": guarantee, "adaptive": adaptive, "stopping": stopping, **known}
     sums._check(read, span, stated, found, shares=shares, by_unit=totals, moved=moved)
     return sums
+
+
+def _findings(table: Any) -> Findings:
+    """Findings that know the names of a frame's index."""
+    found = Findings()
+    found.index = index_names(table)
+    return found
+
+
+def _opened(table: Any, how: Mapping[str, Any], given: Mapping[str, Any]) -> Opened:
+    """The rows of a table, read as the options say and by what its columns are for."""
+    dialect, _ = dialect_from("aggregate", how)
+    return opened(table, dialect, partial(uses_of, _as_of_a_log(given)), _roles(given))
 
 
 def _as_of_a_log(given: Mapping[str, Any]) -> dict[str, Any]:

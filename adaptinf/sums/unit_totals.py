@@ -1,4 +1,4 @@
-"""Totals of units from rows in an engine, and their products: errors by unit are polynomials in them.
+"""Totals of units, and their products: errors by unit are polynomials in them.
 
 With one prediction m for all rounds, the score of a round and an arm is m + I (y - m) / e, I whether the arm
 was chosen and e its propensity. So what a unit adds to the error of an arm's mean is
@@ -8,28 +8,14 @@ of that are sums of products of n, A and Y, whatever m and the mean turn out to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations_with_replacement
-from operator import mul
-from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
-from adaptinf.log.validation.frame_columns import EXACT, inexact_unit
 from adaptinf.sums.cells import Cells
-from adaptinf.sums.engine.query_columns import ARM, PROPENSITY, REWARD, Columns, label_of, missing, named_rows
 from adaptinf.typing import FloatArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from adaptinf.log.validation import Label
-    from adaptinf.log.validation.frame_columns import Findings
-    from adaptinf.sums.groups import Parts
-
 
 SAME = 1e-9
 """Propensities closer than this are the same: rounding of a frame that was written and read."""
@@ -122,115 +108,3 @@ def drawn_before(totals: UnitTotals) -> str | None:
         "every unit keeps one arm, with propensity 1 in some rounds: give the propensity of the one draw in "
         "all rounds of the unit"
     )
-
-
-UNIT = "unit"
-_UNNAMED, _INEXACT = "unnamed", "inexact"
-
-
-def unit_query(
-    table: nw.LazyFrame[Any], columns: Columns, arms: Sequence[Label], centre: float
-) -> nw.LazyFrame[Any]:
-    """Totals of units, one row of them."""
-    assert columns.unit is not None
-    schema = table.collect_schema()
-    unit, kind = label_of(columns.unit, schema), schema[columns.unit]
-    exact = not (kind.is_float() or kind.is_decimal())
-    inexact = nw.lit(0.0) if exact else _flag(~missing(unit) & (unit.abs() >= float(exact_units(kind))))
-    rows = table.select(unit.alias(UNIT), inexact.alias(_INEXACT), *named_rows(columns, schema))
-    units = rows.with_columns(**_of_rows(arms, centre)).group_by(UNIT).agg(**_added(len(arms)))
-    found = units.with_columns(**_of_units(len(arms)))
-    summed = {
-        name: reduce(mul, [nw.col(factor) for factor in factors]).sum()
-        for name, factors in products(len(arms)).items()
-    }
-    return found.select(**summed, **{name: nw.col(name).sum() for name in (_UNNAMED, _INEXACT)})
-
-
-def exact_units(kind: nw.dtypes.DType) -> int:
-    """The size up to which a column's floats have every whole number."""
-    # Floats of 32 bits have 24 of them for the digits, those of 64 bits have 53.
-    return 2**24 if kind == nw.Float32 else EXACT
-
-
-def _of_rows(arms: Sequence[Label], centre: float) -> dict[str, nw.Expr]:
-    """Columns of rows, the sums of which are columns of units."""
-    reward, share = nw.col(REWARD), nw.col(PROPENSITY)
-    found = {"above": reward - centre, "log": share.log(), "sure": _flag(share >= 1.0 - SAME)}
-    for place, arm in enumerate(arms):
-        chosen = nw.col(ARM) == nw.lit(arm)
-        found[f"inverse_{place}"] = _where(chosen, 1.0 / share)
-        found[f"weighted_{place}"] = _where(chosen, (reward - centre) / share)
-        found[f"had_{place}"] = _flag(chosen)
-        found[f"events_{place}"] = _flag(chosen & (reward != 0.0))
-        found[f"others_{place}"] = _flag(chosen & (reward == 0.0))
-    return found
-
-
-def _added(n_arms: int) -> dict[str, nw.Expr]:
-    """What is added up within units."""
-    names = ["inverse", "weighted", "had", "events", "others"]
-    by_arm = [f"{name}_{arm}" for name in names for arm in range(n_arms)]
-    share = nw.col(PROPENSITY)
-    return {
-        "rows": nw.len(),
-        **{name: nw.col(name).sum() for name in ("above", "log", "sure", _INEXACT, *by_arm)},
-        "least": share.min(),
-        "most": share.max(),
-    }
-
-
-def _of_units(n_arms: int) -> dict[str, nw.Expr]:
-    """Columns of units; see `products`."""
-    n = nw.col("rows").cast(nw.Float64())
-    had = {
-        f"{name}_{arm}": _flag(nw.col(f"{name}_{arm}") > 0.5)
-        for name in ("had", "events", "others")
-        for arm in range(n_arms)
-    }
-    several = reduce(lambda one, other: one + other, [had[f"had_{arm}"] for arm in range(n_arms)])
-    return {
-        **had,
-        "one": nw.lit(1.0),
-        "n": n,
-        "mean": nw.col("above") / n,
-        "switched": _flag(several > 1.5),
-        "moved": _flag(nw.col("most") - nw.col("least") > SAME),
-        "keeping": nw.col("log") - nw.col("least").log(),
-        _UNNAMED: nw.when(nw.col(UNIT).is_null()).then(n).otherwise(nw.lit(0.0)),
-    }
-
-
-def _flag(holds: nw.Expr) -> nw.Expr:
-    """1.0 where a condition holds, 0.0 elsewhere."""
-    return _where(holds, nw.lit(1.0))
-
-
-def _where(holds: nw.Expr, value: nw.Expr) -> nw.Expr:
-    """A value where a condition holds, 0.0 elsewhere."""
-    return nw.when(holds).then(value).otherwise(nw.lit(0.0))
-
-
-def totals_of(
-    frame: pd.DataFrame, unit: str, limit: int, read: tuple[Parts, tuple[Label, ...]], found: Findings
-) -> UnitTotals | None:
-    """The totals that a query returned; None where rows have no unit, or are others than before.
-
-    `limit` is the size up to which the column of units has every whole number.
-    """
-    values = {str(name): float(frame[name].iloc[0]) for name in frame.columns}
-    unnamed, inexact, rounds = int(values.pop(_UNNAMED)), values.pop(_INEXACT), read[0].n_rounds
-    totals = UnitTotals(values, len(read[1]))
-    if unnamed:
-        found.add("missing-unit", f"{unnamed:,} row{'s have' if unnamed > 1 else ' has'} no unit")
-    elif inexact:
-        found.add("inexact-unit", f"unit column {unit!r} {inexact_unit(limit)}")
-    elif totals.rounds != rounds:
-        found.add(
-            "changed-table",
-            f"the table had {rounds:,} rows when batches were added up and {totals.rounds:,} when units "
-            "were: aggregate a copy that does not change",
-        )
-    elif (problem := drawn_before(totals)) is not None:
-        found.add("drawn-before", problem)
-    return None if found.problems else totals

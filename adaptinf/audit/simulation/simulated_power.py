@@ -25,6 +25,7 @@ from adaptinf.audit.simulation.measures import (
     binomial_limits,
     check_columns,
     hypertext,
+    latex,
     markdown,
     rejections,
     table_rows,
@@ -66,6 +67,20 @@ class PlanTable:
         place = as_path(f"{type(self).__name__}.to_csv", "path", path)
         shown = with_texts(self.frame, spreadsheet_cell)
         atomic_write(place, lambda file: shown.to_csv(file, index=False))
+
+    def to_latex(self, digits: int = 4) -> str:
+        """What is printed, as a LaTeX tabular (it needs the booktabs package), each note a line below.
+
+        Parameters
+        ----------
+        digits : int
+            Decimals.
+
+        Returns
+        -------
+        str
+        """
+        return latex(self._shown, self._head.replace("\n", "; "), self.notes, digits)
 
     @property
     def _head(self) -> str:

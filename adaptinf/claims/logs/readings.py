@@ -81,8 +81,13 @@ PARTS = Claim(
     "{count:,} files of a folder were read in the order of their names",
     "note",
 )
+FILES = Claim(
+    "log.storage.tables.read_table",
+    "{count:,} files were read in the order in which they were named",
+    "note",
+)
 UNUSED_COLUMNS = Claim(
-    "cli.commands.with_unused",
+    "cli.analyze_command.with_unused",
     "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "
     "column as a context (--context).",
     "note",

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
@@ -20,6 +21,8 @@ from adaptinf.log.storage.text_columns import Typed, Use, decimal_mark, number_o
 from adaptinf.parameters import refuse
 
 _SHOWN = 5
+_LIKE = {"i": {"0": 1}, "f": {"0.5": 1}}
+"""A text such as those of columns that were read already, by the kind of their numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,14 +48,18 @@ class Delimited:
 
         `keep` are outcomes that are labels although they look like a missing value.
         """
-        codes = {name: pd.factorize(self._field(name)) for name in uses if self.names.count(name) == 1}
+        wanted = {name: use for name, use in uses.items() if self.names.count(name) == 1}
+        columns = {
+            name: plain for name, use in wanted.items() if (plain := self._plain(name, use)) is not None
+        }
+        codes = {name: pd.factorize(self._field(name)) for name in wanted if name not in columns}
         counts = {
             name: dict(zip(distinct, np.bincount(places, minlength=len(distinct)).tolist(), strict=True))
             for name, (places, distinct) in codes.items()
         }
         numbers = {name: counts[name] for name in counts if uses[name] in ("number", "context")}
+        numbers |= {name: _LIKE[plain.dtype.kind] for name, plain in columns.items()}
         mark, readings, problems = decimal_mark(numbers, self.dialect.decimal)
-        columns = {}
         for name, (places, distinct) in codes.items():
             found = typed(uses[name], name, counts[name], mark, self.dialect.missing_values, keep)
             where = self._where(places, distinct, found.odd) if found.odd else ""
@@ -71,6 +78,22 @@ class Delimited:
         shown = ", ".join(self.lines(rows[:_SHOWN].tolist()))
         more = f", ... ({len(rows)} lines in all)" if len(rows) > _SHOWN else ""
         return f" [line{'' if len(rows) == 1 else 's'} {shown}{more}]"
+
+    def _plain(self, name: str, use: Use) -> NDArray[Any] | None:
+        """A column of numbers that Arrow reads as they stand; None where any text asks for a closer look."""
+        if use not in ("number", "context") or self.dialect.said.keys() & {"decimal", "missing_values"}:
+            return None
+        texts = pa.array(self.fields[name], pa.string())
+        try:
+            whole: NDArray[Any] = texts.cast(pa.int64()).to_numpy()
+            return whole if use == "number" else None  # codes such as 01234 are no numbers
+        except pa.ArrowInvalid:
+            pass
+        try:
+            values: NDArray[Any] = texts.cast(pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            return None
+        return values if bool((np.abs(values) < 2**53).all()) else None
 
     def _field(self, name: str) -> NDArray[Any]:
         return self.fields[name].to_numpy(dtype=object)

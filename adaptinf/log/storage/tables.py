@@ -20,7 +20,7 @@ from pyarrow import ipc
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError, Problem
-from adaptinf.files import as_path
+from adaptinf.files import as_path, owners_alone
 from adaptinf.log.report import Reading
 from adaptinf.log.storage.delimited import Delimited, delimited, plain_text
 from adaptinf.log.storage.dialects import Dialect, decompressed
@@ -105,7 +105,7 @@ def read_table(
     subject: str = "read_log",
     argument: str = "path",
 ) -> TableSource:
-    """The table that a user names or holds: a file, a folder, ``"-"``, bytes, or a frame of any library.
+    """The table that a user names or holds: a file, several, a folder, ``"-"``, bytes, or a frame.
 
     `wanted` are names of columns that it should have, by which separators are told apart.
     """
@@ -113,6 +113,8 @@ def read_table(
         if str(source) == STANDARD_INPUT:
             return _of_stream(sys.stdin.buffer.read(), "standard input", dialect, wanted, subject)
         return _of_path(as_path(subject, argument, source), dialect, wanted, subject)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(x, (str, PathLike)) for x in source):
+        return _of_list([as_path(subject, argument, each) for each in source], dialect, wanted, subject)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _of_stream(bytes(source), "bytes", dialect, wanted, subject)
     if callable(read := getattr(source, "read", None)) and not hasattr(source, "columns"):
@@ -168,19 +170,51 @@ def parts_of(folder: Path, subject: str) -> list[Path]:
 def _of_path(path: Path, dialect: Dialect, wanted: Collection[str], subject: str) -> TableSource:
     whole = not os.path.isdir(path)
     files = [path] if whole else parts_of(path, subject)
+    names = [""] if whole else [file.name for file in files]
+    where = f"file {path.name}" if whole else f"files in {path.name}"
+    return _of_files(files, names, where, str(path), path, dialect, wanted, subject)
+
+
+def _of_list(files: list[Path], dialect: Dialect, wanted: Collection[str], subject: str) -> TableSource:
+    """Several files as one table, in their order."""
+    kinds = sorted({kind_of(file) or "none" for file in files})
+    if len(kinds) > 1:
+        problem = f"the files are of several kinds ({', '.join(kinds)}): name files of one kind"
+        raise ParameterError(subject, [problem])
+    where = f"files {files[0].name} to {files[-1].name}"
+    kept = next(
+        (file for file in files if owners_alone(file)), files[0]
+    )  # what nobody else may read stays so
+    more = len(files) - 1
+    told = f"{files[0]} and {more} more file{'s' if more > 1 else ''}" if more else str(files[0])
+    return _of_files(files, list(map(str, files)), where, told, kept, dialect, wanted, subject)
+
+
+def _of_files(
+    files: Sequence[Path],
+    names: Sequence[str],
+    where: str,
+    told: str,
+    path: Path,
+    dialect: Dialect,
+    wanted: Collection[str],
+    subject: str,
+) -> TableSource:
+    """Files of one kind as one table; their names stand before lines."""
     for file in files:
         check_suffix(file, subject)
         check_regular(file, subject)
     kind = kind_of(files[0])
     label = _KINDS[kind]
-    source = f"{label} file {path.name}" if whole else f"{label} files in {path.name}"
-    several = [Reading("dialect", claims.PARTS(count=len(files)))] if len(files) > 1 else []
+    source = f"{label} {where}"
+    in_order = claims.PARTS if path.is_dir() else claims.FILES
+    several = [Reading("dialect", in_order(count=len(files)))] if len(files) > 1 else []
     with naming(path, label, subject):
         if kind in PARQUET:
-            refuse(subject, _only_of_text(dialect, "a Parquet file", str(path)))
-            return TableSource(source, str(path), _known(_parquet(files), dialect), path, readings=several)
-        named = [("" if whole else file.name, file.read_bytes()) for file in files]
-        return _of_bytes(kind, named, source, str(path), dialect, wanted, subject, path, several)
+            refuse(subject, _only_of_text(dialect, "a Parquet file", told))
+            return TableSource(source, told, _known(_parquet(files), dialect), path, readings=several)
+        named = [(name, file.read_bytes()) for name, file in zip(names, files, strict=True)]
+        return _of_bytes(kind, named, source, told, dialect, wanted, subject, path, several)
 
 
 def _of_stream(

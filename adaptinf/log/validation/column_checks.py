@@ -208,7 +208,7 @@ def check_rewards(
     values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
-    if column.values.dtype.kind == "f" and not as_written:
+    if column.values.dtype.kind in "fO" and not as_written:
         check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
     if reward_range is not None:
         low, high = reward_range
@@ -489,7 +489,7 @@ def _nearest_float(value: Any) -> tuple[float, bool]:
     except OverflowError:
         return np.inf, True
     if isinstance(value, Decimal):
-        return number, bool(np.isfinite(number)) and abs(number) > EXACT and Decimal(number) != value
+        return number, bool(np.isfinite(number)) and abs(value) > EXACT and Decimal(number) != value
     return number, isinstance(value, (int, np.integer)) and abs(int(value)) > EXACT
 
 

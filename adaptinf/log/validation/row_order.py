@@ -345,8 +345,8 @@ def instants(
     if read.values.dtype.kind != "M":
         found.add("bad-timezone", f"'timezone' is for times, and {what} is of type {column.dtype}")
         return None
-    if zoned:
-        return read
+    if zoned:  # text of instants is read in UTC
+        return read if kind == "M" else Column(read.values, read.missing, "datetime64[us, UTC]")
     return Column(in_utc(read.values, zone, what, role, found), read.missing, "datetime64[us, UTC]")
 
 

@@ -17,7 +17,7 @@ from files import of_column, uses_of_bytes, uses_of_file, uses_of_frame
 
 NO_NUMBERS = (
     *("error", "#REF!", "#DIV/0!", "1_000", "0x1F", "--", "$3", "5%", "1.2.3", "1 2", "-", "?", "n.a."),
-    *("½", "１", "٣", "1e", "1/2", "'0.5", "TRUE", "yes", "3f", "+-1", "=1+1", "1j", "(2)", "1 000", "1,5,2"),
+    *("½", "\uff11", "٣", "1e", "1/2", "'0.5", "TRUE", "yes", "3f", "+-1", "=1+1", "1j", "(2)", "1 000", "1,5,2"),
 )
 MISSING = ("NA", "nan", "NaN", "null", "None", "N/A", "#N/A", "<NA>")
 
@@ -143,6 +143,17 @@ def bad_cell(
     return uses_of_file(path, due, None, of_column(name, due, Right(rows)))
 
 
+def among_whole(cell: str, rng: Rng, folder: Path) -> list[Use]:
+    """The same among whole numbers, some of whose spellings other programs take for numbers."""
+    rows = draw(rng)
+    for each in rows:
+        each["y"] = int(rng.integers(0, 90))
+    number, damaged = place(rng, rows), copied(rows)
+    damaged[number]["y"] = cell
+    due = Refused((column("y"), line(number + 2)))
+    return uses_of_file(saved(folder, "x.csv", text(damaged, pick(rng, ",;\t|"))), due)
+
+
 def bad_cells(rng: Rng, folder: Path) -> list[Use]:
     """Several cells of two columns: all in one error."""
     rows = draw(rng)
@@ -243,6 +254,10 @@ CELLS: dict[str, Kind] = {
         bad_cell, "", ("y", "x"), lambda rng: str(2**53 + 1 + 2 * int(rng.integers(99)))
     ),
     "a propensity beyond 1": partial(bad_cell, "", ("p",), lambda rng: pick(rng, ("0", "-0.5", "1.5", "50"))),
+    **{
+        f"{cell!r} among whole numbers": partial(among_whole, cell)
+        for cell in ("0x1F", "0b1", "1_0", "TRUE", "", "NA", "1 2", "٣", "x", "9007199254740993", "1,5,2")
+    },
     "cells of two columns": bad_cells,
     "objects of a frame": bad_object,
 }

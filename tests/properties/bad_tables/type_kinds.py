@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from dialect_kinds import Kind, saved
 from doors import Refused, Right, Use, column, line, row
-from experiment import Rng, Rows, copied, draw, objects, pick, place, text
+from experiment import Rng, Rows, draw, objects, pick, place, text
 from files import of_column, uses_of_file, uses_of_frame, without
 
 Make = Callable[[Rows], Any]

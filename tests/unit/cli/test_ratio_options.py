@@ -83,6 +83,6 @@ def test_of_a_table_of_sums(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     sums.to_parquet(tmp_path / "sums.parquet")
     check(capsys, [str(tmp_path / "sums.parquet"), *asked, "--covariate", "before"], expected)
     assert main(["analyze", *plain, "--covariate", "before"]) == 2
-    assert "covariate= needs 'covariate_sum_squares' and" in capsys.readouterr().err
+    assert "--covariate needs --covariate-sum-squares" in capsys.readouterr().err
     assert main(["analyze", *plain, *more, "--covariate", "before", "--covariate", "y"]) == 2
     assert "--covariate: a table of sums takes one" in capsys.readouterr().err

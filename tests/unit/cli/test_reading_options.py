@@ -99,12 +99,12 @@ def test_what_a_csv_hides_is_told_here_too(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--success", "Y", "--batch", "day"], "set 'sort' to True (--sort on the command line)"),
+        (["--success", "Y", "--batch", "day"], "give --sort to put the rows in the order of this column"),
         (["--success", "yes"], "no row of reward column 'answer' holds 'yes'"),
         (["--success", "Y", "--propensities", "p_"], "finds no column for '1' (p_1), '01' (p_01)"),
-        (["--success", "Y", "--sort"], "'sort' needs round= or batch="),
+        (["--success", "Y", "--sort"], "--sort needs --round or --batch"),
         (["--success", "Y=a"], "invalid TEXT=NUMBER list value"),
-        ([], "say which text means 'success', such as 'Y' (--success Y on the command line)"),
+        ([], "say which text means --success Y"),
     ],
 )
 def test_what_is_refused_says_what_to_say(run: Run, path: str, options: list[str], told: str) -> None:

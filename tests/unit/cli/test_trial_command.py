@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +108,13 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     for design in ("Session", "nothing", "__doc__", "Design"):
         problem = told(capsys, "create", path, "--design", design, *arms, code=2)
         assert problem.startswith(
-            f"adaptinf trial: --design: there is no design '{design}'; there are: 'ABSE', "
+            f"adaptinf trial create: --design: there is no design '{design}'; there are: 'ABSE', "
         )
     problem = told(capsys, "create", path, "--design", "UCB", "--parameters", '{"depth": 1}', *arms, code=2)
-    assert "they do not fit UCB" in problem
+    assert problem == (
+        "adaptinf trial create: --parameters: there is no parameter 'depth'; UCB has 'width'; did you mean "
+        "'width'?"
+    )
     assert "JSON object" in told(
         capsys, "create", path, "--design", "UCB", "--parameters", "3", *arms, code=2
     )
@@ -121,7 +126,7 @@ def test_what_is_wrong_is_said_in_one_sentence(path: str, capsys: pytest.Capture
     assert "no decision 7" in told(
         capsys, "record", path, "--decision", "7", "--reward", "1", "--key", "r", code=2
     )
-    assert "rows were lost" in told(capsys, "verify", path, "--head", "0", code=2)
+    assert "rows were lost" in told(capsys, "verify", path, "--head", "0", code=1)
     with pytest.raises(SystemExit):
         main(["trial", "record", path, "--reward", "much"])
 
@@ -136,6 +141,31 @@ def test_a_mixture_and_the_warning_of_one_that_can_be_foreseen(
     assert told(capsys, "assign", path, "--unit", "p", "--key", "k")["round"] == 1
     assert main(["trial", "create", str(tmp_path / "other.db"), "--design", "UCB", *arms]) == 0
     assert "wrap it in a Mixture" in capsys.readouterr().err
+
+
+def test_a_trial_is_named_as_an_address_too(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    created(capsys, f"sqlite:///{path}")
+    status = told(capsys, "status", path)
+    assert told(capsys, "status", "sqlite:///trial.db") == status
+    assert sorted(file.name for file in tmp_path.iterdir() if "trial" in file.name)[0] == "trial.db"
+    refused = told(capsys, "status", "postgresql://host/trial", code=2)
+    assert refused == (
+        "adaptinf trial status: a trial is kept in a SQLite file: give its path, got "
+        "'postgresql://host/trial'"
+    )
+
+
+def test_verify_ends_with_1_where_the_file_is_damaged(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, path)
+    told(capsys, "assign", path, "--unit", "p", "--key", "k")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE journal SET digest = 'x' WHERE number = 2")
+    problem = told(capsys, "verify", path, code=1)
+    assert problem.startswith(f"adaptinf trial verify: {path} is damaged: ")
+    assert told(capsys, "status", path, code=2).startswith(f"adaptinf trial status: {path} is damaged: ")
 
 
 def test_contexts_are_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +194,7 @@ def test_an_arm_is_removed_and_a_participant_erased(
     assert "was erased" in told(capsys, "assign", path, "--unit", "p 2", "--key", "p 2", code=2)
     told(capsys, "record", path, "--decision", "1", "--reward", "1", "--key", "r")
     output = str(tmp_path / "log.parquet")
-    assert 'erased="drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
+    assert '--erased "drop"' in told(capsys, "export", path, output, "--missing", "drop", code=2)
     told(capsys, "export", path, output, "--missing", "drop", "--erased", "drop")
     assert ai.read_log(output).n_rounds == 1
 
@@ -196,4 +226,4 @@ def test_names_come_from_standard_input_and_stand_in_no_list_of_processes(
     assert acts == {"unblind": None, "amend": None, "erase": "a letter", "pause": "for the night"}
     typed()
     problem = told(capsys, "erase", path, "--unit", "-", "--key", "e", code=2)
-    assert problem == "adaptinf trial: --unit: it is -, and standard input has no line for it"
+    assert problem == "adaptinf trial erase: --unit: it is -, and standard input has no line for it"

@@ -71,7 +71,8 @@ def test_what_a_dict_cannot_hold_is_one_error() -> None:
         "the log has 7 problems (rows are counted from 0):\n"
         "  - columns= has no option 'phsae'; did you mean 'phase'?\n"
         "  - reading= has no option 'sotr'; did you mean 'sort'?\n"
-        "  - reading= has no option 'round_to'; it takes 'sep', 'decimal', 'encoding', 'date_format', "
+        "  - reading= has no option 'round_to'; it takes 'sep', 'decimal', 'encoding', "
+        "'missing_values', 'date_format', "
         "'sort', 'success'\n"
         "  - reading= has what only a file needs, 'sep', 'decimal', and the log is made of a frame: leave it "
         "out\n"
@@ -98,7 +99,8 @@ def test_sums_and_aggregates_take_dicts_too() -> None:
     assert message == (
         "the table of sums has 3 problems (rows are counted from 0):\n"
         "  - columns= has no option 'covariate_sum'; did you mean 'covariate_sum_cubes'?\n"
-        "  - reading= has no option 'sort'; it takes 'date_format'\n"
+        "  - reading= has no option 'sort'; it takes 'sep', 'decimal', 'encoding', "
+        "'missing_values', 'date_format'\n"
         "  - about= must be a dict of options by name, got 3"
     )
     rows = FRAME.assign(y=[1, 0, 1, 0], day=[1, 1, 2, 2])

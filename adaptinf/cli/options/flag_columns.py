@@ -8,6 +8,7 @@ COLUMNS = (
     "propensity",
     "batch",
     "unit",
+    "id",
     "round",
     "phase",
     "randomised",
@@ -21,11 +22,12 @@ FURTHER = tuple(
 )
 SUMS = ("n", "sum", "sum_squares", "sum_cubes", "nonzero", *FURTHER)
 HELP = {
-    "action": "chosen arm (needed)",
+    "action": "chosen arm (needed); repeated: columns of 0 and 1, one for each arm",
     "reward": "reward (needed)",
-    "propensity": "probability of the chosen arm given the past",
+    "propensity": "probability of the chosen arm given the past, or a number",
     "batch": "batch number",
     "unit": "who took part",
+    "id": "number of the decision, one for each row",
     "round": "increasing round number or time",
     "phase": "phase, such as learning and estimation",
     "randomised": "true where the arm was drawn with fixed probabilities",

@@ -1,0 +1,204 @@
+"""``adaptinf analyze`` and ``adaptinf report``: estimates from a log, as a table or as a page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.cli.grammar import CONCERN, DONE, add_command, path_of
+from adaptinf.cli.options.asked_options import (
+    Asked,
+    add_alpha,
+    add_method_options,
+    add_target_options,
+    argument_problems,
+    further_columns,
+)
+from adaptinf.cli.options.flag_columns import SUMS
+from adaptinf.cli.options.log_options import LOG_USAGE, add_log_options, log_options
+from adaptinf.cli.options.output_options import (
+    add_output_options,
+    confirm,
+    form_of,
+    json_text,
+    page_problems,
+    place_problems,
+    put,
+    say,
+)
+from adaptinf.errors import AdaptinfError, ParameterError
+from adaptinf.texts import csv_text, several
+
+if TYPE_CHECKING:
+    from adaptinf.cli.opened_data import OpenedData
+    from adaptinf.inference.results.fit_results import Results
+
+_SHOWN = 12
+_VISITS = "visits.csv --action page --reward bought --propensity p"
+
+
+def add_analyze(commands: Any, short: str) -> None:
+    """Add ``adaptinf analyze``."""
+    parser = add_command(
+        commands,
+        "analyze",
+        analyze,
+        short=short,
+        opening="Estimate the mean of every arm; the difference of two arms with --treatment and --control; "
+        "that difference within groups with --by; all arms against one with --control alone.",
+        examples=(
+            f"adaptinf analyze {_VISITS}",
+            f"adaptinf analyze {_VISITS} \\",
+            "    --treatment B --control A --output effect.csv",
+            "adaptinf analyze trial.parquet --by region --format json",
+            "gzip -dc visits.csv.gz | adaptinf analyze - --action page --reward bought",
+        ),
+        usage=LOG_USAGE,
+    )
+    add_log_options(parser)
+    what = add_target_options(parser)
+    add_method_options(what)
+    add_alpha(what)
+    output = add_output_options(parser, strict="where the log speaks against what it states")
+    output.add_argument(
+        "--report", metavar="FILE", type=path_of, help="also write a report, as one .html file"
+    )
+
+
+def add_report(commands: Any, short: str) -> None:
+    """Add ``adaptinf report``."""
+    parser = add_command(
+        commands,
+        "report",
+        report,
+        short=short,
+        opening="Write a report of a log as one HTML file: what was collected and how, whether it is sound, "
+        "which methods are valid, and what came out.",
+        examples=(
+            f"adaptinf report {_VISITS} \\",
+            "    --output report.html",
+            "adaptinf report trial.parquet --treatment B --control A --output report.html",
+        ),
+        usage="FILE... --output FILE [options]",
+    )
+    add_log_options(parser)
+    what = add_target_options(parser)
+    add_method_options(what)
+    add_alpha(what)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--output", metavar="FILE", type=path_of, required=True, help="name of the .html file"
+    )
+    output.add_argument("--title", metavar="TEXT", help="heading of the page")
+
+
+def _checked_data(
+    arguments: argparse.Namespace, problems: Sequence[str], sources: Sequence[Path]
+) -> OpenedData:
+    """The data; one error with what is wrong with arguments and with files."""
+    from adaptinf.cli.opened_data import opened
+
+    options = log_options(arguments)
+    further_columns(arguments, options, SUMS)
+    if any(problem.startswith("epsilon") for problem in problems):
+        del options["epsilon"]
+    try:
+        found = opened(sources, options)
+    except (AdaptinfError, OSError) as error:
+        if problems:
+            listed = getattr(error, "problems", [error])
+            raise ParameterError("arguments and file", [*problems, *map(str, listed)]) from error
+        raise
+    if problems:
+        raise ParameterError("arguments", problems)
+    return found
+
+
+def analyze(arguments: argparse.Namespace) -> int:
+    """Fit, and print or write the table."""
+    from adaptinf.cli.opened_data import cautions_of, sources_of
+
+    sources = sources_of(arguments)
+    problems = argument_problems(arguments) + place_problems(arguments, sources)
+    problems += page_problems("--report", arguments.report, arguments.output, sources)
+    found = _checked_data(arguments, problems, sources)
+    log, form = found.log, form_of(arguments)
+    results = with_unused(Asked.of(arguments).fit(log), found.unused)
+    cautions = [] if results.private else cautions_of(log)
+    text = rendered(results, arguments.alpha, form)
+    if form == "text":
+        text = "\n".join([*cautions, text])
+    else:  # a table for another program has them on standard error
+        say(arguments, cautions)
+    if arguments.report is not None:
+        from adaptinf.reports import report as write_report
+
+        write_report(results, arguments.report, log=log, alpha=arguments.alpha, call=arguments.call)
+        confirm(arguments, arguments.report, "a report")
+    put(arguments, text, log.owner_only)
+    return CONCERN if arguments.strict and cautions else DONE
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the page."""
+    from adaptinf.cli.opened_data import sources_of
+    from adaptinf.reports import report as write_report
+
+    sources = sources_of(arguments)
+    problems = argument_problems(arguments)
+    problems += page_problems("--output", arguments.output, None, sources)
+    found = _checked_data(arguments, problems, sources)
+    asked = Asked.of(arguments)
+    common = {"alpha": arguments.alpha, "title": arguments.title, "call": arguments.call}
+    if not asked.nothing:
+        results = with_unused(asked.fit(found.log), found.unused)
+        write_report(results, arguments.output, log=found.log, **common)
+    else:
+        write_report(found.data, arguments.output, **common)
+    confirm(arguments, arguments.output, "a report")
+    return DONE
+
+
+def with_unused(results: Results, unused: Sequence[str]) -> Results:
+    """Results with a note on the columns of the file that were not used."""
+    from adaptinf.claims.logs.readings import UNUSED_COLUMNS
+
+    if not unused:
+        return results
+    return replace(results, notes=(*results.notes, UNUSED_COLUMNS(names=several(unused, _SHOWN))))
+
+
+def rendered(results: Results, alpha: float, form: str) -> str:
+    """Results in one of the output forms."""
+    if form == "csv":
+        return csv_text(results.to_frame(alpha)).rstrip("\n")
+    if form == "json":
+        return json_text(_record(results, alpha))
+    return str(getattr(results.summary(alpha), f"as_{form}")())
+
+
+def _record(results: Results, alpha: float) -> dict[str, Any]:
+    facts, correction = results.facts, results.correction
+    return {
+        "model": results.model,
+        "estimator": results.estimator,
+        "weights": results.weights,
+        "test": results.reference.name,
+        "exact": results.reference.exact,
+        "null": results.null,
+        "alpha": alpha,
+        "n_rounds": facts.n_rounds,
+        "design": facts.design,
+        "guarantee": None if facts.guarantee is None else facts.guarantee.to_dict(),
+        "guarantee_stated": facts.stated,
+        "covered": facts.guarantee is not None and results.private,
+        "noise": facts.noise,
+        "correction": None
+        if correction is None
+        else {"epsilon": correction.epsilon, "n": correction.n, "chosen_from": correction.chosen_from},
+        "results": results.to_frame(alpha).to_dict("records"),
+        "notes": list(results.summary(alpha).notes),
+    }

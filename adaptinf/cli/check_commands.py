@@ -1,0 +1,190 @@
+"""``adaptinf validate``, ``diagnose`` and ``recommend``: whether a log is sound, and what is valid for it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.cli.grammar import CONCERN, DONE, add_command
+from adaptinf.cli.options.asked_options import (
+    Asked,
+    add_alpha,
+    add_target_options,
+    further_columns,
+    label,
+)
+from adaptinf.cli.options.flag_columns import SUMS
+from adaptinf.cli.options.log_options import LOG_USAGE, add_log_options, log_options, shares
+from adaptinf.cli.options.output_options import (
+    add_output_options,
+    form_of,
+    place_problems,
+    put,
+    table_text,
+)
+from adaptinf.texts import frame_text, visible
+
+if TYPE_CHECKING:
+    from adaptinf.cli.opened_data import OpenedData
+    from adaptinf.inference.results.summary import ResultSummary
+
+_VISITS = "visits.csv --action page --reward bought --propensity p"
+
+
+def add_validate(commands: Any, short: str) -> None:
+    """Add ``adaptinf validate``."""
+    parser = add_command(
+        commands,
+        "validate",
+        validate,
+        short=short,
+        opening="Check a log of an adaptive experiment, and list all that is found wrong with it.",
+        examples=(
+            "adaptinf validate visits.csv --action page --reward bought",
+            "adaptinf validate visits.csv --action page --reward bought --strict",
+            "adaptinf validate trial.parquet",
+        ),
+        usage=LOG_USAGE,
+    )
+    add_log_options(parser)
+    add_output_options(parser, strict="where the log speaks against what it states")
+
+
+def add_diagnose(commands: Any, short: str) -> None:
+    """Add ``adaptinf diagnose``."""
+    parser = add_command(
+        commands,
+        "diagnose",
+        diagnose,
+        short=short,
+        opening="Test what the analysis of a log takes for granted: whether arms were drawn with the "
+        "propensities that it states, whether rewards drift, and whether few rounds carry the estimates.",
+        examples=(
+            f"adaptinf diagnose {_VISITS}",
+            "adaptinf diagnose visits.csv --action page --reward bought \\",
+            "    --expected A=0.5,B=0.5 --strict",
+        ),
+        usage=LOG_USAGE,
+    )
+    add_log_options(parser)
+    tests = parser.add_argument_group("tests")
+    tests.add_argument(
+        "--expected",
+        type=shares,
+        metavar="ARM=NUMBER[,...]",
+        help="share of the rounds that each arm was to have, for a fixed allocation",
+    )
+    tests.add_argument(
+        "--negative-control",
+        action="append",
+        metavar="COLUMN",
+        help="context that arms cannot have affected; may be repeated",
+    )
+    add_alpha(tests, "level of all tests together (0.05)")
+    add_output_options(parser, strict="where a check finds evidence against the log, or a caution")
+
+
+def add_recommend(commands: Any, short: str) -> None:
+    """Add ``adaptinf recommend``."""
+    parser = add_command(
+        commands,
+        "recommend",
+        recommend,
+        short=short,
+        opening="Say which methods are valid for a log, in which order, and why: for the means of all arms, "
+        "or for what the same options of adaptinf analyze ask for.",
+        examples=(
+            f"adaptinf recommend {_VISITS}",
+            f"adaptinf recommend {_VISITS} \\",
+            "    --treatment B --control A --format csv",
+        ),
+        usage=LOG_USAGE,
+    )
+    add_log_options(parser)
+    add_target_options(parser)
+    add_output_options(parser, strict="where no method is valid")
+
+
+def _data(arguments: argparse.Namespace, asked: bool = False) -> OpenedData:
+    from adaptinf.cli.opened_data import opened, sources_of
+    from adaptinf.parameters import refuse
+
+    sources = sources_of(arguments)
+    refuse("arguments", place_problems(arguments, sources))
+    options = log_options(arguments)
+    if asked:
+        further_columns(arguments, options, SUMS)
+    return opened(sources, options)
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    """Say whether files are a log, what speaks against it, and what it holds."""
+    from adaptinf.cli.opened_data import cautions_of
+
+    found = _data(arguments)
+    log, name = found.log, visible(found.name)
+    cautions = cautions_of(log)
+    but = f"{name} has the form of a {found.kind}, but:"
+    opening = but if cautions else f"{name} is a valid {found.kind}."
+    form, table = form_of(arguments), _arms(log)
+    if form == "text":
+        report = f"{log.report}\n" if hasattr(log, "report") else ""
+        told = f"{log!r}\n{report}{frame_text(table, na_rep='-', float_format='{:.4g}'.format)}"
+        text = "\n".join([opening, *cautions, told])
+    else:
+        facts = {"file": found.name, "kind": found.kind, "cautions": cautions, "facts": _facts(log)}
+        text = table_text(form, lambda: _summary(log, opening, cautions), table, facts, "arms")
+    put(arguments, text, log.owner_only)
+    return CONCERN if arguments.strict and cautions else DONE
+
+
+def _arms(log: Any) -> Any:
+    from adaptinf.reports.collection_facts import arms_seen, arms_summed
+    from adaptinf.sums import Sums
+
+    return arms_summed(log) if isinstance(log, Sums) else arms_seen(log)
+
+
+def _facts(log: Any) -> dict[str, str]:
+    from adaptinf.reports.collection_facts import log_facts
+
+    return dict(log_facts(log))
+
+
+def _summary(log: Any, opening: str, cautions: list[str]) -> ResultSummary:
+    from adaptinf.inference.results.summary import ResultSummary
+    from adaptinf.inference.results.tables import plain_table
+    from adaptinf.reports.collection_facts import arm_rows
+
+    headers, rows = arm_rows(log)
+    facts = plain_table([[name, said] for name, said in _facts(log).items()], None, "ll")
+    arms = plain_table(rows, ["", *headers[1:]], "l" + "r" * (len(headers) - 1))
+    return ResultSummary(opening, [facts, arms], cautions)
+
+
+def diagnose(arguments: argparse.Namespace) -> int:
+    """Print or write the table of checks."""
+    from adaptinf.inference.diagnostics import diagnose as checked
+
+    log = _data(arguments).log
+    expected = arguments.expected
+    if expected is not None:
+        known = {str(arm): arm for arm in log.arms}
+        expected = {label(arm, known): share for arm, share in expected.items()}
+    controls = arguments.negative_control
+    found = checked(log, expected=expected, negative_control=controls, alpha=arguments.alpha)
+    facts = {"alpha": found.alpha, "concerns": len(found.concerns), "notes": list(found.notes)}
+    text = table_text(form_of(arguments), found.summary, found.to_frame(), facts, "checks")
+    put(arguments, text, log.owner_only)
+    return CONCERN if arguments.strict and found.concerns else DONE
+
+
+def recommend(arguments: argparse.Namespace) -> int:
+    """Print or write the table of methods."""
+    log = _data(arguments, asked=True).log
+    found = Asked.of(arguments).methods(log)
+    facts = {"target": found.target, "log": dict(found.facts)}
+    text = table_text(form_of(arguments), found.summary, found.frame, facts, "methods")
+    put(arguments, text, log.owner_only)
+    valid = any(method.verdict.valid for method in found.methods)
+    return DONE if valid or not arguments.strict else CONCERN

@@ -1,0 +1,136 @@
+"""How commands are read: help that opens with examples, errors of one sentence, and guesses at slips."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from adaptinf.texts import absent, did_you_mean, unlisted, visible
+
+DONE, CONCERN, REFUSED, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes; the last is that of a shell after Ctrl-C."""
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 a concern under --strict, or what adaptinf trial verify and audit-noise found; "
+    "2 refused."
+)
+_WIDEST = 100
+_NEEDED = "the following arguments are required: "
+
+
+class _Help(argparse.HelpFormatter):
+    """Help whose list of commands is a table of its own."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if not isinstance(action, argparse._SubParsersAction):
+            return super()._format_action(action)
+        commands = {each.dest: each.help or "" for each in action._get_subactions()}
+        width = max(map(len, commands)) + 4
+        lines = [
+            textwrap.fill(
+                said, self._width, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width
+            )
+            for name, said in commands.items()
+        ]
+        return "\n".join([*lines, ""])
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A command whose help begins with what it does, and with examples."""
+
+    def __init__(self, *, opening: str = "", examples: Iterable[str] = (), **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self._opening, self._examples = opening, tuple(examples)
+
+    def format_help(self) -> str:
+        """What the command does, examples, then its options."""
+        width = min(_WIDEST, shutil.get_terminal_size().columns - 2)
+        examples = "\n".join(["examples:", *(f"  {line}" for line in self._examples)])
+        return "\n\n".join([textwrap.fill(self._opening, width), examples, super().format_help()])
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one sentence, and where there are examples."""
+        if message.startswith(_NEEDED):
+            names = message.removeprefix(_NEEDED)
+            message = f"{names} {'are' if ', ' in names else 'is'} needed, as in {self._example}"
+        self.exit(REFUSED, f"{self.prog}: {visible(message)}\nMore examples: {self.prog} --help\n")
+
+    @property
+    def _example(self) -> str:
+        """The first example, in one line."""
+        end = next((at for at, line in enumerate(self._examples) if not line.endswith("\\")), 0)
+        return " ".join(line.rstrip("\\").strip() for line in self._examples[: end + 1])
+
+    def parse(self, argv: Sequence[str] | None) -> argparse.Namespace:
+        """The arguments; an option that there is none of is named, with the one that may be meant."""
+        arguments, unknown = self.parse_known_args(argv)
+        if unknown:
+            parser: CommandParser = arguments.parser
+            options = [word for word in unknown if word.startswith("-")]
+            parser.error("; ".join(map(parser._unknown, options or unknown)))
+        return arguments
+
+    def _unknown(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"{word!r} is not understood here: files come first, and a value follows its option"
+        name = word.partition("=")[0]
+        return f"there is no option {name}{did_you_mean(name, self._option_string_actions)}"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        if isinstance(action, argparse._SubParsersAction):
+            self.error(absent(str(action.metavar), value, list(action.choices)))
+        self.error(unlisted(action.option_strings[0], list(action.choices), value))
+
+
+def add_command(
+    commands: Any, name: str, run: Any, *, short: str, opening: str, examples: Sequence[str], usage: str = ""
+) -> CommandParser:
+    """A command with its line in the list, the opening of its help, examples and a short usage."""
+    parser: CommandParser = commands.add_parser(
+        name, help=short, opening=opening, examples=examples, epilog=EXIT_CODES
+    )
+    if usage:
+        parser.usage = f"{parser.prog} {usage}"
+    parser.set_defaults(run=run, parser=parser)
+    return parser
+
+
+def tell(text: str) -> None:
+    """Say something beside the answer; nothing where standard error is closed."""
+    if sys.stderr is not None:  # print would take standard output in its place
+        print(text, file=sys.stderr)
+
+
+def print_help(arguments: argparse.Namespace) -> int:
+    """What a command can do, where nothing was asked of it."""
+    print(arguments.parser.format_help().rstrip())
+    return DONE
+
+
+def path_of(text: str) -> Path:
+    """Name of a file; the system takes none with NUL."""
+    return Path(place_of_text(text))
+
+
+def place_of_text(text: str) -> str:
+    """A path or an address such as sqlite:///trial.db, as it was typed."""
+    if "\0" in text:
+        raise argparse.ArgumentTypeError("the name of a file cannot hold NUL")
+    return text
+
+
+def seed(text: str) -> int:
+    """Seed of a simulation."""
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+seed.__name__ = "seed"

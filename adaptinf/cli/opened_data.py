@@ -1,0 +1,188 @@
+"""Data from files: a log, a table of sums, or the public part of a log, as the options of a command say."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from adaptinf.claims.tables import CAUTION
+from adaptinf.cli.options.asked_options import label
+from adaptinf.cli.options.flag_columns import SUMS
+from adaptinf.errors import ParameterError
+from adaptinf.guarantee import PrivacyGuarantee
+from adaptinf.log import AdaptiveLog, read_log
+from adaptinf.log.log_reading import dialect_from, named_log, open_source, uses_of
+from adaptinf.log.public import PublicLog
+from adaptinf.log.storage.tables import TableSource
+from adaptinf.log.validation import OF_TABLES, nested_options
+from adaptinf.parameters import refuse
+from adaptinf.reports.collection_facts import log_cautions
+from adaptinf.sums import Sums
+from adaptinf.sums.storage import KEY
+from adaptinf.texts import visible
+
+_ROLES = ("batch", "propensity", *SUMS, "denominator", "covariate")
+_SUMS_NEEDED = ("action", "batch", "n", "sum", "sum_squares")
+_OTHERS = ("reward_range", "context", "date_format", "group", "adaptive", "stopping")
+_NEEDED = ("action", "reward")
+_HOLDER = "{arm}"
+_FROM_BATCHES = "from batches"
+_PUBLIC = (
+    "it is the public part of a log, without rows: adaptinf report reads it, and in Python ArmMeans, "
+    "Contrast, CATE and BinMeans take read_log(path)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedData:
+    """Data of files, how these are named in answers, and columns that were not used."""
+
+    data: Any
+    name: str
+    unused: list[str]
+
+    @property
+    def log(self) -> AdaptiveLog | Sums:
+        """The log or sums; refused for the public part of a log."""
+        if isinstance(self.data, PublicLog):
+            raise ParameterError(self.name, [_PUBLIC])
+        found: AdaptiveLog | Sums = self.data
+        return found
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "table of sums" if isinstance(self.data, Sums) else "log"
+
+
+def cautions_of(log: AdaptiveLog | Sums) -> list[str]:
+    """What speaks against what a log states of itself, a line each."""
+    return [visible(CAUTION(caution=one)) for one in log_cautions(log)]
+
+
+def sources_of(arguments: argparse.Namespace) -> list[Path]:
+    """Files that were named; a pattern that no shell resolved means all files of it."""
+    found: list[Path] = []
+    for path in arguments.files:
+        pattern = glob.has_magic(str(path)) and not path.exists()
+        matches = sorted(map(Path, glob.glob(str(path)))) if pattern else [path]
+        if not matches:
+            raise FileNotFoundError(f"there is no file {path}")
+        found += matches
+    return found
+
+
+def opened(sources: Sequence[Path], options: Mapping[str, Any]) -> OpenedData:
+    """Data from files, with options as they come from the command line."""
+    if len(sources) == 1 and _holds_sums(sources[0], options):
+        return _opened_sums(sources[0], options)
+    source = sources[0] if len(sources) == 1 else list(sources)
+    return _opened_sums(source, options) if _named_sums(options) else _opened_log(source, options)
+
+
+def _named_sums(options: Mapping[str, Any]) -> bool:
+    return any(name in options for name in SUMS)
+
+
+def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
+    """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
+    if _named_sums(options):
+        return True
+    if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
+        return False
+    try:
+        return KEY in (pq.read_schema(path).metadata or {})
+    except (OSError, ValueError):  # whoever reads the file says what is wrong with it
+        return False
+
+
+def _opened_sums(source: Any, options: Mapping[str, Any]) -> OpenedData:
+    """Sums from a file, or from several."""
+    if not options:
+        return OpenedData(Sums.read_parquet(source), str(source), [])
+    dialect, options = dialect_from("arguments", options)
+    known = {"action", "epsilon", *_ROLES, *_OTHERS}
+    problems = [f"{_flag(name)} is needed beside --n" for name in _SUMS_NEEDED if name not in options]
+    problems += [
+        f"{_flag(name)} is of rows, and --n names a table of sums" for name in options if name not in known
+    ]
+    refuse("arguments", problems)
+    content = open_source(source, dialect, options, _flag)
+    if not isinstance(content, TableSource):
+        raise ParameterError(str(source), ["it is a log that adaptinf wrote"])
+    arguments = {name: options[name] for name in (*_ROLES, *_OTHERS) if name in options}
+    if "epsilon" in options:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=options["epsilon"], unit="reward")
+    named = [
+        options["action"],
+        *arguments.get("group", ()),
+        *(arguments[role] for role in _ROLES if role in arguments),
+    ]
+    sums = Sums(content, arm=options["action"], **nested_options(arguments, OF_TABLES))
+    return OpenedData(sums, content.name, [str(name) for name in content.columns if name not in named])
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
+    """A log from files, or the public part of one."""
+    dialect, options = dialect_from("arguments", options)
+    content = open_source(source, dialect, options, _flag)
+    if not isinstance(content, TableSource):
+        return OpenedData(read_log(source), str(source), [])
+    missing = [
+        f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
+        for name in _NEEDED
+        if name not in options
+    ]
+    refuse(content.name, missing)
+    arguments = dict(options)
+    if "epsilon" in arguments:
+        arguments["guarantee"] = PrivacyGuarantee(epsilon=arguments.pop("epsilon"), unit="reward")
+    _name_propensities(arguments, content)
+    log = named_log(content, arguments)
+    return OpenedData(log, content.name, [str(name) for name in content.columns if name not in log.columns])
+
+
+def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
+    """Put labels for their texts, and a number, or a pattern, for a text that no column is called."""
+    columns, named = content.columns, arguments.get("propensities")
+    if "propensity" in arguments:
+        arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
+    if isinstance(named, dict) or "arms" in arguments:
+        frame, _ = content.typed(uses_of(arguments, columns))
+        known = _labels(frame, arguments.get("assigned", arguments["action"]))
+        if "arms" in arguments:
+            arguments["arms"] = [label(arm, known) for arm in arguments["arms"]]
+        if isinstance(named, dict):
+            arguments["propensities"] = {
+                label(arm, known): _column_or_number(column, columns) for arm, column in named.items()
+            }
+    if isinstance(named, str) and not (_HOLDER in named or named == _FROM_BATCHES or named in columns):
+        arguments["propensities"] = named + _HOLDER
+
+
+def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
+    """A column of that name, else the number that it is, else a name that is wrong."""
+    try:
+        return text if text in columns else float(text)
+    except ValueError:
+        return text
+
+
+def _labels(frame: pd.DataFrame, action: str | list[str]) -> dict[str, Any]:
+    """Arms that a column holds, by their text; none where there is no such column, or several."""
+    if isinstance(action, list):  # columns of 0 and 1, whose names are the arms
+        return {each: each for each in action}
+    if list(frame.columns).count(action) != 1:
+        return {}
+    return {str(each): each for each in frame[action].unique().tolist()}

@@ -1,0 +1,211 @@
+"""Options that say what is to be estimated, and the fit or the table of methods that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.cli.grammar import CommandParser
+from adaptinf.errors import ParameterError
+
+if TYPE_CHECKING:
+    from adaptinf.inference.recommend import Recommendation
+    from adaptinf.inference.results.fit_results import Results
+
+
+def add_target_options(parser: CommandParser) -> Any:
+    """What is to be estimated; the group, for what is asked of a method beside it."""
+    what = parser.add_argument_group("what to estimate")
+    what.add_argument("--treatment", metavar="ARM", help="minuend of a difference of two arms")
+    what.add_argument("--control", metavar="ARM", help="subtrahend; without --treatment of all other arms")
+    what.add_argument(
+        "--lift", action="store_true", help="with --control: relative lifts in the place of differences"
+    )
+    what.add_argument("--denominator", metavar="COLUMN", help="of a ratio: revenue per order, say")
+    what.add_argument("--covariate", action="append", metavar="COLUMN", help="context that explains rewards")
+    what.add_argument("--by", action="append", metavar="COLUMN", help="context that makes the groups")
+    what.add_argument(
+        "--winner",
+        action="store_true",
+        help="the arm with the highest estimate, by an interval that knows of the choice; with --control the "
+        "best of the others against that arm",
+    )
+    return what
+
+
+def add_method_options(what: Any) -> None:
+    """By which method."""
+    what.add_argument(
+        "--estimator",
+        metavar="NAME",
+        help="sample-mean, ipw, aipw or alee, for a difference of two arms also batched; with --by "
+        "difference-in-means, aipw or released. By default what suits the log",
+    )
+    what.add_argument("--weights", metavar="NAME", help="uniform, sqrt, two-point or combined: of ipw, aipw")
+    what.add_argument(
+        "--received",
+        action="store_true",
+        help="with --assigned: effect of receiving the treatment, by assignment as the instrument",
+    )
+
+
+def add_alpha(parser: Any, said: str = "one minus the confidence level (0.05)") -> None:
+    """The level of intervals or tests."""
+    parser.add_argument("--alpha", type=float, default=0.05, metavar="NUMBER", help=said)
+
+
+def further_columns(arguments: argparse.Namespace, options: dict[str, Any], sums: Sequence[str]) -> None:
+    """Add to the options of a file the columns that the question needs."""
+    of_sums = any(name in options for name in sums)
+    if options and arguments.by:
+        role = "group" if of_sums else "context"
+        options[role] = list(dict.fromkeys([*options.get(role, []), *arguments.by]))
+    if of_sums:
+        options |= _of_sums(arguments.denominator, arguments.covariate)
+    elif options and arguments.denominator not in (None, *options.get("context", ())):
+        options["outcomes"] = [arguments.denominator]
+
+
+def _of_sums(denominator: str | None, covariates: Sequence[str] | None) -> dict[str, str]:
+    """Columns of sums of a denominator and of a covariate, as far as they are asked for."""
+    if covariates and len(covariates) > 1:
+        several = "a table of sums takes one: several are had from rows, or from sums that adaptinf made"
+        raise ParameterError("--covariate", [several])
+    named = {"denominator": denominator, "covariate": covariates[0] if covariates else None}
+    return {role: name for role, name in named.items() if name is not None}
+
+
+def argument_problems(arguments: argparse.Namespace) -> list[str]:
+    """What is wrong with arguments whatever the file holds."""
+    from adaptinf.guarantee import PrivacyGuarantee
+    from adaptinf.inference.arms.choice import CONTRAST_ESTIMATORS, ESTIMATORS
+    from adaptinf.inference.arms.weighted import WEIGHTS
+    from adaptinf.parameters import OneOf, alpha_problems
+
+    problems = alpha_problems(arguments.alpha)
+    if arguments.epsilon is not None:
+        try:
+            PrivacyGuarantee(epsilon=arguments.epsilon, unit="reward")
+        except ParameterError as error:
+            problems += error.problems
+    known = ESTIMATORS if arguments.control is None else CONTRAST_ESTIMATORS
+    if arguments.by:
+        known = ("difference-in-means", "aipw", "released")
+    if arguments.estimator is not None:
+        problems += OneOf(*known)("estimator", arguments.estimator)
+    if arguments.weights is not None:
+        problems += OneOf(*WEIGHTS)("weights", arguments.weights)
+    return problems
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be estimated, and by which method, as it was typed."""
+
+    treatment: str | None = None
+    control: str | None = None
+    by: Sequence[str] | None = None
+    lift: bool = False
+    winner: bool = False
+    denominator: str | None = None
+    covariate: Sequence[str] | None = None
+    estimator: str | None = None
+    weights: str | None = None
+    received: bool = False
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Asked:
+        """What a command was given, as far as it takes it."""
+        given = {each.name: getattr(arguments, each.name, None) for each in fields(cls)}
+        return cls(**{name: value for name, value in given.items() if value})
+
+    @property
+    def nothing(self) -> bool:
+        """Whether means of all arms are estimated by the first method."""
+        return self == Asked()
+
+    def fit(self, log: Any) -> Results:
+        """Results of the model that is asked for."""
+        first, second = self._arms(log)
+        chosen: dict[str, Any] = {"weights": self.weights}
+        if self.estimator is not None:
+            chosen["estimator"] = self.estimator
+        below: dict[str, Any] = {} if self.denominator is None else {"denominator": self.denominator}
+        if self.covariate:
+            chosen["covariate"] = self.covariate
+        if self.winner:
+            from adaptinf.inference.winners.winner import Winner
+
+            return Winner(log, control=second).fit(**chosen)
+        if self.by:
+            from adaptinf.inference.effects.cate import CATE
+
+            return CATE(log, by=self.by, treatment=first, control=second).fit(**chosen)
+
+        from adaptinf.inference.arms import ArmMeans, Contrast
+
+        if first is None and second is None:
+            return ArmMeans(log, **below).fit(**chosen)
+        if first is None or self.lift:
+            from adaptinf.inference.contrasts import Contrasts
+
+            others = None if first is None else [first]
+            return Contrasts(log, control=second, treatments=others, **below).fit(**chosen, lift=self.lift)
+        estimand = "received" if self.received else "assigned"
+        return Contrast(log, treatment=first, control=second, **below).fit(**chosen, estimand=estimand)
+
+    def methods(self, log: Any) -> Recommendation:
+        """The table of methods for the same."""
+        from adaptinf.inference.recommend import recommend
+
+        first, second = self._arms(log)
+        metric: dict[str, Any] = {"denominator": self.denominator, "covariate": self.covariate}
+        if self.winner:
+            return recommend(log, "winner", control=second)
+        if self.by:
+            return recommend(log, "cate", by=self.by, treatment=first, control=second)
+        if first is None and second is None:
+            return recommend(log, "arm-means", **metric)
+        if first is None or self.lift:
+            others = None if first is None else [first]
+            metric["lift"] = self.lift or None
+            return recommend(log, "contrasts", control=second, treatments=others, **metric)
+        return recommend(log, "contrast", treatment=first, control=second, **metric)
+
+    def _arms(self, log: Any) -> tuple[Any, Any]:
+        """Treatment and control as the log has them; refused where options do not go together."""
+        known = {str(arm): arm for arm in log.arms}
+        first, second = (
+            None if text is None else label(text, known) for text in (self.treatment, self.control)
+        )
+        alone = self.by or self.received
+        if self.received and (self.by or first is None or second is None):
+            raise ParameterError("--received", ["it needs --treatment and --control, without --by"])
+        if self.lift and (alone or second is None):
+            raise ParameterError("--lift", ["it needs --control, without --by and --received"])
+        if self.denominator is not None and (alone or self.winner):
+            raise ParameterError("--denominator", ["it is taken without --by, --winner and --received"])
+        if self.covariate and (alone or self.winner):
+            raise ParameterError("--covariate", ["it is taken without --by, --winner and --received"])
+        if self.winner and (alone or self.lift or first is not None):
+            raise ParameterError("--winner", ["it stands alone, or with --control"])
+        if first is not None and second is None and not self.by:
+            arms = ", ".join(map(repr, log.arms))
+            problem = f"give --treatment and --control; the log has {arms}"
+            raise ParameterError("a difference of arms", [problem])
+        return first, second
+
+
+def label(text: str, known: Mapping[str, Any]) -> Any:
+    """Arm that a text means: a known one, else a number where all known ones are; 01 is no 1."""
+    kinds = set(map(type, known.values()))
+    if text not in known and len(kinds) == 1 and kinds <= {int, float}:
+        kind = kinds.pop()
+        try:
+            number = kind(text)
+        except ValueError:
+            return text
+        return number if kind is float or str(number) == text else text
+    return known.get(text, text)

@@ -1,0 +1,61 @@
+"""A design by its name and its parameters as JSON."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from adaptinf.errors import ParameterError
+from adaptinf.texts import absent
+
+if TYPE_CHECKING:
+    from adaptinf.designs import Design
+
+
+def json_of(text: str) -> Any:
+    """What a text of JSON says."""
+    return json.loads(text)
+
+
+json_of.__name__ = "JSON"
+PARAMETERS = 'of the design, such as {"floor": 0.1}; a design within it is {"name": ..., "parameters": ...}'
+
+
+def design_of(name: str, parameters: Any) -> Design:
+    """A design; its parameters may hold another one."""
+    from adaptinf import designs
+
+    if not isinstance(parameters, dict):
+        raise ParameterError("--parameters", ['they must be a JSON object, such as {"floor": 0.1}'])
+    found = {label: getattr(designs, label) for label in designs.__all__}
+    kinds = {label: kind for label, kind in found.items() if isinstance(kind, type)}
+    known = {
+        label: kind
+        for label, kind in kinds.items()
+        if issubclass(kind, designs.Design) and kind is not designs.Design
+    }
+    if name not in known:
+        raise ParameterError("--design", [absent("design", name, known)])
+    _check_names(name, known[name], parameters)
+    return known[name](**{label: _value(value) for label, value in parameters.items()})
+
+
+def _check_names(name: str, kind: type, given: dict[str, Any]) -> None:
+    """Refuse parameters that a design does not have, and a design without those that it needs."""
+    known = inspect.signature(kind).parameters
+    problems = [absent("parameter", one, known, f"{name} has") for one in given if one not in known]
+    problems += [
+        f"{name} needs {one}"
+        for one, parameter in known.items()
+        if parameter.default is parameter.empty and one not in given
+    ]
+    if problems:
+        raise ParameterError("--parameters", problems)
+
+
+def _value(value: Any) -> Any:
+    """A design within a design, a tuple for a list, or the value itself."""
+    if isinstance(value, dict):
+        return design_of(str(value.get("name")), value.get("parameters", {}))
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,185 @@
+"""Options that say what a file of a log holds, how it is read, and what the user knows of the collection."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from adaptinf.cli.grammar import CommandParser, path_of
+from adaptinf.cli.options.flag_columns import COLUMNS, HELP, SUMS
+from adaptinf.errors import ParameterError
+
+_PERIODS = ("hour", "day", "week", "month")
+_PLAIN = (
+    *("arms", "context", "epsilon", "success", "missing", "adaptive", "stopping"),
+    *("sep", "decimal", "encoding", "missing_values", "date_format", "timezone", "every"),
+    *("sort", "round_propensities"),
+)
+LOG_USAGE = "FILE... --action COLUMN --reward COLUMN [options]"
+
+
+def add_log_options(parser: CommandParser) -> None:
+    """Files of a log, and all that can be said of them."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=path_of,
+        help="CSV or Parquet; - is standard input; several, or a pattern such as 'logs/*.csv', are one log",
+    )
+    columns = parser.add_argument_group(
+        "columns", "A file that adaptinf wrote knows its columns: name none of them then."
+    )
+    columns.add_argument("--action", action="append", metavar="COLUMN", help=HELP["action"])
+    for role in COLUMNS[1:]:
+        _add_column(columns, role)
+    columns.add_argument(
+        "--propensities",
+        action="append",
+        type=_pairs,
+        metavar="ARM=COLUMN[,...]",
+        help="probability of each arm, chosen or not, as a column or a number; or a pattern of the columns' "
+        "names such as p_{arm}, or what they begin with (default: columns propensity_ARM); or a column of "
+        "lists in the order of --arms; or 'from batches', within which those of the chosen arms stay",
+    )
+    columns.add_argument("--arms", type=_listed, metavar="ARM[,...]", help="all arms, in this order")
+    columns.add_argument(
+        "--context", action="append", metavar="COLUMN", help="known before the choice; may be repeated"
+    )
+    _add_reading(parser.add_argument_group("reading"))
+    _add_statements(parser.add_argument_group("what you know of the collection"))
+    sums = parser.add_argument_group("a table of sums", "A row for each batch and arm, in place of rounds.")
+    for role in SUMS:
+        _add_column(sums, role)
+
+
+def _add_column(group: Any, role: str) -> None:
+    group.add_argument(f"--{role.replace('_', '-')}", metavar="COLUMN", help=HELP[role])
+
+
+def _add_reading(group: Any) -> None:
+    """How texts of a file become numbers, times and labels."""
+    group.add_argument("--sep", metavar="TEXT", help="what separates the fields of a CSV, if not seen there")
+    group.add_argument("--decimal", metavar="TEXT", help="decimal sign, such as ,")
+    group.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252")
+    group.add_argument(
+        "--missing-values",
+        action="append",
+        metavar="TEXT",
+        help="a text that means no value, in every column; may be repeated",
+    )
+    group.add_argument(
+        "--success",
+        type=_success,
+        metavar="TEXT",
+        help="what counts as 1 in a reward column of two texts; or TEXT=NUMBER[,...] for every text",
+    )
+    group.add_argument(
+        "--date-format", metavar="FORMAT", help="of dates in the round or batch column, such as %%d/%%m/%%Y"
+    )
+    group.add_argument("--timezone", metavar="ZONE", help="by whose clock days begin, such as Europe/Berlin")
+    group.add_argument("--every", choices=_PERIODS, help="make batches of the times in the batch column")
+    for flag, said in (
+        ("--sort", "put the rows in the order of the round column, else of the batch column"),
+        ("--round-propensities", "propensities were rounded: make those of a row sum to 1 within that"),
+    ):
+        group.add_argument(flag, action="store_const", const=True, help=said)
+
+
+def _add_statements(group: Any) -> None:
+    """What the user states of the collection."""
+    group.add_argument(
+        "--adaptive",
+        action=argparse.BooleanOptionalAction,
+        help="whether assignment reacted to outcomes; --no-adaptive gives the classical analysis",
+    )
+    group.add_argument(
+        "--stopping",
+        choices=("fixed", "data-chosen", "planned"),
+        help="what decided the number of rounds: fixed beforehand, chosen by looking at outcomes, or by a "
+        "planned rule",
+    )
+    group.add_argument(
+        "--missing",
+        choices=("drop", "worst", "best"),
+        help="what a missing reward means: missing at random given the arm (and context), or anything in the "
+        "reward range",
+    )
+    group.add_argument(
+        "--reward-range", nargs=2, type=float, metavar=("LOW", "HIGH"), help="smallest and largest reward"
+    )
+    group.add_argument(
+        "--epsilon",
+        type=float,
+        help="the actions were chosen with this pure differential privacy, unit one reward: sample means get "
+        "corrected columns",
+    )
+
+
+def _success(text: str) -> str | dict[str, float]:
+    """The text of a success, or numbers by text where there is a =."""
+    if "=" not in text:
+        return text
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    if len({label for label, _, _ in pairs}) < len(pairs):
+        raise ValueError(text)
+    return {label: float(number) for label, _, number in pairs}
+
+
+def _pairs(text: str) -> dict[str, str] | str:
+    """Columns by arm; a text with one = is one pair, so that its names may hold commas; none is a pattern."""
+    return _split(text) if "=" in text else text
+
+
+def _listed(text: str) -> list[str]:
+    """Labels between commas."""
+    return text.split(",")
+
+
+def shares(text: str) -> dict[str, float]:
+    """Numbers by arm."""
+    return {arm: float(number) for arm, number in _split(text).items()}
+
+
+def _split(text: str) -> dict[str, str]:
+    parts = [text] if text.count("=") == 1 else text.split(",")
+    pairs = dict(part.split("=", 1) for part in parts)
+    if len(pairs) < len(parts):
+        raise ValueError(text)
+    return pairs
+
+
+_pairs.__name__ = "ARM=COLUMN list"
+_success.__name__ = "TEXT=NUMBER list"
+shares.__name__ = "ARM=NUMBER list"
+
+
+def log_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was said of the file, by the names of `read_log`."""
+    named = {name: getattr(arguments, name) for name in (*COLUMNS, *SUMS, *_PLAIN)}
+    options = {name: value for name, value in named.items() if value is not None}
+    if len(options.get("action", ())) == 1:
+        [options["action"]] = arguments.action
+    if arguments.reward_range is not None:
+        options["reward_range"] = tuple(arguments.reward_range)
+    if arguments.propensities is not None:
+        options["propensities"] = _merged(arguments.propensities)
+    return options
+
+
+def _merged(given: Sequence[dict[str, str] | str]) -> dict[str, str] | str:
+    merged: dict[str, str] = {}
+    for pairs in given:
+        if isinstance(pairs, str):
+            if len(given) > 1:
+                raise ParameterError(
+                    "--propensities", [f"the pattern {pairs!r} names all columns: give it alone"]
+                )
+            return pairs
+        repeated = [arm for arm in pairs if arm in merged]
+        if repeated:
+            raise ParameterError("--propensities", [f"arm {arm!r} is given twice" for arm in repeated])
+        merged |= pairs
+    return merged
