@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
@@ -86,6 +87,8 @@ class Delimited:
         texts = pa.array(self.fields[name], pa.string())
         try:
             whole: NDArray[Any] = texts.cast(pa.int64()).to_numpy()
+            if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+                return None  # Arrow reads 0x1F as 31
             return whole if use == "number" else None  # codes such as 01234 are no numbers
         except pa.ArrowInvalid:
             pass

@@ -41,7 +41,7 @@ from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.column_checks import no_number, number_column
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
 from adaptinf.parameters import refuse
-from adaptinf.sums.engine.text_files import check_divided, instants, is_empty, reads, text_files
+from adaptinf.sums.engine.text_files import check_divided, instants, is_empty, names_of, reads, text_files
 from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
@@ -151,10 +151,11 @@ def _of_text(
             told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
             refuse("aggregate", [f"{told}, and whole: convert {others[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
+    wanted = list(uses(None))
     try:
-        texts = text_files(files, dialect, list(uses(None)))
+        texts = text_files(files, dialect, wanted)
     except duckdb.Error as error:
-        raise _damaged_text(files, dialect, error) from None
+        raise _damaged_text(files, dialect, wanted, error) from None
     own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
     kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
     twice = [
@@ -172,21 +173,27 @@ def _of_text(
             _check_divided(file, dialect)
         empty = not any(texts.names.values())
         refuse("aggregate", [f"{files[0]} is not a readable CSV file: it holds no text"] if empty else [])
-        return pd.DataFrame(columns=list(texts.names[str(files[0])])), {}
+        return pd.DataFrame(columns=list(dict.fromkeys(texts.names[str(files[0])]))), {}
     try:
         relation, times = texts.typed(own, roles)
     except duckdb.Error as error:
-        raise _damaged_text(files, dialect, error) from None
+        raise _damaged_text(files, dialect, wanted, error) from None
     return relation, {file: {**names, **times} for file, names in kinds.items()}
 
 
-def _damaged_text(files: Sequence[Path], dialect: Dialect, error: Exception) -> AdaptinfError:
+def _damaged_text(
+    files: Sequence[Path], dialect: Dialect, wanted: Sequence[str], error: Exception
+) -> AdaptinfError:
     """What is wrong with text files that the engine cannot divide: lines of other lengths, if any."""
     try:
         for file in files:
             _check_divided(file, dialect)
     except ParameterError as found:
         return found
+    names = names_of(files[0], dialect)
+    if lacking := [name for name in wanted if name not in names]:
+        told = f"{files[0]} has no column {listed(lacking)}; its first line has {listed(names)}"
+        return ParameterError("aggregate", [told])
     return _damaged(files[0], error)
 
 

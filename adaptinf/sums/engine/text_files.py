@@ -38,7 +38,7 @@ _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
 def reads(file: Path, dialect: Dialect) -> bool:
-    """Whether DuckDB can read a text: UTF-8, and compressed as its name says, by gzip or Zstandard, or not."""
+    """Whether DuckDB can read a text: UTF-8, and compressed as its name says by gzip, Zstandard or nothing."""
     with file.open("rb") as stream:
         mark = stream.read(len(_MARK_OF[".zst"]))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
@@ -187,6 +187,12 @@ def check_divided(file: Path, dialect: Dialect) -> None:
     sep = separator(head, dialect.sep, ())
     with pa.input_stream(str(file), compression="detect") as stream:
         check_lines(stream, len(header_names(head, sep)), sep)
+
+
+def names_of(file: Path, dialect: Dialect) -> list[str]:
+    """What stands in the first line of a text."""
+    head = _head(file)
+    return header_names(head, separator(head, dialect.sep, ()))
 
 
 def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:

@@ -162,7 +162,7 @@ def some_zones(rng: Rng, folder: Path) -> list[Use]:
 def unclear_dates(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
     values = [f"{1 + number % 12:02d}/{1 + number // 12:02d}/2024" for number in range(len(rows))]
-    due = Refused((column("ts"), r"\d\d/\d\d/2024", "date_format"))
+    due = Refused((column("ts"), r"\d\d/\d\d/2024", "date.format"))
     return used(rng, folder, stamped(rows, values), due, {"round": "ts"})
 
 
