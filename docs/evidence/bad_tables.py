@@ -1,4 +1,4 @@
-"""What becomes of odd and damaged tables, whose one right outcome is known as they are made: a page of evidence.
+"""What becomes of odd and damaged tables, whose one right outcome is known as they are made.
 
 The generator is imported from tests/, so that the figures are those of the very code that the tests run.
 """
@@ -26,20 +26,22 @@ PAGE = """\
 Command: `python docs/evidence/bad_tables.py`. Seed: {seed}. Date: {stamp}. Processor time:
 {seconds:.0f} s.
 
-{files:,} files, frames and streams of {kinds} kinds, made by `tests/properties/bad_tables` from small experiments: each
-kind has one right outcome, which is known from how it is made and uses nothing of the library. Either it is read,
-with the very values of the rows before they were written (every column of a log, and the mean of every arm to
-1e-12), or it is refused by one error of the library, whose text names the cause: the column, and for a cell its
-line or row; the part of a folder; the file, its encoding or its separator. Each is given to {doors} of its doors,
-drawn at random: `read_log` (also of bytes and standard input), `AdaptiveLog`, `aggregate`, `Sums`, and
-`adaptinf validate`, followed by `adaptinf analyze` where nothing is found wrong. {uses:,} uses in all.
+{files:,} files, frames and streams of {kinds} kinds, made by `tests/properties/bad_tables` from small
+experiments: each kind has one right outcome, which is known from how it is made and uses nothing of the
+library. Either it is read, with the very values of the rows before they were written (every column of a log,
+and the mean of every arm to 1e-12), or it is refused by one error of the library, whose text names the cause:
+the column, and for a cell its line or row; the part of a folder; the file, its encoding or its separator.
+Each is given to {doors} of its doors, drawn at random: `read_log` (also of bytes and standard input),
+`AdaptiveLog`, `aggregate`, `Sums`, and `adaptinf validate`, followed by `adaptinf analyze` where nothing is
+found wrong. {uses:,} uses in all.
 
 | family | kinds | files | uses | right | refused | nameless | good, refused | traceback | silent |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {counts}
 
-- *right*: read with the values that it must be read with. *Refused*: refused, as it must be, by an error that names
-  the cause. *Nameless*: refused by an error that does not name it. *Good, refused*: what must be read.
+- *right*: read with the values that it must be read with. *Refused*: refused, as it must be, by an error
+  that names the cause. *Nameless*: refused by an error that does not name it. *Good, refused*: what must be
+  read.
 - *traceback*: any other exception, or a warning of another library.
 - *silent*: read with other values, or although it must be refused.
 
@@ -52,14 +54,18 @@ drawn at random: `read_log` (also of bytes and standard input), `AdaptiveLog`, `
 The expectations were written before the first run. These were changed after it, as they asked for what a door
 cannot know, or for one wording among several that name the cause:
 
-- `aggregate` sums in an engine that has no lines. For a value that is missing, infinite or out of range, an object
-  of another type, or a label that is missing, it must name the column and the number of rows, and not a line.
-- `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with them.
+- `aggregate` sums in an engine that has no lines. For a value that is missing, infinite or out of range, an
+  object of another type, or a label that is missing, it must name the column and the number of rows, and not
+  a line.
+- `aggregate` reads propensities as lists and objects from frames in memory alone: it is not given files with
+  them.
 - A header in the midst of a file may be named by any of its columns that hold numbers.
-- Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file; a column that is
-  missing for one arm may be named by the arm; a part without a header by the columns that it lacks; and a
-  text named `.parquet` by the damage.
+- Where a whole column is missing or there are no rows, `aggregate` need not repeat the name of the file; a
+  column that is missing for one arm may be named by the arm; a part without a header by the columns that it
+  lacks; and a text named `.parquet` by the damage.
 - With missing rewards the means are compared from the columns, as no estimator of plain means is valid there.
+- The command line spells an option as `--date-format`, and not as `date_format`.
+- Stamps that are text in a frame are no times for `aggregate`: frames are given times.
 
 ## Faults
 

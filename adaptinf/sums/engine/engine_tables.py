@@ -299,7 +299,7 @@ def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
 
 def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
     """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
-    columns = {name: _plain_series(frame[name], numbers.get(name)) for name in frame}
+    columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
@@ -331,7 +331,9 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
         "dictionary<values",
         "string_view",
     ):
-        return np.where(missing, None, values)
+        held = values.copy()
+        held[missing] = None  # where a category is missing, another stands
+        return held
     return series  # times with their zone, text, and objects
 
 

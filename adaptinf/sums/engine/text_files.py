@@ -38,7 +38,7 @@ _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
 def reads(file: Path, dialect: Dialect) -> bool:
-    """Whether DuckDB can read a text: UTF-8, and compressed as its name says by gzip, Zstandard or nothing."""
+    """Whether DuckDB can read a text: UTF-8, and compressed as its name says, by gzip or Zstandard."""
     with file.open("rb") as stream:
         mark = stream.read(len(_MARK_OF[".zst"]))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")

@@ -68,6 +68,16 @@ def huge(name: str) -> Make:
     return make
 
 
+def as_decimal(value: Any) -> Decimal:
+    """A number by its digits."""
+    return Decimal(str(value))
+
+
+def mixed_labels(*choices: Any) -> Callable[[Rng, Rows], Any]:
+    """A column of objects that are some of these, the first and the second always."""
+    return lambda rng, rows: pd.Series([*choices[:2], *(pick(rng, choices) for _ in rows[2:])], dtype=object)
+
+
 def whole(rng: Rng, rows: Rows) -> None:
     """Outcomes that are small whole numbers."""
     for each in rows:
@@ -106,15 +116,6 @@ def good_type(prepare: Callable[[Rng, Rows], None], make: Make, rng: Rng, folder
     rows = draw(rng, ("a", "b", "c")[: int(rng.integers(2, 4))])
     prepare(rng, rows)
     return uses_of_frame(make(rows), Right(rows))
-
-
-def mixed_truths(value: Any) -> Any:
-    return bool(value) if value % 3 == 0 and value < 2 else value
-
-
-def read_alike(number: int) -> Any:
-    """0 and 1 as truth values in some rows."""
-    return bool(number)
 
 
 def ints_and_truths(rng: Rng, folder: Path) -> list[Use]:
@@ -191,7 +192,18 @@ def whole_days(rng: Rng, rows: Rows) -> None:
 TYPES: dict[str, Kind] = {
     **{
         f"whole outcomes as {dtype}": partial(good_type, whole, with_type("y", dtype))
-        for dtype in ("int8", "int16", "int32", "uint8", "uint64", "float32", "Int8", "UInt32", "Int64", "Float32")
+        for dtype in (
+            "int8",
+            "int16",
+            "int32",
+            "uint8",
+            "uint64",
+            "float32",
+            "Int8",
+            "UInt32",
+            "Int64",
+            "Float32",
+        )
     },
     **{
         f"whole outcomes as {kind} of Arrow": partial(good_type, whole, with_type("y", pd.ArrowDtype(kind)))
@@ -199,15 +211,21 @@ TYPES: dict[str, Kind] = {
     },
     **{
         f"outcomes as {dtype}": partial(good_type, quarters, with_type("y", dtype))
-        for dtype in ("float32", "Float64", "object", pd.ArrowDtype(pa.float64()), pd.ArrowDtype(pa.decimal128(20, 6)))
+        for dtype in (
+            "float32",
+            "Float64",
+            "object",
+            pd.ArrowDtype(pa.float64()),
+            pd.ArrowDtype(pa.decimal128(20, 6)),
+        )
     },
     **{
         f"0 and 1 as {dtype}": partial(good_type, truths, with_type("y", dtype))
         for dtype in ("bool", "boolean", pd.ArrowDtype(pa.bool_()))
     },
-    "outcomes as Decimal": partial(good_type, quarters, of_objects("y", lambda value: Decimal(str(value)))),
+    "outcomes as Decimal": partial(good_type, quarters, of_objects("y", as_decimal)),
     "outcomes as Decimal with 25 decimals": partial(
-        good_type, quarters, of_objects("y", lambda value: Decimal(str(value)).quantize(Decimal(1).scaleb(-25)))
+        good_type, quarters, of_objects("y", lambda value: as_decimal(value).quantize(Decimal(1).scaleb(-25)))
     ),
     "whole outcomes as Decimal": partial(good_type, whole, of_objects("y", Decimal)),
     "whole outcomes as objects": partial(good_type, whole, of_objects("y", int)),
@@ -215,19 +233,29 @@ TYPES: dict[str, Kind] = {
     "truth values as objects": partial(good_type, truths, of_objects("y", bool)),
     "NumPy's numbers as objects": partial(good_type, whole, of_objects("y", np.int16)),
     "outcomes as HUGEINT": partial(good_type, whole, huge("y")),
-    "outcomes as Decimal of Arrow": partial(good_type, quarters, arrow("y", pa.decimal128(15, 3), lambda value: Decimal(str(value)))),
+    "outcomes as Decimal of Arrow": partial(
+        good_type, quarters, arrow("y", pa.decimal128(15, 3), as_decimal)
+    ),
     "outcomes as Decimal in Parquet": partial(
-        good_parquet, quarters, arrow("y", pa.decimal128(15, 3), lambda value: Decimal(str(value)))
+        good_parquet, quarters, arrow("y", pa.decimal128(15, 3), as_decimal)
     ),
     "outcomes as int8 in Parquet": partial(good_parquet, whole, arrow("y", pa.int8())),
-    "arms as a dictionary in Parquet": partial(good_parquet, quarters, arrow("arm", pa.dictionary(pa.int8(), pa.string()))),
+    "arms as a dictionary in Parquet": partial(
+        good_parquet, quarters, arrow("arm", pa.dictionary(pa.int8(), pa.string()))
+    ),
     "polars": partial(good_type, quarters, pl.DataFrame),
     "lazy polars": partial(good_type, quarters, lambda rows: pl.DataFrame(rows).lazy()),
-    "propensities as Decimal": partial(good_type, quarters, of_objects("p", lambda value: Decimal(str(value)))),
+    "propensities as Decimal": partial(good_type, quarters, of_objects("p", as_decimal)),
     "propensities as float32": partial(good_type, quarters, with_type("p", "float32")),
     **{
         f"arms as {dtype}": partial(good_type, arms("a", "b", "c"), with_type("arm", dtype))
-        for dtype in ("category", "string", "object", pd.ArrowDtype(pa.string()), pd.ArrowDtype(pa.large_string()))
+        for dtype in (
+            "category",
+            "string",
+            "object",
+            pd.ArrowDtype(pa.string()),
+            pd.ArrowDtype(pa.large_string()),
+        )
     },
     **{
         f"arms of numbers as {dtype}": partial(good_type, arms(1, 2, 3), with_type("arm", dtype))
@@ -246,18 +274,29 @@ TYPES: dict[str, Kind] = {
     **{
         f"no value in {name} as {dtype}": partial(one_missing, name, dtype, prepare)
         for name, dtype, prepare in (
-            ("y", "Int64", whole), ("y", "Float64", quarters), ("y", "boolean", truths),
-            ("y", pd.ArrowDtype(pa.int32()), whole), ("y", pd.ArrowDtype(pa.float64()), quarters),
-            ("p", "Float64", quarters), ("arm", "string", quarters), ("arm", "category", quarters),
-            ("arm", "object", quarters), ("who", "string", quarters), ("x", "Float64", quarters),
-            ("region", "string", quarters), ("day", "Int64", quarters),
+            ("y", "Int64", whole),
+            ("y", "Float64", quarters),
+            ("y", "boolean", truths),
+            ("y", pd.ArrowDtype(pa.int32()), whole),
+            ("y", pd.ArrowDtype(pa.float64()), quarters),
+            ("p", "Float64", quarters),
+            ("arm", "string", quarters),
+            ("arm", "category", quarters),
+            ("arm", "object", quarters),
+            ("who", "string", quarters),
+            ("x", "Float64", quarters),
+            ("region", "string", quarters),
+            ("day", "Int64", quarters),
         )
     },
     **{
         f"{name} as {told}": partial(whole_column, name, make)
         for name in ("y", "p", "x")
         for told, make in (
-            ("dates", lambda rng, rows: pd.Timestamp("2024-01-01") + pd.to_timedelta(range(len(rows)), unit="D")),
+            (
+                "dates",
+                lambda rng, rows: pd.Timestamp("2024-01-01") + pd.to_timedelta(range(len(rows)), unit="D"),
+            ),
             ("durations", lambda rng, rows: pd.to_timedelta(range(len(rows)), unit="D")),
             ("complex numbers", lambda rng, rows: np.arange(len(rows)) * 1j),
         )
@@ -265,17 +304,17 @@ TYPES: dict[str, Kind] = {
     "p as truth values": partial(whole_column, "p", lambda rng, rows: rng.integers(0, 2, len(rows)) > 0),
     "arms as lists": partial(whole_column, "arm", lambda rng, rows: [[each["arm"]] for each in rows]),
     "arms as bytes": partial(whole_column, "arm", lambda rng, rows: [each["arm"].encode() for each in rows]),
-    "arms of numbers and truth values": partial(
-        whole_column, "arm", lambda rng, rows: pd.Series([pick(rng, (0, 1, True, False)) for _ in rows[:-2]] + [1, True], dtype=object)
-    ),
-    "arms 1 and '1'": partial(
-        whole_column, "arm", lambda rng, rows: pd.Series([pick(rng, (1, "1", 2)) for _ in rows[:-2]] + [1, "1"], dtype=object)
-    ),
+    "arms of numbers and truth values": partial(whole_column, "arm", mixed_labels(1, True, 0, False)),
+    "arms 1 and '1'": partial(whole_column, "arm", mixed_labels(1, "1", 2)),
     "arms with blanks around them": partial(
-        whole_column, "arm", lambda rng, rows: [f"{each['arm']} " if number % 4 else each["arm"] for number, each in enumerate(rows)]
+        whole_column,
+        "arm",
+        lambda rng, rows: [
+            f"{each['arm']} " if number % 4 else each["arm"] for number, each in enumerate(rows)
+        ],
     ),
     "a HUGEINT beyond 2^53": huge_value,
-}  # fmt: skip
+}
 
 
 def id_floats(change: Callable[[Rows], Any], rng: Rng, folder: Path) -> list[Use]:
@@ -319,29 +358,40 @@ def in_parquet(rows: Rows, folder: Path) -> list[Use]:
 
 IDS: dict[str, Kind] = {
     "floats": partial(id_floats, lambda rows: [float(each["who"]) for each in rows]),
-    "nullable floats": partial(id_floats, lambda rows: pd.array([float(each["who"]) for each in rows], "Float64")),
+    "nullable floats": partial(
+        id_floats, lambda rows: pd.array([float(each["who"]) for each in rows], "Float64")
+    ),
     "floats of Arrow": partial(
         id_floats, lambda rows: pd.array([float(each["who"]) for each in rows], pd.ArrowDtype(pa.float64()))
     ),
-    "floats of 32 bits": partial(id_floats, lambda rows: np.array([20_000_001 + n for n in range(len(rows))], "float32")),
-    "floats as objects": partial(id_floats, lambda rows: pd.Series([float(each["who"]) for each in rows], dtype=object)),
+    "floats of 32 bits": partial(
+        id_floats, lambda rows: np.array([20_000_001 + n for n in range(len(rows))], "float32")
+    ),
+    "floats as objects": partial(
+        id_floats, lambda rows: pd.Series([float(each["who"]) for each in rows], dtype=object)
+    ),
     "floats in JSON lines": id_lines,
     "1.15E+18 in CSV": partial(id_texts, "{:.2E}"),
     "1.152921504606847e+18 in CSV": partial(id_texts, "{!r}"),
-    "whole numbers in CSV": partial(exact_ids, lambda rows, folder: uses_of_file(saved(folder, "x.csv", text(rows)), Right(rows))),
+    "whole numbers in CSV": partial(
+        exact_ids, lambda rows, folder: uses_of_file(saved(folder, "x.csv", text(rows)), Right(rows))
+    ),
     "whole numbers in JSON lines": partial(
         exact_ids, lambda rows, folder: uses_of_file(saved(folder, "x.jsonl", objects(rows)), Right(rows))
     ),
     "whole numbers in Parquet": partial(exact_ids, in_parquet),
     **{
         f"as {dtype}": partial(
-            exact_ids, lambda rows, folder, dtype=dtype: uses_of_frame(with_type("who", dtype)(rows), Right(rows))
+            exact_ids,
+            lambda rows, folder, dtype=dtype: uses_of_frame(with_type("who", dtype)(rows), Right(rows)),
         )
         for dtype in ("int64", "uint64", "Int64", "object", pd.ArrowDtype(pa.int64()))
     },
-    "as Decimal": partial(exact_ids, lambda rows, folder: uses_of_frame(of_objects("who", Decimal)(rows), Right(rows))),
+    "as Decimal": partial(
+        exact_ids, lambda rows, folder: uses_of_frame(of_objects("who", Decimal)(rows), Right(rows))
+    ),
     "as HUGEINT": partial(exact_ids, lambda rows, folder: uses_of_frame(huge("who")(rows), Right(rows))),
-}  # fmt: skip
+}
 
 
 def spread(rng: Rng, rows: Rows, decimals: int | None) -> tuple[Rows, list[str]]:
