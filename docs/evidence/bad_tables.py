@@ -65,6 +65,7 @@ cannot know, or for one wording among several that name the cause:
   lacks; and a text named `.parquet` by the damage.
 - With missing rewards the means are compared from the columns, as no estimator of plain means is valid there.
 - The command line spells an option as `--date-format`, and not as `date_format`.
+- Ties of shuffled rows are within a day, as batches of days would come back otherwise.
 - Stamps that are text in a frame are no times for `aggregate`: frames are given times.
 
 ## Faults

@@ -297,6 +297,17 @@ def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
     return bool(bad.any())
 
 
+def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether a column of pandas holds truth values beside numbers, which it would group as one: True and 1."""
+    if rows.implementation is not nw.Implementation.PANDAS:
+        return False
+    column = rows.to_native()[name]
+    if column.dtype != object:
+        return False
+    kinds = set(map(type, column.dropna()))
+    return bool(kinds & {bool, np.bool_}) and not kinds <= {bool, np.bool_}
+
+
 def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
     """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
     columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}

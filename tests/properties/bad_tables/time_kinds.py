@@ -82,7 +82,8 @@ def shuffled(rng: Rng, folder: Path) -> list[Use]:
     rows = draw(rng)
     stamps = at(rows, datetime.datetime(2024, 5, 1, 9), datetime.timedelta(minutes=7))
     for number in range(1, len(stamps), 5):
-        stamps[number] = stamps[number - 1]
+        if rows[number]["day"] == rows[number - 1]["day"]:
+            stamps[number] = stamps[number - 1]
     whole = stamped(rows, [stamp.isoformat() for stamp in stamps])
     order = sorted(range(len(rows)), key=lambda number: rng.random())
     mixed = [whole[number] for number in order]

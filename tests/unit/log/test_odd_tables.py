@@ -120,6 +120,12 @@ class TestAggregate:
         told = refusal(ai.aggregate, frame.assign(p=share), **DAYS, propensity="p")
         assert "propensity column 'p' must hold numbers" in told
 
+    def test_truth_values_are_not_grouped_with_numbers(self) -> None:
+        arms = pd.Series([1, True, 0, False], dtype=object)
+        frame = pd.DataFrame({"arm": arms, "y": np.arange(4.0), "day": 1})
+        told = "action column 'arm' has truth values beside other labels; use labels of one type"
+        assert told in refusal(ai.aggregate, frame, **DAYS)
+
     def test_batches_of_objects(self) -> None:
         days = pd.Series([1, [1], 2, 2], dtype=object)
         frame = pd.DataFrame({"arm": ["a", "b", "a", "b"], "y": np.arange(4.0), "day": days})
