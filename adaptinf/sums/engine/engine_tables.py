@@ -298,7 +298,7 @@ def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
 
 
 def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
-    """Whether a column of pandas holds truth values beside numbers, which it would group as one: True and 1."""
+    """Whether a column of pandas holds truth values beside others: it would group True with 1."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]

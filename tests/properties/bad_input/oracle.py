@@ -219,15 +219,18 @@ def iso_time(text: str) -> np.datetime64:
     return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
+def text_of(data: bytes) -> str:
+    """Bytes as text by their mark, else as UTF-8."""
+    return data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+
+
 def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
     """Columns of a CSV file by Python's own strict parser; every row has the fields of the header.
 
     The roles of columns say which stay as they are written: label, batch, context or text.
     """
     try:
-        text = data.decode(
-            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-        )
+        text = text_of(data)
         demand("\0" not in text, "a NUL")
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:

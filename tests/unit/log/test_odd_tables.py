@@ -56,6 +56,14 @@ def test_ids_that_were_floats_are_refused(text: str) -> None:
     assert exact.column("unit_id").tolist() == [2**60 + 1, 7]
 
 
+def test_objects_of_more_digits_are_as_exact_as_a_column_of_them() -> None:
+    values = np.array([np.longdouble("0.1"), np.longdouble("0.5")])
+    for column in (values, pd.Series(values, dtype=object)):
+        frame = pd.DataFrame({"arm": ["a", "b"], "y": column})
+        told = "reward column 'y' has numbers that float64 cannot hold exactly [row 0]"
+        assert told in refusal(ai.AdaptiveLog, frame, **ROLES)
+
+
 def test_labels_that_read_the_same_are_named_with_their_column() -> None:
     frame = pd.DataFrame({"arm": [1, "1", 2], "y": 1.0})
     told = "action column 'arm': the labels 1, '1' cannot be told apart in releases and files"
