@@ -35,7 +35,7 @@ MESSAGES = {
     ),
     "no-slot": "the event has neither c._slots nor _outcomes: leave slot out",
     "bad-slot": (
-        "_outcomes must have one entry a slot, with _a, the places in c._multi that the slot could take "
+        "_outcomes must have one entry per slot, with _a, the places in c._multi that the slot could take "
         "(counted from 0, the action that was played first), _p, their probabilities, and _label_cost"
     ),
 }

@@ -50,7 +50,7 @@ def read_eppo(
         ``action_probability``, with attributes as JSON. Of an experiment: ``timestamp``, ``experiment``,
         ``subject`` and ``variation``.
     outcomes : path, optional
-        Table of ``subject`` and the outcome, one row a subject; by default the outcome is a column of
+        Table of ``subject`` and the outcome, one row per subject; by default the outcome is a column of
         `assignments`.
     experiment : str, optional
         Key of the bandit or of the experiment, needed where the table has several.

@@ -41,7 +41,7 @@ def read_growthbook(
         JSON of the experiment, with ``variations`` and ``phases``. A bandit's phase has ``banditEvents``: the
         dates at which periods began, and ``updatedWeights``, the weights from then on.
     units : path
-        CSV, Parquet or JSON lines with one row a unit: ``variation`` (the id, or the key), the time
+        CSV, Parquet or JSON lines with one row per unit: ``variation`` (the id, or the key), the time
         ``first_exposure_timestamp``, and the outcome. GrowthBook's own units tables have the first two.
     value : str
         Column of the outcome of the decision metric.

@@ -1,4 +1,4 @@
-"""Long tables of micro-randomised trials: one row a participant and decision point."""
+"""Long tables of micro-randomised trials: one row per participant and decision point."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_mrt(
     Parameters
     ----------
     path : path
-        CSV, Parquet or JSON lines, one row a participant and decision point.
+        CSV, Parquet or JSON lines, one row per participant and decision point.
     unit, treatment, outcome : str
         Columns of the participant, of the treatment (1 and 0, or 1 and -1), and of the proximal outcome.
     probability : str or float

@@ -90,7 +90,7 @@ class Table:
         self.frame = self.frame.reset_index(drop=True)
 
     def join(self, other: Table, key: str, value: str, absent: float | None) -> None:
-        """Add the outcome of every row from another table, one row a key."""
+        """Add the outcome of every row from another table, one row per key."""
         problems = [f"{self.path} has a column {value} too: rename one"] if value in self.frame else []
         if twice := int(other.frame.duplicated(key).sum()):
             problems.append(f"{other.path} has {twice} further rows of a {key}: add them up to one row each")

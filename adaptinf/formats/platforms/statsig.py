@@ -37,7 +37,7 @@ def read_statsig(
         CSV, Parquet or JSON lines with ``unit_id``, ``name``, ``experiment_group`` and
         ``first_exposure_utc``.
     outcomes : path
-        Table of ``unit_id`` and the outcome, one row a unit.
+        Table of ``unit_id`` and the outcome, one row per unit.
     experiment : str, optional
         Name of the experiment (column ``name``), needed where the table has several.
     value : str
