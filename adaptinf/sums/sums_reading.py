@@ -524,7 +524,7 @@ def read_arms(
     """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
-    codes = code_actions(labels, arms, declared is not None, found)
+    codes = code_actions(labels, arms, declared is not None, f"{role} column {name!r}", found)
     if len(arms) < 2:
         found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
     return None if found.problems else (codes, arms)

@@ -95,6 +95,10 @@ def _unwrapped(column: Column) -> Column:
         return Column(values, column.missing, column.dtype)
     if kinds and kinds <= _WHOLE:
         return _of_whole(column, list(map(int, present)))
+    if kinds == {np.longdouble}:
+        long = np.full(len(column.values), np.nan, dtype=np.longdouble)
+        long[~column.missing] = present
+        return Column(long, column.missing, column.dtype)
     return column
 
 

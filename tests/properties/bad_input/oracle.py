@@ -5,6 +5,7 @@ Nothing of the library is used here, so that a fault of a reader is not repeated
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import io
@@ -183,11 +184,11 @@ def batch_codes(values: list[Any]) -> list[int]:
 
 
 def round_values(values: Sequence[Any], date_format: str | None) -> list[Any]:
-    """Numbers or dates, which increase."""
+    """Numbers or dates, which do not go back."""
     values = [plain(value) for value in values]
     demand(not any(map(is_missing, values)), "missing round")
     times = round_keys(values, date_format)
-    demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
+    demand(all(one <= two for one, two in itertools.pairwise(times)), "rounds go back")
     return times
 
 
@@ -218,14 +219,19 @@ def iso_time(text: str) -> np.datetime64:
     return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
+def text_of(data: bytes) -> str:
+    """Bytes as text by their mark, else as UTF-8."""
+    return data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+
+
 def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
     """Columns of a CSV file by Python's own strict parser; every row has the fields of the header.
 
     The roles of columns say which stay as they are written: label, batch, context or text.
     """
-    demand(b"\0" not in data, "a NUL")
     try:
-        text = data.decode("utf-8-sig")
+        text = text_of(data)
+        demand("\0" not in text, "a NUL")
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise MustRefuse(str(error)) from None
