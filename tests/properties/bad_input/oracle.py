@@ -13,6 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,14 @@ from written import (
 )  # fmt: skip
 
 Content = dict[str, Any]
+COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def number(value: Any, *, booleans: bool = False) -> float:
     """A finite number that a float holds exactly."""
     value = plain(value)
+    value = float(value) if isinstance(value, Decimal) else value
     demand(not is_missing(value), "missing")
     demand(isinstance(value, bool) <= booleans, "a truth value is no number")
     demand(type(value) in (int, float, bool), f"{type(value).__name__} is no number")
@@ -232,18 +235,19 @@ def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, l
     try:
         text = text_of(data)
         demand("\0" not in text, "a NUL")
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        mark = next((mark for mark in ";\t" if mark in first_line(text) and "," not in first_line(text)), ",")
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise MustRefuse(str(error)) from None
     rows = [row for row in rows if row]
     demand(bool(rows), "an empty file")
-    header, *body = rows
+    header, *body = rows if mark == "," else without_decimal_commas(rows)
     demand(len(set(header)) == len(header), "a header twice")
     demand(all(len(row) == len(header) for row in body), "a row of other length")
     found = {}
     for place, name in enumerate(header):
         texts = [row[place] for row in body]
-        found[name] = cells(texts)
+        found[name] = cells(texts, (roles or {}).get(name) in ("label", "context"))
         if roles is not None and name in roles:
             found[name] = kept_texts(texts, found[name], roles[name])
     return found
@@ -260,8 +264,26 @@ def roles_of(options: Mapping[str, Any]) -> dict[str, str]:
     return roles
 
 
-def cells(texts: list[str]) -> list[Any]:
-    """A column of text as whole numbers, numbers or truth values, where every cell is one."""
+def first_line(text: str) -> str:
+    """Up to the first end of a line."""
+    return text.splitlines()[0] if text else ""
+
+
+def without_decimal_commas(rows: list[list[str]]) -> list[list[str]]:
+    """Commas of numbers as points, where commas are in numbers and points are not."""
+    texts = [text for row in rows for text in row]
+    if not any(COMMA.fullmatch(text) for text in texts) or any(
+        NUMBER.fullmatch(text) and "." in text for text in texts
+    ):
+        return rows
+    return [[text.replace(",", ".") if COMMA.fullmatch(text) else text for text in row] for row in rows]
+
+
+def cells(texts: list[str], named: bool = False) -> list[Any]:
+    """A column of text as whole numbers, numbers or truth values, where every cell is one.
+
+    Text among labels and contexts (`named`) is missing where there is none.
+    """
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
@@ -277,7 +299,7 @@ def cells(texts: list[str]) -> list[Any]:
     others = len(distinct) - len(numerals)
     spoilt = others < len(numerals) and (fractions or len(numerals) > 10 or not others)
     kind = Spoilt if spoilt else str
-    return [None if text in ABSENT else kind(text) for text in texts]
+    return [None if text in ({""} if named else ABSENT) else kind(text) for text in texts]
 
 
 def seen(log: Any) -> Content:
