@@ -235,7 +235,7 @@ def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, l
     try:
         text = text_of(data)
         demand("\0" not in text, "a NUL")
-        mark = next((mark for mark in ";\t" if mark in first_line(text) and "," not in first_line(text)), ",")
+        mark = "," if roles is None else separator(text)
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise MustRefuse(str(error)) from None
@@ -264,9 +264,10 @@ def roles_of(options: Mapping[str, Any]) -> dict[str, str]:
     return roles
 
 
-def first_line(text: str) -> str:
-    """Up to the first end of a line."""
-    return text.splitlines()[0] if text else ""
+def separator(text: str) -> str:
+    """The comma, unless the header has none and another mark in its place."""
+    header = text.splitlines()[0] if text else ""
+    return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
 
 
 def without_decimal_commas(rows: list[list[str]]) -> list[list[str]]:
