@@ -227,15 +227,18 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
 
 
-def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
+def read_csv(
+    data: bytes, roles: Mapping[str, str] | None = None, *, any_file: bool = False
+) -> dict[str, list[Any]]:
     """Columns of a CSV file by Python's own strict parser; every row has the fields of the header.
 
-    The roles of columns say which stay as they are written: label, batch, context or text.
+    The roles of columns say which stay as they are written: label, batch, context or text. `any_file`: as
+    `read_log` reads, by other separators too, and with NA among labels.
     """
     try:
         text = text_of(data)
         demand("\0" not in text, "a NUL")
-        mark = "," if roles is None else separator(text)
+        mark = separator(text) if any_file else ","
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise MustRefuse(str(error)) from None
@@ -247,7 +250,7 @@ def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, l
     found = {}
     for place, name in enumerate(header):
         texts = [row[place] for row in body]
-        found[name] = cells(texts, (roles or {}).get(name) in ("label", "context"))
+        found[name] = cells(texts, any_file and (roles or {}).get(name) in ("label", "context"))
         if roles is not None and name in roles:
             found[name] = kept_texts(texts, found[name], roles[name])
     return found
