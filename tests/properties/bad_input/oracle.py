@@ -244,7 +244,7 @@ def read_csv(
         raise MustRefuse(str(error)) from None
     rows = [row for row in rows if row]
     demand(bool(rows), "an empty file")
-    header, *body = rows if mark == "," else without_decimal_commas(rows)
+    header, *body = rows if mark == "," else without_decimal_commas(rows, roles or {})
     demand(len(set(header)) == len(header), "a header twice")
     demand(all(len(row) == len(header) for row in body), "a row of other length")
     found = {}
@@ -273,14 +273,21 @@ def separator(text: str) -> str:
     return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
 
 
-def without_decimal_commas(rows: list[list[str]]) -> list[list[str]]:
-    """Commas of numbers as points, where commas are in numbers and points are not."""
+def without_decimal_commas(rows: list[list[str]], roles: Mapping[str, str]) -> list[list[str]]:
+    """Commas of numbers as points, where commas are in numbers and points are not; labels are as written."""
     texts = [text for row in rows for text in row]
     if not any(COMMA.fullmatch(text) for text in texts) or any(
         NUMBER.fullmatch(text) and "." in text for text in texts
     ):
         return rows
-    return [[text.replace(",", ".") if COMMA.fullmatch(text) else text for text in row] for row in rows]
+    kept = [roles.get(name) == "label" for name in rows[0]] + [False] * max(map(len, rows))
+    return [
+        [
+            text.replace(",", ".") if COMMA.fullmatch(text) and not kept[at] else text
+            for at, text in enumerate(row)
+        ]
+        for row in rows
+    ]
 
 
 def cells(texts: list[str], named: bool = False) -> list[Any]:
