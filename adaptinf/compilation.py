@@ -141,10 +141,12 @@ def _follow(wanted: _Import, root: Path) -> tuple[Path, Iterable[_Import]]:
     source = _source(file, root.name)
     if file.name != _INIT:
         return file, source.imports
+    names = {bound for bound, _ in source.bound}
     meant = {found for bound, found in source.bound if bound == name}
     if _home(f"{module}.{name}", root):
         meant.add(_Import(f"{module}.{name}", ""))
-    if not meant or {"*", "__getattr__"} & {bound for bound, _ in source.bound}:
+    # Python asks a module's own __getattr__ for names that the module does not bind, and for no others.
+    if not meant or "*" in names or ("__getattr__" in names and name not in names):
         raise ImportError(f"{name} can come to {module} from anywhere")
     return file, {found for found in meant if found} | (source.imports if None in meant else set())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,8 +11,6 @@ if TYPE_CHECKING:
 
 def drawn(picture: str, of: Any, ax: Axes | None, options: dict[str, Any]) -> Axes:
     """The axes with a picture of something, by the name of the picture."""
-    # By the package's face, as a user does: pictures know what they draw, and not the other way round.
-    import adaptinf
-
-    axes: Axes = getattr(adaptinf.plots, picture)(of, ax, **options)
+    # By name and when it is drawn: pictures know what they draw, and not the other way round.
+    axes: Axes = getattr(import_module("adaptinf.plots"), picture)(of, ax, **options)
     return axes

@@ -226,6 +226,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             r"\| all \| ([\d,]+) (?:\| [\d,]+ ){5}\| (\d+) \| (\d+) \|",
             "{0} inputs: {1} tracebacks, {2} silent",
         ),
+        "bad_tables": (
+            "odd tables are read as they are, or refused with the cause",
+            r"\| all \| [\d,]+ \| ([\d,]+) \| ([\d,]+) (?:\| [\d,]+ ){2}"
+            r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|",
+            "{0} files, {1} uses: {4} tracebacks, {5} silent, {2} without the cause",
+        ),
         "hostile_names": (
             "hostile names break no table",
             r"names for which some result could not be made \| (\d+) \| (\d+) \| (\d+)",

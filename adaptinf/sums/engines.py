@@ -283,7 +283,9 @@ def _asked(
     assert columns is not None
     check_files(source.files, columns.names, found)
     found.raise_if_any("the table")
-    rows = readied(source.rows, columns.names, {name for name, _ in columns.numbers.values()})
+    rows = readied(
+        source.rows, columns.names, {name: role != "propensity" for name, role in columns.numbers.values()}
+    )
     check_types(rows, columns, found)
     check_times(rows, columns.batch, every, timezone, found)
     found.raise_if_any("the table")

@@ -51,6 +51,8 @@ _SLACK = 1e-9
 """Relative error that sums of floats may have."""
 _IMPOSSIBLE = 1e-12
 """P-value, times the number of cells, of shares that propensities cannot have led to."""
+_LOST = 1e-3
+"""Chance, times the number of batches, below which an arm without a row is taken to have lost it."""
 _LEAST_VARIANCE = 25.0
 _CLEAR = 25.0
 """Squared z from which the mean of a cell is known to differ from 0."""
@@ -170,9 +172,10 @@ def _check_totals(
     total = np.bincount(batch, weights=propensity, minlength=len(batches))
     off = np.abs(total - 1.0) > SUM_TOLERANCE
     left = np.maximum(1.0 - total, 0.0)
-    nobody = (absent.sum(axis=1) == 1) & ~improbable(
-        rounds * left, rounds * left * (1.0 - left), len(batches)
-    )
+    # By propensities that average to p nobody of n gets an arm with a chance of at most (1 - p)^n.
+    with np.errstate(divide="ignore"):
+        log_chance = rounds * np.log1p(-np.minimum(left, 1.0))
+    nobody = (absent.sum(axis=1) == 1) & (log_chance > math.log(_LOST / len(batches)))
     lacking = off & absent.any(axis=1) & (total < 1.0)
     off &= ~(lacking & nobody)
     lacking &= ~nobody
@@ -521,7 +524,7 @@ def read_arms(
     """Positions of the rows' arms, shape (R,), and all arms; `having` have columns of propensities."""
     labels = check_actions(column, name, role, False, found)
     arms = order_arms(labels.values, declared, ArmColumns(labels=list(having)), found)
-    codes = code_actions(labels, arms, declared is not None, found)
+    codes = code_actions(labels, arms, declared is not None, f"{role} column {name!r}", found)
     if len(arms) < 2:
         found.add("one-arm", f"there must be two arms or more, got {list(arms)!r}")
     return None if found.problems else (codes, arms)

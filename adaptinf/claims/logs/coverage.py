@@ -115,6 +115,9 @@ RELEASES = Claim(
 )
 DESIGN = Claim("always", "the name and parameters of the design were declared before the trial", "reason")
 RECOMMENDED = Claim("recommends_by_releases", "the recommendation is computed only from releases", "reason")
+BY_RELEASES = Claim(
+    "length_by_releases", "the releases, which the guarantee covers, determine the number of rounds", "reason"
+)
 STOPPED_BY_DATA = Claim(
     "stopped_by_data",
     "the privacy guarantee extends to the number of rounds, provided that the stopping decision was "
@@ -133,11 +136,7 @@ FIELDS = {
     "guarantee": (DECLARED,),
     "noise": (DECLARED,),
     "n_rounds": (
-        Claim(
-            "length_by_releases",
-            "the releases, which the guarantee covers, determine the number of rounds",
-            "reason",
-        ),
+        BY_RELEASES,
         STOPPED_BY_DATA,
         SO_FAR,
         DECLARED,

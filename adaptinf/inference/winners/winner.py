@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ class Winner:
         later = HELD_OUT.fit(log, contest, self.arms, keep, **asked)
         rounds = {"first": int((~keep).sum()), "last": int(keep.sum())}
         note = claims.HELD_OUT(arm=self.arms[contest.won], **rounds)
-        given = {name: getattr(later, name) for name in Results.__dataclass_fields__}
+        given = {field.name: getattr(later, field.name) for field in fields(Results)}
         given |= {"model": "Winner", "terms": _terms(contest, self.arms), "notes": (note, *later.notes)}
         against = None if contest.against is None else self.arms[contest.against]
         return WinnerResults(**given, winner=self.arms[contest.won], against=against, means=means)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adaptinf.claims.logs import readings as claims
@@ -62,13 +63,22 @@ class Delimited:
         mark, readings, problems = decimal_mark(numbers, self.dialect.decimal)
         for name, (places, distinct) in codes.items():
             found = typed(uses[name], name, counts[name], mark, self.dialect.missing_values, keep)
-            problems += found.problems
+            where = self._where(places, distinct, found.odd) if found.odd else ""
+            problems += [f"{problem}{where}" for problem in found.problems]
             readings += found.readings
             own = mark if name in numbers else "."
             columns[name] = converted(distinct, found, own)(places)
         refuse("read_log", problems)
         frame = self.fields.assign(**columns) if columns else self.fields
         return frame, [*self.readings, *readings]
+
+    def _where(self, places: NDArray[np.int64], distinct: Any, odd: Collection[str]) -> str:
+        """The lines of texts of a column; places (T,), distinct (L,)."""
+        member = np.array([str(text).strip() in odd for text in distinct], dtype=bool)
+        rows = np.flatnonzero(member[places])
+        shown = ", ".join(self.lines(rows[:_SHOWN].tolist()))
+        more = f", ... ({len(rows)} lines in all)" if len(rows) > _SHOWN else ""
+        return f" [line{'' if len(rows) == 1 else 's'} {shown}{more}]"
 
     def _plain(self, name: str, use: Use) -> NDArray[Any] | None:
         """A column of numbers that Arrow reads as they stand; None where any text asks for a closer look."""
@@ -77,6 +87,8 @@ class Delimited:
         texts = pa.array(self.fields[name], pa.string())
         try:
             whole: NDArray[Any] = texts.cast(pa.int64()).to_numpy()
+            if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+                return None  # Arrow reads 0x1F as 31
             return whole if use == "number" else None  # codes such as 01234 are no numbers
         except pa.ArrowInvalid:
             pass
@@ -109,7 +121,7 @@ def delimited(
     # `wanted` are columns it must have, `usual` is the separator that the end of the file's name promises.
     found, readings, heads, frames, sep = [], list[Reading](), [], [], dialect.sep
     for name, data in parts:
-        text, told = decoded(decompressed(data), dialect.encoding)
+        text, told = plain_text(name, data, dialect.encoding)
         if not text.strip() and len(parts) > 1:  # Spark writes empty ones
             continue
         sep = separator(text, sep, wanted)
@@ -135,6 +147,14 @@ def delimited(
         readings.insert(0, Reading("dialect", claims.SEPARATED(sep=NAMES[sep])))
     fields = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     return Delimited(tuple(found), sep, dialect, fields, readings)
+
+
+def plain_text(name: str, data: bytes, encoding: str | None) -> tuple[bytes, list[Reading]]:
+    """A text as UTF-8, and what was done; a part that cannot be read is named."""
+    try:
+        return decoded(decompressed(data), encoding)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{name}: {error}" if name else str(error)) from None
 
 
 def converted(distinct: Any, found: Typed, mark: str) -> Callable[[NDArray[np.int64]], Any]:

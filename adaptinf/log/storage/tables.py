@@ -22,8 +22,8 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import LogValidationError, ParameterError, Problem
 from adaptinf.files import as_path, owners_alone
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.delimited import Delimited, delimited
-from adaptinf.log.storage.dialects import Dialect, decoded, decompressed
+from adaptinf.log.storage.delimited import Delimited, delimited, plain_text
+from adaptinf.log.storage.dialects import Dialect, decompressed
 from adaptinf.log.storage.header import COLUMNS, check_size
 from adaptinf.log.storage.log_files import check_regular, naming
 from adaptinf.log.storage.parquet import read_columns
@@ -277,7 +277,7 @@ def _json_lines(
     columns: dict[str, list[Any]] = {}
     numbers, readings = list[int](), list[Reading]()
     for name, data in parts:
-        text, told = decoded(decompressed(data), dialect.encoding)
+        text, told = plain_text(name, data, dialect.encoding)
         readings += told
         for number, line in enumerate(io.BytesIO(text), 1):
             if not line.strip():

@@ -43,6 +43,8 @@ class Typed:
     missing: frozenset[str]
     readings: tuple[Reading, ...] = ()
     problems: tuple[str, ...] = field(default=())
+    odd: tuple[str, ...] = field(default=())
+    """Texts without blanks that the problems are of, where these are of single cells."""
 
 
 def typed(
@@ -72,14 +74,15 @@ def typed(
     truths = _flags(use, name, labels, given)
     if truths is not None:
         return truths
-    problems = _mixed(name, labels, mark) if use == "context" else []
+    odd = _among_numbers(labels, mark) if use == "context" else []
+    problems = [_mixed(name, odd)] if odd else []
     told = [
         Reading("labels", claims.MISSING_TEXT(name=name, text=text, count=counts[text]))
         for text in counts
         if text.strip() in usual - given
     ]
     merged = _merged(name, numerals, False) if use == "label" else []
-    return Typed("text", given, tuple(told), (*problems, *merged))
+    return Typed("text", given, tuple(told), (*problems, *merged), tuple(odd))
 
 
 def _is_number(bare: str, mark: str) -> bool:
@@ -118,17 +121,21 @@ def _of_numerals(
         problems = _one_truth(name, present) if flags else []
         return Typed("flag" if flags else "stripped" if bare else "text", missing, (), tuple(problems))
     problems = _merged(name, numerals, use == "order") if use in ("label", "order") else []
+    rounded = _rounded(numerals) if use == "label" else []
+    problems = [_told_rounded(name, rounded)] if rounded else problems
     codes = [bare for bare in numerals if _CODE.fullmatch(bare)]
-    odd = [bare for bare in numerals if not _plainly_written(bare)]
+    odd = [bare for bare in numerals if not _plainly_written(bare)] if use == "label" else []
     whole = all(bare.isdecimal() for bare in numerals)
     infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # nobody's labels
     kept = {"label": codes or odd, "context": codes if whole else [], "order": []}[use]
     large = use == "label" and _numeric(numerals) == "mixed"
     if (kept or large) and not infinite:
         told = claims.AS_WRITTEN(name=name, example=(kept or list(numerals))[0])
-        return Typed("stripped", missing, (Reading("labels", told),), tuple(problems))
+        return Typed("stripped", missing, (Reading("labels", told),), tuple(problems), tuple(rounded))
     kind = _numeric(numerals)
-    return Typed("text" if kind == "mixed" and use == "order" else kind, missing, (), tuple(problems))
+    return Typed(
+        "text" if kind == "mixed" and use == "order" else kind, missing, (), tuple(problems), tuple(rounded)
+    )
 
 
 def _flags(use: Use, name: str, labels: Sequence[str], missing: frozenset[str]) -> Typed | None:
@@ -150,20 +157,22 @@ def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
     return [_one_label(name, texts) for texts in values.values() if len(texts) > 1][:1]
 
 
-def _mixed(name: str, labels: Sequence[str], mark: str) -> list[str]:
-    """Contexts with a few texts among their numbers, which would be read as labels."""
+def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
+    """The few texts among the numbers of a context, which would make labels of these."""
     numerals = [bare for bare in labels if _is_number(bare, mark)]
     others = [bare for bare in labels if not _is_number(bare, mark)]
     fractions = any(not bare.lstrip("+-").isdigit() for bare in numerals)
     many = fractions or len(numerals) > _FEW
     coded = any(_CODE.fullmatch(bare) for bare in numerals)
     many &= not coded or not all(any(map(str.isdecimal, text)) for text in others)
-    if not numerals or len(others) >= len(numerals) or not many:
-        return []
-    return [
-        f"column {name!r} has text among its numbers, such as {others[0]!r:.40}, and would be read as "
+    return others if numerals and len(others) < len(numerals) and many else []
+
+
+def _mixed(name: str, odd: Sequence[str]) -> str:
+    return (
+        f"column {name!r} has text among its numbers, such as {odd[0]!r:.40}, and would be read as "
         "labels: correct it, leave out what is missing, or name it in missing_values="
-    ]
+    )
 
 
 def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
@@ -177,6 +186,19 @@ def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
         texts for texts in spelt.values() if len(texts) > 1 and (order or not all(map(str.isdecimal, texts)))
     ]
     return [_one_label(name, several[0])] if several else []
+
+
+def _rounded(numerals: Sequence[str]) -> list[str]:
+    """Labels that a program wrote as floats of a size at which these have not every whole number."""
+    floats = [bare for bare in numerals if not _WHOLE.fullmatch(bare) and not _INFINITE.fullmatch(bare)]
+    return [bare for bare in floats if abs(float(bare)) >= 2**53]
+
+
+def _told_rounded(name: str, rounded: Sequence[str]) -> str:
+    return (
+        f"column {name!r} holds {rounded[0]!r:.40}: a float of that size has not every whole number, so that "
+        "several labels may have become one; write whole numbers, or text, from the source"
+    )
 
 
 def _one_label(name: str, texts: Sequence[str]) -> str:

@@ -288,9 +288,11 @@ def check_actions(column: Column, name: object, role: str, as_written: bool, fou
     return labels
 
 
-def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: Findings) -> IntArray:
-    """Positions of the chosen arms, shape (T,); -1 where there is none."""
-    _check_distinct(labels, arms, found)
+def code_actions(
+    labels: Labels, arms: Sequence[Label], declared: bool, what: str, found: Findings
+) -> IntArray:
+    """Positions of the chosen arms, shape (T,); -1 where there is none; `what` is their column."""
+    _check_distinct(labels, arms, what, found)
     position = {label_key(arm): code for code, arm in enumerate(arms)}
     codes = np.array([position.get(label_key(label), -1) for label in labels.values] + [-1], dtype=np.int64)
     action = codes[labels.codes]
@@ -305,7 +307,7 @@ def code_actions(labels: Labels, arms: Sequence[Label], declared: bool, found: F
     return action
 
 
-def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> None:
+def _check_distinct(labels: Labels, arms: Sequence[Label], what: str, found: Findings) -> None:
     """Report arms whose labels are equal, or read the same, although their types differ, or are mixed up."""
     every = [*arms, *labels.values]
     groups = alike_labels(every)
@@ -314,8 +316,8 @@ def _check_distinct(labels: Labels, arms: Sequence[Label], found: Findings) -> N
         member = np.array([label_key(label) in keys for label in labels.values] + [False], dtype=bool)
         told = told_apart(alike) if groups else listed(alike)
         message = (
-            f"the labels {told} cannot be told apart in releases and files; give arms labels of one type, "
-            "without blanks around them"
+            f"{what}: the labels {told} cannot be told apart in releases and files; give arms labels of one "
+            "type, without blanks around them"
         )
         if member.any():
             found.add_rows("ambiguous-arm", message, member[labels.codes])

@@ -104,7 +104,7 @@ def check_received(column: Column, name: object, arms: Sequence[Label], found: F
     found.add_rows("missing-received", f"{what} has no value", labels.missing)
     found.add_rows("bad-received", f"{what} must hold labels of arms", labels.bad)
     aside = Findings()
-    codes = code_actions(labels, arms, True, aside)
+    codes = code_actions(labels, arms, True, what, aside)
     unseen = [label for label in labels.values if not any(_same(label, arm) for arm in arms)]
     told = ", ".join(map(repr, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
     found.add_rows(
@@ -396,7 +396,8 @@ class _FrameCheck(TimedRows):
     def columns(self, declared: bool, reward_range: tuple[float, float] | None) -> dict[str, Any]:
         """Arrays by field of `LogArrays`, and the phases."""
         labels, self.labels = self.labels, None
-        action = None if labels is None else code_actions(labels, self.arms, declared, self.found)
+        what = f"action column {self.roles.single.get('action', None)!r}"
+        action = None if labels is None else code_actions(labels, self.arms, declared, what, self.found)
         del labels  # of every row
         reward = self.single("reward", self.check_rewards, reward_range)
         batch = self.batches()

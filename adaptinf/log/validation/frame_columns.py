@@ -19,6 +19,7 @@ from adaptinf.typing import BoolArray, FloatArray, IntArray
 
 Label: TypeAlias = str | int | float | bool
 _NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+_FRACTIONS: set[type] = {float, np.float16, np.float32, np.float64, np.longdouble}
 _WHOLE = {int, *(np.dtype(name).type for name in np.typecodes["AllInteger"])}
 """Types of whole numbers; truth values are none."""
 
@@ -95,6 +96,10 @@ def _unwrapped(column: Column) -> Column:
         return Column(values, column.missing, column.dtype)
     if kinds and kinds <= _WHOLE:
         return _of_whole(column, list(map(int, present)))
+    if np.longdouble in kinds and kinds <= _WHOLE | _FRACTIONS:
+        long = np.full(len(column.values), np.nan, dtype=np.longdouble)
+        long[~column.missing] = present
+        return Column(long, column.missing, column.dtype)
     return column
 
 

@@ -55,7 +55,9 @@ def rounding_of(table: FloatArray) -> Rounding | None:
         slack = slack_of(decimals)
         blocks = (table[first : first + _BLOCK] for first in range(0, len(table), _BLOCK))
         # A missing value is no digit.
-        if all(not np.any(np.abs(part - np.round(part, decimals)) > slack) for part in blocks):
+        with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are no propensities
+            shown = all(not np.any(np.abs(part - np.round(part, decimals)) > slack) for part in blocks)
+        if shown:
             return Rounding(decimals, table.shape[1])
     return None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -40,13 +41,14 @@ from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.column_checks import no_number, number_column
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
 from adaptinf.parameters import refuse
-from adaptinf.sums.engine.text_files import check_divided, instants, reads, text_files
+from adaptinf.sums.engine.text_files import check_divided, instants, is_empty, names_of, reads, text_files
 from adaptinf.texts import listed
 from adaptinf.typing import FloatArray
 
 Uses: TypeAlias = Callable[[Sequence[str] | None], dict[str, Use]]
 """What columns of these names are for; of None, those that are named one by one."""
 NO_ROLES: Mapping[str, str] = {}
+NO_NUMBERS: Mapping[str, bool] = {}
 _BY_ARROW = (nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT, nw.Implementation.IBIS)
 """Engines whose own ways to pandas warn of pandas 3."""
 _NANOSECONDS = "TIMESTAMPTZ_NS"
@@ -116,7 +118,7 @@ def _relation(
         raise FileNotFoundError(f"aggregate: no file is named {path}")
     kind = kind_of(files[0])
     if kind in TEXT:
-        files = [file for file in files if file.stat().st_size] if len(files) > 1 else files
+        files = [file for file in files if not is_empty(file)] if len(files) > 1 else files
         return _of_text(files, dialect, uses, roles)
     if kind not in PARQUET:
         if len(files) > 1 and not os.path.isdir(path):
@@ -143,33 +145,63 @@ def _of_text(
 
     for file in files:
         check_regular(file, "aggregate")
-    if not reads(files, dialect):
+    others = [file for file in files if not reads(file, dialect)]
+    if others:
         if len(files) > 1:
             told = "several files are read as UTF-8 alone, plain or compressed by gzip or Zstandard"
-            refuse("aggregate", [f"{told}: convert {files[0].name}, or read one file"])
+            refuse("aggregate", [f"{told}, and whole: convert {others[0].name}, or read one file"])
         return _in_memory(files[0], dialect, uses), {}
+    wanted = list(uses(None))
     try:
-        texts = text_files(files, dialect, list(uses(None)))
+        texts = text_files(files, dialect, wanted)
     except duckdb.Error as error:
-        raise _damaged_text(files, dialect, error) from None
+        raise _damaged_text(files, dialect, wanted, error) from None
     own = uses(list(dict.fromkeys(name for names in texts.names.values() for name in names)))
     kinds = {file: dict.fromkeys(names, "VARCHAR") for file, names in texts.names.items()}
-    everywhere = {name: use for name, use in own.items() if all(name in names for names in kinds.values())}
+    twice = [
+        f"column {name!r} stands several times in the header of {Path(file).name}; rename or drop one"
+        for name in own
+        for file, names in texts.names.items()
+        if names.count(name) > 1
+    ]
+    refuse("aggregate", twice)
+    problems = Findings()
+    check_files(kinds, list(own), problems)
+    problems.raise_if_any("the table")
+    if not own:  # what names no column that is asked for may be no table
+        for file in files:
+            _check_divided(file, dialect)
+        empty = not any(texts.names.values())
+        refuse("aggregate", [f"{files[0]} is not a readable CSV file: it holds no text"] if empty else [])
+        return pd.DataFrame(columns=list(dict.fromkeys(texts.names[str(files[0])]))), {}
     try:
-        relation, times = texts.typed(everywhere, roles)
+        relation, times = texts.typed(own, roles)
     except duckdb.Error as error:
-        raise _damaged_text(files, dialect, error) from None
+        raise _damaged_text(files, dialect, wanted, error) from None
     return relation, {file: {**names, **times} for file, names in kinds.items()}
 
 
-def _damaged_text(files: Sequence[Path], dialect: Dialect, error: Exception) -> AdaptinfError:
+def _damaged_text(
+    files: Sequence[Path], dialect: Dialect, wanted: Sequence[str], error: Exception
+) -> AdaptinfError:
     """What is wrong with text files that the engine cannot divide: lines of other lengths, if any."""
-    for file in files:
-        try:
-            check_divided(file, dialect)
-        except ValueError as found:
-            return ParameterError("aggregate", [f"{file} is not a readable CSV file: {found}"])
+    try:
+        for file in files:
+            _check_divided(file, dialect)
+    except ParameterError as found:
+        return found
+    names = names_of(files[0], dialect)
+    if lacking := [name for name in wanted if name not in names]:
+        told = f"{files[0]} has no column {listed(lacking)}; its first line has {listed(names)}"
+        return ParameterError("aggregate", [told])
     return _damaged(files[0], error)
+
+
+def _check_divided(file: Path, dialect: Dialect) -> None:
+    try:
+        check_divided(file, dialect)
+    except ValueError as found:
+        raise ParameterError("aggregate", [f"{file} is not a readable CSV file: {found}"]) from None
 
 
 def _damaged(file: Path, error: Exception) -> FileError:
@@ -206,9 +238,12 @@ def _kind(type_name: str | None) -> str:
 
 
 def readied(
-    rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Collection[str] = ()
+    rows: nw.LazyFrame[Any], names: Sequence[str], numbers: Mapping[str, bool] = NO_NUMBERS
 ) -> nw.LazyFrame[Any]:
-    """Columns by the types that a log would read, where `numbers` are to be; others are an engine's own."""
+    """Columns by the types that a log would read; others are an engine's own.
+
+    `numbers` are columns of these, and whether truth values are some.
+    """
     native, kind = rows.to_native(), rows.implementation
     if kind is nw.Implementation.PANDAS:
         return lazily(_plain(native[list(names)], numbers))
@@ -248,21 +283,39 @@ def _with_instants(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFram
     return lazily(native.select(duckdb.StarExpression(exclude=fine), *cast))
 
 
-def no_labels(rows: nw.LazyFrame[Any], name: str) -> bool:
-    """Whether a column of pandas holds objects that are no labels: those of other engines have a type."""
+def no_labels(rows: nw.LazyFrame[Any], name: str, times: bool = False) -> bool:
+    """Whether a column of pandas holds objects that are no labels, nor `times`: other engines have types."""
     if rows.implementation is not nw.Implementation.PANDAS:
         return False
     column = rows.to_native()[name]
-    return column.dtype == object and bool(read_labels(read_series(column)).bad.any())
+    if column.dtype != object:
+        return False
+    read = read_series(column)
+    bad = read_labels(read).bad
+    if times:
+        bad = bad & ~np.array([isinstance(value, datetime.date) for value in read.values], dtype=bool)
+    return bool(bad.any())
 
 
-def _plain(frame: pd.DataFrame, numbers: Collection[str] = ()) -> pd.DataFrame:
+def mixed_truths(rows: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether a column of pandas holds truth values beside others: it would group True with 1."""
+    if rows.implementation is not nw.Implementation.PANDAS:
+        return False
+    column = rows.to_native()[name]
+    if column.dtype != object:
+        return False
+    kinds = set(map(type, column.dropna()))
+    return bool(kinds & {bool, np.bool_}) and not kinds <= {bool, np.bool_}
+
+
+def _plain(frame: pd.DataFrame, numbers: Mapping[str, bool] = NO_NUMBERS) -> pd.DataFrame:
     """Columns of pandas without Arrow's own numbers and times, categories, and objects that are numbers."""
-    columns = {name: _plain_series(frame[name], name in numbers) for name in frame}
+    columns = {name: _plain_series(frame[name], numbers.get(str(name))) for name in frame}
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
+def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
+    """The same of one column; `truths` says whether a column of numbers may hold them, None of others."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biufMm" and dtype != np.float16:
         return series
@@ -274,12 +327,12 @@ def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
         if arrow.scale or arrow.precision > _DIGITS:
             return _floats(series)
         return pd.arrays.IntegerArray(np.where(missing, 0, values).astype(np.int64), missing)
-    extension = not isinstance(dtype, np.dtype)
-    if values.dtype.kind == "b" and (extension or missing.any()):
+    if values.dtype.kind == "b":
         return pd.arrays.BooleanArray(values.astype(bool), missing)
     if values.dtype.kind in "iu":
         return pd.arrays.IntegerArray(values.copy(), missing)
-    if values.dtype.kind == "O" and numbers and not missing.all() and not no_number(column, True).any():
+    numbers = values.dtype.kind == "O" and truths is not None and not missing.all()
+    if numbers and not no_number(column, bool(truths)).any():
         exact = number_column(column)
         return series if exact.inexact is not None and exact.inexact.any() else exact.values
     if values.dtype.kind == "f":
@@ -289,7 +342,9 @@ def _plain_series(series: pd.Series[Any], numbers: bool) -> Any:
         "dictionary<values",
         "string_view",
     ):
-        return values
+        held = values.copy()
+        held[missing] = None  # where a category is missing, another stands
+        return held
     return series  # times with their zone, text, and objects
 
 

@@ -14,7 +14,7 @@ from adaptinf.log.validation.column_roles import Roles, missing_column
 from adaptinf.log.validation.frame_columns import Findings, Label
 from adaptinf.sums.covariate_columns import further_columns
 from adaptinf.sums.covariate_products import COVARIATE, DENOMINATOR, Further
-from adaptinf.sums.engine.engine_tables import as_number, is_long, no_labels, readied
+from adaptinf.sums.engine.engine_tables import as_number, is_long, mixed_truths, no_labels, readied
 from adaptinf.sums.engine.periods import WITHIN
 from adaptinf.sums.groups import group_names
 
@@ -120,8 +120,11 @@ def check_types(rows: nw.LazyFrame[Any], columns: Columns, found: Findings) -> N
     for name, role in labels.items():
         kind = schema[name]
         times = role != "batch" and isinstance(kind, (nw.Datetime, nw.Date))
-        if isinstance(kind, _NO_LABELS) or times or (role != "batch" and no_labels(rows, name)):
+        if isinstance(kind, _NO_LABELS) or times or no_labels(rows, name, role == "batch"):
             found.add(f"bad-{role}", f"{role} column {name!r} holds no labels, but {kind}")
+        elif mixed_truths(rows, name):
+            told = f"{role} column {name!r} has truth values beside other labels; use labels of one type"
+            found.add(f"ambiguous-{'arm' if role == 'action' else role}", told)
     for name, role in columns.numbers.values():
         kind = schema[name]
         if not (kind.is_numeric() or (role != "propensity" and isinstance(kind, nw.Boolean))):

@@ -26,6 +26,8 @@ from adaptinf.log.storage.text_columns import (
 from adaptinf.log.validation.column_checks import no_numbers
 
 _HEAD = 1 << 22
+_MARK_OF = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+"""Ends of names of what DuckDB decompresses, and how such files begin."""
 _DISTINCT = 10_000
 """Distinct texts of a column that are looked at one by one."""
 _CELLS = 5
@@ -36,12 +38,27 @@ _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
 
-def reads(files: Sequence[Path], dialect: Dialect) -> bool:
-    """Whether DuckDB can read the texts: UTF-8, and gzip or Zstandard where they are compressed."""
-    if any(file.suffix.lower() == ".bz2" for file in files):
+def reads(file: Path, dialect: Dialect) -> bool:
+    """Whether DuckDB can read a text: UTF-8, and compressed as its name says, by gzip or Zstandard."""
+    with file.open("rb") as stream:
+        mark = stream.read(len(_MARK_OF[".zst"]))
+    packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
+    named = file.suffix.lower() if file.suffix.lower() in (*_MARK_OF, ".bz2") else ""
+    if packed != named or named == ".bz2":
         return False
     own = (dialect.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
-    return own and all(_is_utf8(_head(file)) for file in files)
+    try:
+        return own and _is_utf8(_head(file))
+    except OSError:  # cut off, or damaged
+        return False
+
+
+def is_empty(file: Path) -> bool:
+    """Whether a text holds nothing, as the parts of a job may."""
+    try:
+        return not _head(file).strip()
+    except OSError:
+        return False
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -99,7 +116,7 @@ class TextFiles:
             f"{_quoted(name)}"
             for name in uses
         ]
-        return self.relation.project(", ".join(columns)), times
+        return self.relation.project(", ".join(columns)) if columns else self.relation, times
 
     def _time(self, name: str) -> str | None:
         """The type of dates or times that a column holds in all files."""
@@ -176,6 +193,12 @@ def check_divided(file: Path, dialect: Dialect) -> None:
     sep = separator(head, dialect.sep, ())
     with pa.input_stream(str(file), compression="detect") as stream:
         check_lines(stream, len(header_names(head, sep)), sep)
+
+
+def names_of(file: Path, dialect: Dialect) -> list[str]:
+    """What stands in the first line of a text."""
+    head = _head(file)
+    return header_names(head, separator(head, dialect.sep, ()))
 
 
 def instants(column: pd.Series[Any]) -> pd.Series[Any] | None:

@@ -15,7 +15,7 @@ import pandas as pd
 from foreign_readings import adam_content, read_transport
 from intact import Study, Trial, draw_study
 from judge import Case
-from oracle import Content, MustRefuse, read_csv
+from oracle import Content, MustRefuse, read_csv, text_of
 from transport import write_transport
 
 from adaptinf.formats import read_adam
@@ -269,7 +269,7 @@ def read_text(data: bytes) -> dict[str, list[Any]]:
         import csv
         import io
 
-        rows = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")) if row]
+        rows = [row for row in csv.reader(io.StringIO(text_of(data), newline="")) if row]
         for name in quoted:
             at = rows[0].index(name)
             columns[name] = [

@@ -63,7 +63,8 @@ def bytes_case(
     data = make(trial, rng)
     path = folder / "foreign.csv"
     path.write_bytes(data)
-    damaged = answer(lambda: log_content(read_csv(data, roles_of(trial.options)), trial.options))
+    roles = roles_of(trial.options)
+    damaged = answer(lambda: log_content(read_csv(data, roles, any_file=True), trial.options))
     intact = log_content(trial.columns, trial.options)
     return Case(kind, lambda: read_log(path, **trial.options), intact, damaged, harmless, (path.name,), data)
 

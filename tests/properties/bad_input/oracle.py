@@ -5,6 +5,7 @@ Nothing of the library is used here, so that a fault of a reader is not repeated
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import io
@@ -12,6 +13,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -32,12 +34,14 @@ from written import (
 )  # fmt: skip
 
 Content = dict[str, Any]
+COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 def number(value: Any, *, booleans: bool = False) -> float:
     """A finite number that a float holds exactly."""
     value = plain(value)
+    value = float(value) if isinstance(value, Decimal) else value
     demand(not is_missing(value), "missing")
     demand(isinstance(value, bool) <= booleans, "a truth value is no number")
     demand(type(value) in (int, float, bool), f"{type(value).__name__} is no number")
@@ -183,11 +187,11 @@ def batch_codes(values: list[Any]) -> list[int]:
 
 
 def round_values(values: Sequence[Any], date_format: str | None) -> list[Any]:
-    """Numbers or dates, which increase."""
+    """Numbers or dates, which do not go back."""
     values = [plain(value) for value in values]
     demand(not any(map(is_missing, values)), "missing round")
     times = round_keys(values, date_format)
-    demand(all(one < two for one, two in itertools.pairwise(times)), "rounds do not increase")
+    demand(all(one <= two for one, two in itertools.pairwise(times)), "rounds go back")
     return times
 
 
@@ -218,26 +222,35 @@ def iso_time(text: str) -> np.datetime64:
     return np.datetime64(time, "ns") + np.timedelta64(int(digits.ljust(9, "0")[:9]), "ns")
 
 
-def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> dict[str, list[Any]]:
+def text_of(data: bytes) -> str:
+    """Bytes as text by their mark, else as UTF-8."""
+    return data.decode("utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+
+
+def read_csv(
+    data: bytes, roles: Mapping[str, str] | None = None, *, any_file: bool = False
+) -> dict[str, list[Any]]:
     """Columns of a CSV file by Python's own strict parser; every row has the fields of the header.
 
-    The roles of columns say which stay as they are written: label, batch, context or text.
+    The roles of columns say which stay as they are written: label, batch, context or text. `any_file`: as
+    `read_log` reads, by other separators too, and with NA among labels.
     """
-    demand(b"\0" not in data, "a NUL")
     try:
-        text = data.decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        text = text_of(data)
+        demand("\0" not in text, "a NUL")
+        mark = separator(text) if any_file else ","
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise MustRefuse(str(error)) from None
     rows = [row for row in rows if row]
     demand(bool(rows), "an empty file")
-    header, *body = rows
+    header, *body = rows if mark == "," else without_decimal_commas(rows, roles or {})
     demand(len(set(header)) == len(header), "a header twice")
     demand(all(len(row) == len(header) for row in body), "a row of other length")
     found = {}
     for place, name in enumerate(header):
         texts = [row[place] for row in body]
-        found[name] = cells(texts)
+        found[name] = cells(texts, any_file and (roles or {}).get(name) in ("label", "context"))
         if roles is not None and name in roles:
             found[name] = kept_texts(texts, found[name], roles[name])
     return found
@@ -254,8 +267,34 @@ def roles_of(options: Mapping[str, Any]) -> dict[str, str]:
     return roles
 
 
-def cells(texts: list[str]) -> list[Any]:
-    """A column of text as whole numbers, numbers or truth values, where every cell is one."""
+def separator(text: str) -> str:
+    """The comma, unless the header has none and another mark in its place."""
+    header = text.splitlines()[0] if text else ""
+    return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
+
+
+def without_decimal_commas(rows: list[list[str]], roles: Mapping[str, str]) -> list[list[str]]:
+    """Commas of numbers as points, where commas are in numbers and points are not; labels are as written."""
+    texts = [text for row in rows for text in row]
+    if not any(COMMA.fullmatch(text) for text in texts) or any(
+        NUMBER.fullmatch(text) and "." in text for text in texts
+    ):
+        return rows
+    kept = [roles.get(name) == "label" for name in rows[0]] + [False] * max(map(len, rows))
+    return [
+        [
+            text.replace(",", ".") if COMMA.fullmatch(text) and not kept[at] else text
+            for at, text in enumerate(row)
+        ]
+        for row in rows
+    ]
+
+
+def cells(texts: list[str], named: bool = False) -> list[Any]:
+    """A column of text as whole numbers, numbers or truth values, where every cell is one.
+
+    Text among labels and contexts (`named`) is missing where there is none.
+    """
     present = [text for text in texts if text not in ABSENT]
     whole = len(present) == len(texts)
     if present and whole and all(WHOLE.fullmatch(text) for text in present):
@@ -271,7 +310,7 @@ def cells(texts: list[str]) -> list[Any]:
     others = len(distinct) - len(numerals)
     spoilt = others < len(numerals) and (fractions or len(numerals) > 10 or not others)
     kind = Spoilt if spoilt else str
-    return [None if text in ABSENT else kind(text) for text in texts]
+    return [None if text in ({""} if named else ABSENT) else kind(text) for text in texts]
 
 
 def seen(log: Any) -> Content:

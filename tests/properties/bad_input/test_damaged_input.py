@@ -16,6 +16,7 @@ from oracle import MustRefuse, log_content, read_csv
 from runs import SEED, run, table
 
 from adaptinf.log import AdaptiveLog
+from adaptinf.log.validation import nested_options
 
 IN_CI = 500
 """docs/evidence/bad_input.py tries 6,000 others."""
@@ -43,7 +44,7 @@ def test_five_hundred_damaged_inputs() -> None:
 def a_case() -> tuple[Case, pd.DataFrame]:
     trial = draw_trial(np.random.default_rng(3))
     content, frame = log_content(trial.columns, trial.options), frame_of(trial.columns)
-    return Case("x", lambda: AdaptiveLog(frame, **trial.options), content, None), frame
+    return Case("x", lambda: AdaptiveLog(frame, **nested_options(trial.options)), content, None), frame
 
 
 def test_the_judge_tells_outcomes_apart() -> None:

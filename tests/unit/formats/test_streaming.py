@@ -287,10 +287,11 @@ def test_folders_and_arguments_that_make_no_sense(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "log.dsjson", events(40))
     output = tmp_path / "log.parquet"
-    assert main(["convert", str(path), str(output), "--action-id", "id", "--context", "hour"]) == 0
-    assert capsys.readouterr().out == f"36 rows written to {output}\n"
+    given = ["convert", str(path), "--output", str(output)]
+    assert main([*given, "--action-id", "id", "--context", "hour"]) == 0
+    assert capsys.readouterr().err == f"adaptinf convert: wrote {output} (36 rows)\n"
     assert pq.read_schema(output).names[-2:] == ["timestamp", "hour"]
-    assert main(["convert", str(path), str(output), "--action-id", "name"]) == 2
+    assert main([*given, "--action-id", "name"]) == 2
     assert "no action has the feature name" in capsys.readouterr().err
 
 

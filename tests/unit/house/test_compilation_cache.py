@@ -401,6 +401,12 @@ STAR = "from tiny.a import *\n"
 LAZY = "def __getattr__(name):\n    return import_module('tiny.b')\n"
 
 
+def test_names_that_a_lazy_face_binds_itself_come_from_there(tmp_path: Path) -> None:
+    face = f"from tiny.a import f\n{LAZY}"
+    files = {"kernel.py": "from tiny.room import f\n", "room/__init__.py": face}
+    assert used(tmp_path, {**LEAVES, **files}) == {"room/__init__.py", "a.py"}
+
+
 @pytest.mark.parametrize(
     "files",
     [

@@ -72,8 +72,7 @@ def test_what_a_dict_cannot_hold_is_one_error() -> None:
         "  - columns= has no option 'phsae'; did you mean 'phase'?\n"
         "  - reading= has no option 'sotr'; did you mean 'sort'?\n"
         "  - reading= has no option 'round_to'; it takes 'sep', 'decimal', 'encoding', "
-        "'missing_values', 'date_format', "
-        "'sort', 'success'\n"
+        "'missing_values', 'date_format', 'timezone', 'sort', 'every', 'round_propensities', 'success'\n"
         "  - reading= has what only a file needs, 'sep', 'decimal', and the log is made of a frame: leave it "
         "out\n"
         "  - about= has no option 'sort': it belongs in reading=\n"
@@ -100,7 +99,7 @@ def test_sums_and_aggregates_take_dicts_too() -> None:
         "the table of sums has 3 problems (rows are counted from 0):\n"
         "  - columns= has no option 'covariate_sum'; did you mean 'covariate_sum_cubes'?\n"
         "  - reading= has no option 'sort'; it takes 'sep', 'decimal', 'encoding', "
-        "'missing_values', 'date_format'\n"
+        "'missing_values', 'date_format', 'round_propensities'\n"
         "  - about= must be a dict of options by name, got 3"
     )
     rows = FRAME.assign(y=[1, 0, 1, 0], day=[1, 1, 2, 2])

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from claims_said import says
 
 import adaptinf as ai
+from adaptinf.claims.logs import coverage
 from adaptinf.errors import ParameterError
 from adaptinf.log.traits import AMENDED, LEFT_OUT, PLANNED, REMOVED, STOP_REASON, Outputs
 from adaptinf.log.validation import DesignRecord, LogArrays
@@ -256,12 +258,8 @@ def test_the_public_part_of_a_beginning_says_who_chose_its_length() -> None:
     design = ai.designs.PrivateSuccessiveElimination(epsilon=1.0)
     log = design.run(ARMS, horizon=5_000, rng=0)
     chosen, fixed = log[:900].public(), log.until(900, stopping="fixed").public()
-    assert chosen.covered["n_rounds"].startswith(
-        "the privacy guarantee extends to the number of rounds, provided"
-    )
-    assert fixed.covered["n_rounds"].startswith(
-        "the number of rounds was determined by the time at which the log"
-    )
+    assert says(chosen.covered["n_rounds"], coverage.STOPPED_BY_DATA)
+    assert says(fixed.covered["n_rounds"], coverage.SO_FAR)
     assert chosen.guarantee == log.guarantee
     assert (chosen.n_rounds, len(chosen.rounds), chosen.facts["parameters"][PLANNED]) == (900, 900, 5_000)
 
@@ -275,9 +273,8 @@ def test_a_design_that_ends_by_its_releases_did_not_end_the_beginning() -> None:
         design=DesignRecord("mine", {}, traits),
         stopping="planned",
     )
-    by_releases = "the number of rounds is determined by the releases, which the guarantee covers"
-    assert log.public().covered["n_rounds"] == by_releases
-    assert log[:2].public().covered["n_rounds"] != by_releases
+    assert says(log.public().covered["n_rounds"], coverage.BY_RELEASES)
+    assert not says(log[:2].public().covered["n_rounds"], coverage.BY_RELEASES)
     assert log.until(2, stopping="fixed").design.parameters[PLANNED] == 3
     with pytest.raises(ParameterError, match="stopping='planned' would name the design's own rule"):
         log.until(2, stopping="planned")

@@ -135,7 +135,6 @@ def test_a_trial_with_the_same_seed_has_other_heads_and_the_same_decisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("adaptinf.trial.trial_setup.fresh_seed", lambda: bytes(32))
-    monkeypatch.setattr("adaptinf.trial.live_trial.now", lambda: "2026-01-01T00:00:00.000+00:00")
     monkeypatch.setattr("adaptinf.trial.requests.now", lambda: "2026-01-01T00:00:00.000+00:00")
     told = []
     for name in ("one", "other"):
