@@ -33,7 +33,10 @@ _DISTINCT = 10_000
 _CELLS = 5
 _ISO = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONE = r":\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$"
-_ZONELESS = r"\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d(\.\d+)?)?)?"
+_ZONELESS = r"^\d{4}-\d\d?-\d\d?([ T]\d\d?:\d\d(:\d\d(\.\d+)?)?)?$"
+_OTHER_TIMES = {"DATE": ":", "TIMESTAMP": _ZONE, "TIMESTAMP WITH TIME ZONE": _ZONELESS}
+"""Texts that a cast to a type of times would change: it drops clocks and zones, and puts in the zone of the
+computer."""
 _NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 
@@ -128,10 +131,10 @@ class TextFiles:
             part = duckdb.read_csv(str(file), sep=sep, header=True, comment="", date_format="%Y-%m-%d")
             kinds.add(dict(zip(part.columns, map(str, part.types), strict=True)).get(name, "VARCHAR"))
         kind = kinds.pop() if len(kinds) == 1 else ""
-        if kind.endswith("TIME ZONE"):
-            # To a time without a zone among others with one the engine would give that of this computer.
-            zoneless = f"regexp_full_match(trim({_quoted(name)}), '{_ZONELESS}')"
-            if self.relation.filter(zoneless).limit(1).fetchall():
+        if other := _OTHER_TIMES.get(kind):
+            # The type is that of the first rows.
+            differ = f"regexp_matches(trim({_quoted(name)}), '{other}')"
+            if self.relation.filter(differ).limit(1).fetchall():
                 return None
         return kind if kind.startswith(("DATE", "TIMESTAMP")) else None
 

@@ -364,8 +364,8 @@ def test_what_the_chosen_arms_leave_is_that_of_the_only_other() -> None:
     with pytest.raises(LogValidationError) as caught:
         AdaptiveLog(alone, **named, propensities="from batches")
     assert [problem.message for problem in caught.value.problems] == [
-        "propensities='from batches': in 1 batches (0, counted from 0) several arms were not chosen, and what "
-        "is left to them cannot be told apart"
+        "propensities='from batches': in 1 batches (0, counted from 0) several arms were not chosen, and "
+        "what is left to them cannot be told apart"
     ]
 
 

@@ -204,13 +204,31 @@ def test_times_without_a_zone_do_not_get_that_of_this_computer(tmp_path: Path, n
     )
 
 
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [
+        ("2024-01-01 10:00:00", "2024-01-01 23:30:00-05:00"),
+        ("2024-01-01 10:00:00", "2024-01-01T23:30:00Z"),
+        ("2024-01-01 10:00:00Z", "2024-01-01 23:30"),
+        ("2024-01-01 10:00:00Z", "2024-01-01"),
+        ("2024-01-01", "2024-01-01 23:30:00"),
+    ],
+)
+def test_a_late_row_with_another_kind_of_time_is_refused(tmp_path: Path, usual: str, odd: str) -> None:
+    rows = [f"{arm},1,{usual}\n" for arm in "ab"] * 15_000  # DuckDB tells types by 20,480 rows
+    place = tmp_path / "x.csv"
+    place.write_text("".join(["arm,y,day\n", *rows, f"a,1,{odd}\n", *rows[:4000]]))
+    (problem,) = refusal(place, propensity=None, every="day").problems
+    assert problem.message.startswith("every= cuts dates and times, and column 'day' is of type String")
+
+
 def test_whole_numbers_beside_fractions_are_not_rounded(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,9007199254740993,1\nb,0.5,1\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
         "the table of sums has 1 problem (rows are counted from 0):\n"
         "  - reward column 'y' of type Decimal(precision=38, scale=0) has numbers of 2**53 or more in size: "
-        "beside fractions, whole numbers of that size are rounded before a log sees them; measure rewards in a "
-        "larger unit in 1 row, such as in batch 1 of arm a"
+        "beside fractions, whole numbers of that size are rounded before a log sees them; measure rewards in "
+        "a larger unit in 1 row, such as in batch 1 of arm a"
     )
 
 
@@ -218,8 +236,8 @@ def test_dates_that_can_be_read_in_two_ways_stay_text(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("arm,y,day\na,1,1/2/2024\nb,2,1/2/2024\na,2,3/2/2024\nb,2,3/2/2024\n")
     assert str(refusal(tmp_path / "x.csv", propensity=None)) == (
         "the table of sums has 1 problem (rows are counted from 0):\n"
-        "  - batch column 'day' holds dates such as '1/2/2024', of which nothing tells the month from the day: "
-        "give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'"
+        "  - batch column 'day' holds dates such as '1/2/2024', of which nothing tells the month from the "
+        "day: give '%m/%d/%Y' or '%d/%m/%Y' as 'date_format'"
     )
 
 
