@@ -358,7 +358,7 @@ def test_evidential_draws_are_read_in_order_of_time(tmp_path: Path) -> None:
     assert (log.report.pulls, log.missing) == ({"call": 2, "text": 1}, "drop")
     assert log.filled(9.0).arrays.reward.tolist() == [1.0, 0.0, 9.0]
     assert (log.column("urban").tolist(), log.column("age").tolist()) == ([0.0, 1.0, 1.0], [1.0, 2.5, 0.0])
-    assert log.propensity_status == "absent"
+    assert (log.propensity_status, log.context_free) == ("absent", None)
     hidden = read_evidential(path, weights={"call": 0.5, "text": 0.5}, missing="drop")
     assert hidden.context_free is False
     assert hidden.arrays.propensity is not None

@@ -139,6 +139,17 @@ def test_what_is_no_clock_change_is_not_taken_for_one() -> None:
     assert read(with_offset, round="ts").n_rounds == N
 
 
+def test_an_outcome_that_is_known_at_once_came_in_the_same_of_two_hours() -> None:
+    chosen = [f"2024-10-27 {each}" for each in ("01:50", "02:10", "02:50", "02:05", "03:10")]
+    known = [f"2024-10-27 {each}" for each in ("02:05", "02:10", "02:15", "02:05", "03:10")]
+    frame = pd.DataFrame({"ts": chosen, "known": known, "arm": list("ABABA"), "y": 1.0})
+    log = read(frame, round="ts", timezone="Europe/Berlin", columns={"outcome_round": "known"})
+    expected = [f"2024-10-27T{each}:00.000000" for each in ("00:05", "00:10", "01:15", "01:05", "02:10")]
+    assert log.column("outcome_round").astype(str).tolist() == expected
+    assert log.arrays.known is not None
+    assert log.arrays.known.tolist() == [1, 2, 4, 4, 5]
+
+
 def test_times_that_a_zone_cannot_place_are_refused() -> None:
     mixed = CLOCK.sample(frac=1.0, random_state=0)
     (problem,) = refused(mixed, round="ts", timezone="Europe/Berlin", sort=True)
