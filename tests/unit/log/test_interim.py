@@ -214,6 +214,8 @@ def test_what_a_log_cannot_tell_is_refused_together() -> None:
         "in the end",
         "1 outcome was not known by then, and those in outcomes= ('cost') must all be known",
     )
+    with pytest.raises(ParameterError, match="missing='worst' needs a finite reward_range"):
+        log.until(2, missing="worst")
     nothing = LogArrays(action=np.array([0, 1]), reward=np.ones(2), known=np.array([2, 2]))
     with pytest.raises(ParameterError, match="no outcome was known by then"):
         ai.AdaptiveLog.from_arrays(nothing, arms=("a", "b")).until(1, missing="drop")
