@@ -208,7 +208,7 @@ def check_rewards(
     values = read_numbers(column, f"reward column {name!r}", "reward", found, booleans=True, gaps=gaps)
     if values is None:
         return None
-    if column.values.dtype.kind in "fO" and not as_written:
+    if (column.values.dtype.kind in "fO" or column.decimals) and not as_written:
         check_sizes(values, f"reward column {name!r} of type {column.dtype}", found)
     if reward_range is not None:
         low, high = reward_range
@@ -446,7 +446,9 @@ def read_numbers(
     values[column.missing] = np.nan
     if role != "propensity":
         found.add_rows(f"infinite-{role}", f"{what} {FAULTS['infinite']}", np.isinf(values))
-    found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
+    # Large decimals are refused as rewards whether or not a float holds them.
+    if not (column.decimals and role == "reward"):
+        found.add_rows(f"inexact-{role}", f"{what} {FAULTS['inexact']}", inexact & np.isfinite(values))
     return values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -32,12 +32,14 @@ class Column:
     missing: BoolArray
     dtype: str
     inexact: BoolArray | None = None
+    decimals: bool = False
+    """Whether the values were decimals, of any number of places."""
     """Rows whose decimal number has more digits than a float keeps, where there are any."""
 
     def at(self, order: IntArray) -> Column:
         """The column in another order of rows; order (T,)."""
         inexact = None if self.inexact is None else self.inexact[order]
-        return Column(self.values[order], self.missing[order], self.dtype, inexact)
+        return replace(self, values=self.values[order], missing=self.missing[order], inexact=inexact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def _unwrapped(column: Column) -> Column:
 def _of_decimals(column: Column, present: NDArray[Any]) -> Column:
     """Decimals as whole numbers where they have no places, else as the floats next to them."""
     if all(value.is_finite() and int(value.as_tuple().exponent) >= 0 for value in present):
-        return _of_whole(column, list(map(int, present)))
+        return replace(_of_whole(column, list(map(int, present))), decimals=True)
     values, inexact = np.full(len(column.values), np.nan), np.zeros(len(column.values), dtype=bool)
     numbers = [float(value) for value in present]
     values[~column.missing] = numbers

@@ -330,6 +330,10 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
     if values.dtype.kind == "b":
         return pd.arrays.BooleanArray(values.astype(bool), missing)
     if values.dtype.kind in "iu":
+        if column.decimals and truths is not None and (np.abs(values.astype(np.float64)) >= EXACT).any():
+            return np.where(
+                missing, np.nan, values.astype(np.float64)
+            )  # refused by their size, as in engines
         return pd.arrays.IntegerArray(values.copy(), missing)
     numbers = values.dtype.kind == "O" and truths is not None and not missing.all()
     if numbers and not no_number(column, bool(truths)).any():
