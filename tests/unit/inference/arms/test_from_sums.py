@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptinf as ai
-from adaptinf.claims import propensities, rare_outcomes
+from adaptinf.claims import propensities, rare_outcomes, stationarity
 from adaptinf.claims.arms import arm_fits
 from adaptinf.claims.data import availability
 from adaptinf.claims.data import sums as claims
@@ -138,7 +138,8 @@ def fits(data: Any, model: str, **options: Any) -> Any:
         return error.method, error.reason
 
 
-def assert_same(rows: Any, sums: Any) -> None:
+def assert_same(rows: Any, sums: Any, *, batches: int = 2) -> None:
+    """Equal but for what only rows can tell: whether rewards drift within the one batch that there is."""
     if isinstance(rows, tuple) or isinstance(sums, tuple):
         assert rows == sums
         return
@@ -146,18 +147,31 @@ def assert_same(rows: Any, sums: Any) -> None:
         np.testing.assert_allclose(getattr(sums, name), getattr(rows, name), rtol=1e-10, atol=1e-14)
     scale = np.max(np.nan_to_num(np.abs(rows.covariance)))
     np.testing.assert_allclose(sums.covariance, rows.covariance, rtol=1e-10, atol=1e-10 * scale)
-    np.testing.assert_allclose(sums.conf_int(), rows.conf_int(), rtol=1e-9)
+    own, other = sums.conf_int().to_numpy(), rows.conf_int().to_numpy()
+    # Sums know the spread of rewards by their variance alone: limits near the longest that mean anything, of
+    # 10^6 spreads, may be kept by one way.
+    endless = np.nan_to_num(np.ptp(other, axis=1)) > 1e3 * np.nan_to_num(rows.std_error, nan=np.inf)
+    np.testing.assert_allclose(own[~endless], other[~endless], rtol=1e-9)
     assert set(sums.details) == set(rows.details)
     for name, values in rows.details.items():
         np.testing.assert_allclose(sums.details[name], values, rtol=1e-9)
     assert (sums.validity, sums.weights) == (rows.validity, rows.weights)
     # "Worth 20 rewards, below 20" is told where 20 is rounded down, which may be by either way alone.
     tied = " 20.0 rewards", "(10.0)"
+    # Rows test drift by other sums than sums can: test_pieces.py holds these against each other.
+    moved = stationarity.SHARES_MOVED, stationarity.BOTH_MOVED
     said = [
-        [text for text in each.cautions if not any(map(text.__contains__, tied))] for each in (sums, rows)
+        [
+            text
+            for text in each.cautions
+            if not any(map(text.__contains__, tied)) and not any(says(text, one) for one in moved)
+        ]
+        for each in (sums, rows)
     ]
+    if batches == 1:
+        return
     assert said[0] == said[1]
-    apart = claims.READ, arm_fits.CHOSEN, arm_fits.EXACT_TEST
+    apart = claims.READ, arm_fits.CHOSEN, arm_fits.EXACT_TEST, stationarity.ONLY_SHARES_MOVED
     own = [
         [note for note in each.notes if not any(says(note, one) for one in apart)] for each in (sums, rows)
     ]
@@ -197,7 +211,9 @@ def test_sums_equal_rows(
         for estimator in ({"estimator": "aipw", "outcome": "batch-mean"}, {"estimator": "ipw"})
     ]
     for call in (*calls, {"estimator": "sample-mean"}):
-        assert_same(fits(log, model, test=test, **call), fits(sums, model, test=test, **call))
+        assert_same(
+            fits(log, model, test=test, **call), fits(sums, model, test=test, **call), batches=len(sizes)
+        )
     if not varying and model == "contrast":
         assert_same(fits(log, model, estimator="batched"), fits(sums, model, estimator="batched"))
     if kind == "binary":
