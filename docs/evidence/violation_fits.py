@@ -22,6 +22,7 @@ from violation_logs import design_of, frames, names_of, summed, truth
 import adaptinf as ai
 from adaptinf import claims
 from adaptinf.claims import Claim
+from adaptinf.log.validation import nested_options
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from claims_said import says, within
@@ -76,7 +77,7 @@ def log_of(kind: Kind, frame: pd.DataFrame, told: str, stated: dict[str, Any], d
         known = {"propensity": "p"}
     elif told == FROM_BATCHES:
         known = {"propensity": "p", "propensities": FROM_BATCHES}
-    return ai.AdaptiveLog(frame, action="arm", reward="reward", **known, **ranged, **stated)
+    return ai.AdaptiveLog(frame, action="arm", reward="reward", **known, **ranged, **nested_options(stated))
 
 
 def stated_of(kind: Kind, planted: bool) -> dict[str, Any]:
