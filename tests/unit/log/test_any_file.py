@@ -416,7 +416,7 @@ def test_decimals_and_long_numbers_of_every_library(make: Any) -> None:
     with pytest.raises(LogValidationError) as caught:
         ai.AdaptiveLog(make(frame), action="arm", reward="who")
     assert [(problem.code, problem.rows) for problem in caught.value.problems] == [
-        ("inexact-reward", (0, 1, 3))
+        ("rounded-reward", (0, 1, 3))
     ]
 
 
