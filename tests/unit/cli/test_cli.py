@@ -60,20 +60,6 @@ def path(tmp_path: Path) -> str:
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; give back exit code, standard output and standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(str(stop.code))
-        return code, *capsys.readouterr()
-
-    return call
-
-
 def log_of(frame: pd.DataFrame, **options: object) -> ai.AdaptiveLog:
     return ai.AdaptiveLog(frame, **{"action": "arm", "reward": "y", **options})  # type: ignore[arg-type]
 

@@ -39,20 +39,6 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "log.csv")
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; give back exit code, standard output and standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(str(stop.code))
-        return code, *capsys.readouterr()
-
-    return call
-
-
 def given(command: str, path: str) -> list[str]:
     """A whole call that writes to standard output, or of `report` and `convert` to a file."""
     if command == "power":

@@ -14,8 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adaptinf.cli.entry import main
-
 Run = Callable[..., tuple[int, str, str]]
 ROLES = ["--action", "arm", "--reward", "y"]
 COLUMNS = [*ROLES, "--propensity", "p"]
@@ -28,20 +26,6 @@ def rows(n: int = 120) -> pd.DataFrame:
     frame = pd.DataFrame({"arm": arm, "y": (rng.random(n) < 0.4).astype(int), "p": 0.5})
     frame["when"] = pd.date_range("2024-03-01 20:00", periods=n, freq="h", tz="UTC")
     return frame
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; give back exit code, standard output and standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(str(stop.code))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

@@ -13,24 +13,9 @@ from claims_said import says
 
 from adaptinf.claims.arms.alee import UNLESS_NOTHING_ADAPTED
 from adaptinf.claims.logs import readings as claims
-from adaptinf.cli.entry import main
 
 Run = Callable[..., tuple[int, str, str]]
 ROLES = ["--action", "version", "--reward", "answer"]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command; give back exit code, standard output and standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as stop:
-            code = int(str(stop.code))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture
