@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow.parquet as pq
 
 from adaptinf.claims.tables import CAUTION
@@ -17,10 +16,12 @@ from adaptinf.cli.options.asked_options import label
 from adaptinf.cli.options.flag_columns import SUMS
 from adaptinf.errors import ParameterError
 from adaptinf.guarantee import PrivacyGuarantee
-from adaptinf.log import AdaptiveLog, read_log
-from adaptinf.log.log_reading import dialect_from, named_log, open_source, uses_of
+from adaptinf.log import AdaptiveLog
+from adaptinf.log.log_reading import dialect_from, named_log, open_source, own_log, uses_of
 from adaptinf.log.public import PublicLog
-from adaptinf.log.storage.tables import TableSource
+from adaptinf.log.storage.log_files import PARQUET
+from adaptinf.log.storage.table_sources import TableSource
+from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation import OF_TABLES, nested_options
 from adaptinf.parameters import refuse
 from adaptinf.reports.collection_facts import log_cautions
@@ -95,7 +96,7 @@ def _holds_sums(path: Path, options: Mapping[str, Any]) -> bool:
     """Whether a file is of sums: columns of sums are named, or adaptinf wrote them."""
     if _named_sums(options):
         return True
-    if options or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
+    if options or path.suffix.lower() not in PARQUET or not path.is_file():
         return False
     try:
         return KEY in (pq.read_schema(path).metadata or {})
@@ -138,7 +139,7 @@ def _opened_log(source: Any, options: Mapping[str, Any]) -> OpenedData:
     dialect, options = dialect_from("arguments", options)
     content = open_source(source, dialect, options, _flag)
     if not isinstance(content, TableSource):
-        return OpenedData(read_log(source), str(source), [])
+        return OpenedData(own_log(source, content), str(source), [])
     missing = [
         f"--{name} is needed, the name of its column (the file has {', '.join(map(repr, content.columns))})"
         for name in _NEEDED
@@ -159,8 +160,8 @@ def _name_propensities(arguments: dict[str, Any], content: TableSource) -> None:
     if "propensity" in arguments:
         arguments["propensity"] = _column_or_number(arguments["propensity"], columns)
     if isinstance(named, dict) or "arms" in arguments:
-        frame, _ = content.typed(uses_of(arguments, columns))
-        known = _labels(frame, arguments.get("assigned", arguments["action"]))
+        action = arguments.get("assigned", arguments["action"])
+        known = _labels(content, action, uses_of(arguments, columns))
         if "arms" in arguments:
             arguments["arms"] = [label(arm, known) for arm in arguments["arms"]]
         if isinstance(named, dict):
@@ -179,10 +180,14 @@ def _column_or_number(text: str, columns: Sequence[Any]) -> str | float:
         return text
 
 
-def _labels(frame: pd.DataFrame, action: str | list[str]) -> dict[str, Any]:
+def _labels(content: TableSource, action: str | list[str], uses: Mapping[str, Use]) -> dict[str, Any]:
     """Arms that a column holds, by their text; none where there is no such column, or several."""
     if isinstance(action, list):  # columns of 0 and 1, whose names are the arms
         return {each: each for each in action}
-    if list(frame.columns).count(action) != 1:
+    if list(content.columns).count(action) != 1:
+        return {}
+    try:
+        frame, _ = content.typed({action: uses[action]})
+    except ParameterError:  # the log says what is wrong with this column, and with all others
         return {}
     return {str(each): each for each in frame[action].unique().tolist()}

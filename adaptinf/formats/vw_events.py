@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from adaptinf.log.validation.frame_columns import MATCH_TOLERANCE
 from adaptinf.texts import several
 
-_ERROR = 1e-6
 MESSAGES = {
     "zero-based": (
         "a counts the places in c._multi from 0. If _label_Action, counted from 1, is the action that was "
@@ -114,7 +114,7 @@ def _by_label(event: dict[str, Any]) -> Rewritten:
         return Rewritten(event, "other-index", _content(event, "_labelIndex", "_label_Action"))
     pairs = [(place + 1 - start, share) for place, share in zip(event["a"], event["p"], strict=True)]
     pairs.sort(key=lambda pair: pair[0] != played)
-    if not finite(pairs[0][1]) or abs(pairs[0][1] - chance) > _ERROR * chance:
+    if not finite(pairs[0][1]) or abs(pairs[0][1] - chance) > MATCH_TOLERANCE * chance:
         return Rewritten(
             event, "other-label", _content(event, "_label_probability", "_label_Action", "a", "p")
         )

@@ -20,7 +20,7 @@ from adaptinf.log.storage.dialects import Dialect, dialect_of
 from adaptinf.log.storage.log_files import read_own
 from adaptinf.log.storage.parquet import StoredPublic
 from adaptinf.log.storage.stored import RestoredLog
-from adaptinf.log.storage.tables import STANDARD_INPUT, TableSource, read_table
+from adaptinf.log.storage.table_sources import STANDARD_INPUT, TableSource, parquet_source, read_table
 from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation import nested_options
 from adaptinf.parameters import refuse
@@ -93,7 +93,7 @@ def read_log(path: Any, **options: Any) -> Any:
     dialect, options = dialect_from("read_log", options)
     content = open_source(path, dialect, options)
     if isinstance(content, (RestoredLog, StoredPublic)):
-        return _made(Path(path), content)
+        return own_log(Path(path), content)
     missing = [f"{name}=" for name in ("action", "reward") if name not in options]
     if missing:
         raise ParameterError(
@@ -127,8 +127,8 @@ def open_source(
     if isinstance(source, (str, PathLike)) and str(source) != STANDARD_INPUT:
         path = as_path("read_log", "path", source)
         own = read_own(path, bool(options or dialect.said))
-        if isinstance(own, pd.DataFrame) and not dialect.said:
-            return TableSource(f"Parquet file {path.name}", str(path), own, path)
+        if isinstance(own, pd.DataFrame):
+            return parquet_source(own, f"file {path.name}", str(path), path, dialect, "read_log")
         if isinstance(own, (RestoredLog, StoredPublic)):
             given = [*options, *dialect.said]
             problem = f"{path} says itself what its columns are; leave out {', '.join(map(spelt, given))}"
@@ -137,7 +137,8 @@ def open_source(
     return read_table(source, dialect, named_columns(options))
 
 
-def _made(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
+def own_log(path: Path, content: RestoredLog | StoredPublic) -> AdaptiveLog | PublicLog:
+    """The log, or the public part of one, that the content of a file of adaptinf is."""
     if isinstance(content, RestoredLog):
         log = AdaptiveLog._restored(content)
         log.owner_only = owners_alone(path) is True

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from adaptinf.log.storage.dialects import PLAIN, Dialect
-from adaptinf.log.storage.tables import TableSource, read_table
+from adaptinf.log.storage.table_sources import TableSource, read_table
 from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.arm_columns import (
     ArmColumns,
@@ -38,7 +38,7 @@ from adaptinf.log.validation.frame_columns import (
     index_names,
     read_column,
 )
-from adaptinf.log.validation.propensity_rounding import ROUND_HINT, rounding_of, told_sums
+from adaptinf.log.validation.propensity_rounding import ROUND_HINT, no_flag, rounding_of, told_sums
 from adaptinf.log.validation.propensity_shapes import constant_column, is_constant
 from adaptinf.log.validation.row_order import check_date_format
 from adaptinf.sums.cells import Cells, cells_of_shares, other_value
@@ -346,8 +346,7 @@ def read_parts(
         return None
     check_rows(table.sums, table.propensity, centre, reward_range, found)
     if not isinstance(rounded, (bool, np.bool_)):
-        told = f"'round_propensities' must be True or False, got {rounded!r:.60}"
-        found.add("bad-round-propensities", told)
+        found.add(*no_flag(rounded))
     check_further(table.sums, table.further, found)
     check_cells(
         table.strata.code,

@@ -77,12 +77,12 @@ DECIMAL_COMMA = Claim(
     "note",
 )
 PARTS = Claim(
-    "log.storage.tables.read_table",
+    "log.storage.table_sources.read_table",
     "{count:,} files of a folder were read in the order of their names",
     "note",
 )
 FILES = Claim(
-    "log.storage.tables.read_table",
+    "log.storage.table_sources.read_table",
     "{count:,} files were read in the order in which they were named",
     "note",
 )

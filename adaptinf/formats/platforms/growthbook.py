@@ -17,10 +17,10 @@ from adaptinf.formats.platforms.platform_tables import gathered, platform_table
 from adaptinf.formats.transport import log_of
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
+from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
 from adaptinf.parameters import refuse
 
 _SUBJECT = "read_growthbook"
-_SUM_ERROR = 1e-6
 _SEVERAL = "__multiple__"
 
 
@@ -193,7 +193,7 @@ def _periods(path: Path, experiment: dict[str, Any], phase: int | None) -> tuple
             problems.append(
                 f"period {number} of the phase must have one weight a variation, has {shares!r:.60}"
             )
-        elif abs(sum(shares) - 1.0) > _SUM_ERROR:
+        elif abs(sum(shares) - 1.0) > SUM_TOLERANCE:
             problems.append(f"the weights of period {number} sum to {sum(shares):g}, not 1")
     dates = pd.to_datetime(
         [event.get("date") for event in events], utc=True, errors="coerce", format="ISO8601"

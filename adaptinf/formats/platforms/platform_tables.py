@@ -19,6 +19,7 @@ from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.transport import column_of, numbered_lines, read_table
 from adaptinf.log.report import Reading
+from adaptinf.log.validation.frame_columns import SUM_TOLERANCE
 from adaptinf.log.validation.row_order import read_times
 from adaptinf.parameters import refuse
 from adaptinf.texts import did_you_mean, several
@@ -28,7 +29,6 @@ Weights = Mapping[Any, Any] | str | None
 _ZONE = re.compile(
     r"(?P<time>.*\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(?:UTC|(?P<sign>Z|[+-]\d\d)(?P<rest>:?\d\d)?)"
 )
-_SUM_ERROR = 1e-6
 _SHOWN = 8
 
 
@@ -184,7 +184,7 @@ def share_problems(weights: Weights, lacking: str) -> list[str]:
         return []
     values = list(weights.values()) if isinstance(weights, Mapping) else []
     numbers = all(isinstance(value, int | float) and 0.0 < value <= 1.0 for value in values)
-    if not values or not numbers or abs(math.fsum(values) - 1.0) > _SUM_ERROR:
+    if not values or not numbers or abs(math.fsum(values) - 1.0) > SUM_TOLERANCE:
         return [f'weights must be shares in (0, 1] that sum to 1, by arm, or "unknown", got {weights!r:.80}']
     return []
 

@@ -19,6 +19,7 @@ from adaptinf.log.report import Reading
 from adaptinf.log.storage.dialects import NAMES, Dialect, decoded, decompressed, separator
 from adaptinf.log.storage.header import COLUMNS, HEADER_CHARACTERS, check_size
 from adaptinf.log.storage.text_columns import Typed, Use, decimal_mark, number_of, typed
+from adaptinf.log.validation.frame_columns import EXACT
 from adaptinf.parameters import refuse
 
 _SHOWN = 5
@@ -96,7 +97,7 @@ class Delimited:
             values: NDArray[Any] = texts.cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid:
             return None
-        return values if bool((np.abs(values) < 2**53).all()) else None
+        return values if bool((np.abs(values) < EXACT).all()) else None
 
     def _field(self, name: str) -> NDArray[Any]:
         return self.fields[name].to_numpy(dtype=object)

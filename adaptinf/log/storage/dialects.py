@@ -17,7 +17,9 @@ from adaptinf.log.storage.header import check_size, most_decoded
 
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 """Separators that are looked for, and what they are called."""
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+"""How compressed files begin."""
+_COMPRESSED = {GZIP: "gzip", ZSTANDARD: "zstd", b"BZh": "bz2"}
 _BLOCK = 1 << 20
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -19,14 +19,14 @@ from adaptinf.log.storage.parquet import StoredPublic, read_parquet, write_parqu
 from adaptinf.log.storage.stored import RestoredLog, StoredLog
 from adaptinf.parameters import refuse
 
-_PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
 _CSV = (".csv",)
 
 
 def write_file(path: Any, log: StoredLog, kind: str, owner_only: bool = False) -> None:
     """Write a log as ``"parquet"`` or ``"csv"``: the file is there whole, or as it was before."""
     place = as_path(f"AdaptiveLog.to_{kind}", "path", path)
-    _check_suffix(place, _PARQUET if kind == "parquet" else _CSV)
+    _check_suffix(place, PARQUET if kind == "parquet" else _CSV)
     write = write_parquet if kind == "parquet" else write_csv
     write(place, log, owner_only)
 
@@ -35,11 +35,11 @@ def read_own(path: Path, named: bool) -> RestoredLog | StoredPublic | pd.DataFra
     """A log that adaptinf wrote or its public part; the frame of another Parquet file, None of others."""
     # Where the user has named the columns, a log of a version without a digest counts as any other file.
     kind = path.suffix.lower()
-    if os.path.isdir(path) or kind not in (*_PARQUET, *_CSV):
+    if os.path.isdir(path) or kind not in (*PARQUET, *_CSV):
         return None
     check_regular(path, "read_log")
-    with naming(path, "Parquet" if kind in _PARQUET else "CSV", "read_log"):
-        return read_parquet(path, named) if kind in _PARQUET else read_csv(path, named)
+    with naming(path, "Parquet" if kind in PARQUET else "CSV", "read_log"):
+        return read_parquet(path, named) if kind in PARQUET else read_csv(path, named)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from adaptinf.claims.logs import readings as claims
 from adaptinf.log.report import Reading
+from adaptinf.log.validation.frame_columns import EXACT
 
 Use = Literal["label", "context", "number", "text", "order", "flag"]
 """What a column is for: labels of arms, units or phases; contexts; numbers; outcomes that are labels; the
@@ -107,7 +108,7 @@ def _numeric(numerals: Sequence[str]) -> Any:
     wholes = [int(bare) for bare in numerals if len(bare) <= _LONGEST and _WHOLE.fullmatch(bare)]
     if wholes and len(wholes) == len(numerals):
         return "whole" if all(-(2**63) <= value < 2**63 for value in wholes) else "mixed"
-    return "mixed" if any(abs(value) > 2**53 for value in wholes) else "float"
+    return "mixed" if any(abs(value) > EXACT for value in wholes) else "float"
 
 
 def _of_numerals(
@@ -191,7 +192,7 @@ def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
 def _rounded(numerals: Sequence[str]) -> list[str]:
     """Labels that a program wrote as floats of a size at which these have not every whole number."""
     floats = [bare for bare in numerals if not _WHOLE.fullmatch(bare) and not _INFINITE.fullmatch(bare)]
-    return [bare for bare in floats if abs(float(bare)) >= 2**53]
+    return [bare for bare in floats if abs(float(bare)) >= EXACT]
 
 
 def _told_rounded(name: str, rounded: Sequence[str]) -> str:

@@ -45,6 +45,7 @@ from adaptinf.log.validation.frame_columns import (
 )
 from adaptinf.log.validation.metadata import IncompleteArrays, LogArrays, Metadata, check_metadata
 from adaptinf.log.validation.one_hot_actions import one_hot_column, one_hot_names
+from adaptinf.log.validation.propensity_rounding import no_flag
 from adaptinf.log.validation.propensity_shapes import (
     Supplied,
     constant_column,
@@ -319,8 +320,7 @@ class _FrameCheck(TimedRows):
         """Whether rows of propensities that miss 1 by rounding are to be renormalised."""
         self.rounded = bool(asked)
         if not isinstance(asked, (bool, np.bool_)):
-            told = f"'round_propensities' must be True or False, got {asked!r:.60}"
-            self.found.add("bad-round-propensities", told)
+            self.found.add(*no_flag(asked))
 
     def find_arms(self, propensities: object, declared: Sequence[Label] | None) -> None:
         """Settle the arms, their order and their propensity columns."""

@@ -24,6 +24,11 @@ _BLOCK = 1 << 17
 """Rows at a time, where all at once would take much memory."""
 
 
+def no_flag(asked: object) -> tuple[str, str]:
+    """The problem of 'round_propensities' that is no flag: its code and message."""
+    return "bad-round-propensities", f"'round_propensities' must be True or False, got {asked!r:.60}"
+
+
 class Rounding(NamedTuple):
     """The decimals to which a table of propensities was rounded."""
 

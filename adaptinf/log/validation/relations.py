@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -33,12 +34,18 @@ def table_name(table: Any) -> str:
     return f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Conversions without narwhals' warning of a package for Dask, which is not to be had yet."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
+        yield
+
+
 def _converted(table: Any) -> Any:
     import narwhals as nw  # loads when a table is neither of pandas nor of Polars
 
-    with warnings.catch_warnings():
-        # Of a package that narwhals is to want for Dask, and that is not to be had yet.
-        warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
+    with without_warnings():
         known = nw.from_native(table, pass_through=True)
         if isinstance(known, nw.LazyFrame):
             own = known.implementation in (nw.Implementation.DASK, nw.Implementation.POLARS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,9 +26,8 @@ from adaptinf.errors import (
 )
 from adaptinf.files import as_path
 from adaptinf.log.storage.dialects import PLAIN, Dialect
-from adaptinf.log.storage.log_files import check_regular
-from adaptinf.log.storage.tables import (
-    PARQUET,
+from adaptinf.log.storage.log_files import PARQUET, check_regular
+from adaptinf.log.storage.table_sources import (
     STANDARD_INPUT,
     TEXT,
     check_suffix,
@@ -40,6 +38,7 @@ from adaptinf.log.storage.tables import (
 from adaptinf.log.storage.text_columns import Use
 from adaptinf.log.validation.column_checks import no_number, number_column
 from adaptinf.log.validation.frame_columns import EXACT, Findings, read_labels, read_series
+from adaptinf.log.validation.relations import without_warnings
 from adaptinf.parameters import refuse
 from adaptinf.sums.engine.text_files import check_divided, instants, is_empty, names_of, reads, text_files
 from adaptinf.texts import listed
@@ -93,9 +92,7 @@ def _in_memory(source: Any, dialect: Dialect, uses: Uses) -> Any:
 
 def lazily(table: Any) -> nw.LazyFrame[Any]:
     """A frame of any engine as narwhals has it."""
-    with warnings.catch_warnings():
-        # Of a package that narwhals is to want for Dask, and that is not to be had yet.
-        warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
+    with without_warnings():
         rows: nw.LazyFrame[Any] = nw.from_native(table).lazy()
     return rows
 
@@ -330,13 +327,12 @@ def _plain_series(series: pd.Series[Any], truths: bool | None) -> Any:
     if values.dtype.kind == "b":
         return pd.arrays.BooleanArray(values.astype(bool), missing)
     if values.dtype.kind in "iu":
-        if column.decimals and truths is not None and (np.abs(values.astype(np.float64)) >= EXACT).any():
-            return np.where(
-                missing, np.nan, values.astype(np.float64)
-            )  # refused by their size, as in engines
+        numbers = values.astype(np.float64)
+        if column.decimals and truths is not None and (np.abs(numbers) >= EXACT).any():
+            return np.where(missing, np.nan, numbers)  # refused by their size, as those of engines are
         return pd.arrays.IntegerArray(values.copy(), missing)
-    numbers = values.dtype.kind == "O" and truths is not None and not missing.all()
-    if numbers and not no_number(column, bool(truths)).any():
+    objects = values.dtype.kind == "O" and truths is not None and not missing.all()
+    if objects and not no_number(column, bool(truths)).any():
         exact = number_column(column)
         return series if exact.inexact is not None and exact.inexact.any() else exact.values
     if values.dtype.kind == "f":

@@ -13,6 +13,7 @@ from adaptinf.log.validation.propensity_rounding import (
     MOST_DECIMALS,
     ROUND_HINT,
     Rounding,
+    no_flag,
     slack_of,
 )
 from adaptinf.sums.engine.engine_tables import as_number, collected
@@ -24,8 +25,7 @@ def settled_shares(
 ) -> nw.LazyFrame[Any]:
     """Rows whose propensities are renormalised where they miss 1 by rounding and it is asked for; lazily."""
     if not isinstance(asked, bool):
-        told = f"'round_propensities' must be True or False, got {asked!r:.60}"
-        found.add("bad-round-propensities", told)
+        found.add(*no_flag(asked))
         return rows
     rounding = _rounding(rows, columns) if asked and columns.every else None
     if rounding is None:

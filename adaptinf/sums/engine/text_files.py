@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from adaptinf.errors import LogValidationError, ParameterError, Problem
 from adaptinf.log.storage.delimited import check_lines, header_names, starts
-from adaptinf.log.storage.dialects import Dialect, decoded, separator
+from adaptinf.log.storage.dialects import GZIP, ZSTANDARD, Dialect, decoded, separator
 from adaptinf.log.storage.text_columns import (
     COMMA_NUMERAL,
     INFINITE,
@@ -26,7 +26,7 @@ from adaptinf.log.storage.text_columns import (
 from adaptinf.log.validation.column_checks import no_numbers
 
 _HEAD = 1 << 22
-_MARK_OF = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
+_MARK_OF = {".gz": GZIP, ".zst": ZSTANDARD}
 """Ends of names of what DuckDB decompresses, and how such files begin."""
 _DISTINCT = 10_000
 """Distinct texts of a column that are looked at one by one."""
@@ -44,7 +44,7 @@ _TYPES = {"whole": "BIGINT", "float": "DOUBLE", "flag": "BOOLEAN"}
 def reads(file: Path, dialect: Dialect) -> bool:
     """Whether DuckDB can read a text: UTF-8, and compressed as its name says, by gzip or Zstandard."""
     with file.open("rb") as stream:
-        mark = stream.read(len(_MARK_OF[".zst"]))
+        mark = stream.read(len(ZSTANDARD))
     packed = next((end for end, start in _MARK_OF.items() if mark.startswith(start)), "")
     named = file.suffix.lower() if file.suffix.lower() in (*_MARK_OF, ".bz2") else ""
     if packed != named or named == ".bz2":
@@ -157,7 +157,7 @@ class TextFiles:
             "group": f"regexp_full_match({bare}, '-?[0-9]{{1,3}}(,[0-9]{{3}})+')",
         }
         other = " AND ".join(f"NOT {each}" for each in kinds.values())
-        parts = ", ".join(f"min({bare}) FILTER (WHERE {each})" for each in (*kinds.values(),))
+        parts = ", ".join(f"min({bare}) FILTER (WHERE {each})" for each in kinds.values())
         examples = [text for text in self.relation.aggregate(parts).fetchall()[0] if text is not None]
         odd = self.relation.filter(other).aggregate(f"{bare} AS text, count(*) AS n", bare)
         return dict.fromkeys(examples, 1) | dict(odd.limit(_DISTINCT).fetchall())

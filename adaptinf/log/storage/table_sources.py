@@ -25,10 +25,10 @@ from adaptinf.log.report import Reading
 from adaptinf.log.storage.delimited import Delimited, delimited, plain_text
 from adaptinf.log.storage.dialects import Dialect, decompressed
 from adaptinf.log.storage.header import COLUMNS, check_size
-from adaptinf.log.storage.log_files import check_regular, naming
+from adaptinf.log.storage.log_files import PARQUET, check_regular, naming
 from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.storage.text_columns import Use
-from adaptinf.log.validation.frame_columns import column_names
+from adaptinf.log.validation.frame_columns import EXACT, column_names
 from adaptinf.log.validation.relations import arrow_frame, in_memory, table_name, without_texts
 from adaptinf.parameters import refuse
 
@@ -38,7 +38,6 @@ TEXT = {".csv": ",", ".tsv": "\t"}
 """Ends of the names of text files, and the separator that each promises."""
 _LINES = (".jsonl", ".ndjson", ".json")
 _ARROW = (".arrow", ".feather", ".ipc")
-PARQUET = (".parquet", ".pq")
 SUFFIXES = (*PARQUET, *TEXT, *_LINES, *_ARROW)
 _KINDS = (
     dict.fromkeys(PARQUET, "Parquet")
@@ -211,10 +210,23 @@ def _of_files(
     several = [Reading("dialect", in_order(count=len(files)))] if len(files) > 1 else []
     with naming(path, label, subject):
         if kind in PARQUET:
-            refuse(subject, _only_of_text(dialect, "a Parquet file", told))
-            return TableSource(source, told, _known(_parquet(files), dialect), path, readings=several)
+            return parquet_source(_parquet(files), where, told, path, dialect, subject, several)
         named = [(name, file.read_bytes()) for name, file in zip(names, files, strict=True)]
         return _of_bytes(kind, named, source, told, dialect, wanted, subject, path, several)
+
+
+def parquet_source(
+    frame: pd.DataFrame,
+    where: str,
+    name: str,
+    path: Path | None,
+    dialect: Dialect,
+    subject: str,
+    readings: Sequence[Reading] = (),
+) -> TableSource:
+    """The frame of Parquet as a table, unless it is to be read as a text is."""
+    refuse(subject, _only_of_text(dialect, "a Parquet file", name))
+    return TableSource(f"Parquet {where}", name, _known(frame, dialect), path, readings=list(readings))
 
 
 def _of_stream(
@@ -224,10 +236,8 @@ def _of_stream(
         plain = decompressed(data)
         start = plain.lstrip()[:1]
         if plain.startswith(b"PAR1"):
-            refuse(subject, _only_of_text(dialect, "a Parquet file", name))
-            table = pq.read_table(pa.BufferReader(plain))
-            frame = _known(table.to_pandas(ignore_metadata=True), dialect)
-            return TableSource(f"Parquet from {name}", name, frame)
+            frame = pq.read_table(pa.BufferReader(plain)).to_pandas(ignore_metadata=True)
+            return parquet_source(frame, f"from {name}", name, None, dialect, subject)
         kind = ".arrow" if plain.startswith(b"ARROW1") else ".jsonl" if start == b"{" else ".csv"
         source = f"{_KINDS[kind]} from {name}"
         return _of_bytes(kind, [("", plain)], source, name, dialect, wanted, subject)
@@ -326,7 +336,7 @@ def _series(values: Sequence[Any], missing: frozenset[str]) -> pd.Series[Any]:
     present = [value for value in column if value is not None]
     gone = np.array([value is None for value in column], dtype=bool)
     kinds = set(map(type, present))
-    exact = all(abs(value) <= 2**53 for value in present) if kinds == {int, float} else kinds == {float}
+    exact = all(abs(value) <= EXACT for value in present) if kinds == {int, float} else kinds == {float}
     if exact:
         return pd.Series([np.nan if value is None else float(value) for value in column])
     if kinds == {bool}:
