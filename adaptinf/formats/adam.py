@@ -16,9 +16,9 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import AdaptinfWarning, ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.transport import column_of, labels_of, log_of, names_problems, read_table
+from adaptinf.formats.typed_csv import as_written, merged_problems, mixed_problems
 from adaptinf.log import AdaptiveLog
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import nested_options
 from adaptinf.log.validation.frame_columns import Column, Findings, as_float, blank_rows, label_key
 from adaptinf.log.validation.row_order import ISO_EXAMPLES, read_times

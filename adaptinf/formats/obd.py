@@ -13,9 +13,9 @@ from adaptinf.claims.logs import readings as claims
 from adaptinf.errors import ParameterError
 from adaptinf.files import as_path
 from adaptinf.formats.transport import column_of, labels_of, log_of, read_table
+from adaptinf.formats.typed_csv import as_written, merged_problems, mixed_problems
 from adaptinf.log import AdaptiveLog, DesignRecord, DesignTraits, Floor
 from adaptinf.log.report import Reading
-from adaptinf.log.storage.csvs import as_written, merged_problems, mixed_problems
 from adaptinf.log.validation import Label
 from adaptinf.log.validation.frame_columns import label_key
 from adaptinf.log.validation.row_order import read_times

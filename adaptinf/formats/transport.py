@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from adaptinf.errors import LogValidationError, ParameterError, Problem
-from adaptinf.log.storage.csvs import read_csv_table
+from adaptinf.formats.typed_csv import read_csv_table
 from adaptinf.log.storage.log_files import check_regular
 from adaptinf.log.storage.parquet import read_columns
 from adaptinf.log.validation.frame_columns import Column, Labels, read_column, read_labels

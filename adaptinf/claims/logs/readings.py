@@ -62,7 +62,7 @@ NO_ENTRY = Claim(
     "note",
 )
 AS_WRITTEN = Claim(
-    "log.storage.csvs.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
+    "formats.typed_csv.as_written", "column {name!r} is read as text (for example, {example!r:.40})", "note"
 )
 MISSING_TEXT = Claim(
     "log.storage.text_columns.typed",

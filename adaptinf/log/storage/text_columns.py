@@ -24,14 +24,14 @@ COMMA_NUMERAL = r"[-+]?([0-9]+,?[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?"
 INFINITE = r"[-+]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY]|Infinity)"
 FLAGS = ("True", "False", "TRUE", "FALSE", "true", "false")
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(,[0-9]{3})+")
-_CODE = re.compile(r"0[0-9]+")
+CODE = re.compile(r"0[0-9]+")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMERALS = {".": re.compile(NUMERAL), ",": re.compile(COMMA_NUMERAL)}
 _INFINITE = re.compile(INFINITE)
-_LONGEST = 400
+LONGEST = 400
 """Characters of a number; Python does not read whole numbers of more than 4,300."""
-_FEW = 10
+FEW = 10
 """Distinct whole numbers that may be labels beside text, as 0, 1, 2 and 3+ are."""
 _SHOWN = 5
 
@@ -92,7 +92,7 @@ def _is_number(bare: str, mark: str) -> bool:
 
 def number_of(bare: str, mark: str) -> float | int | None:
     """The number that a text without blanks is, whole where it is written so; None where it is none."""
-    if len(bare) <= _LONGEST and _WHOLE.fullmatch(bare):
+    if len(bare) <= LONGEST and _WHOLE.fullmatch(bare):
         return int(bare)
     return float(bare.replace(mark, ".")) if _is_number(bare, mark) else None
 
@@ -105,7 +105,7 @@ def _numbers(present: Sequence[str], numerals: Sequence[str]) -> Any:
 
 def _numeric(numerals: Sequence[str]) -> Any:
     """Whole where all are and 64 bits hold them, mixed where floats would lose digits of one."""
-    wholes = [int(bare) for bare in numerals if len(bare) <= _LONGEST and _WHOLE.fullmatch(bare)]
+    wholes = [int(bare) for bare in numerals if len(bare) <= LONGEST and _WHOLE.fullmatch(bare)]
     if wholes and len(wholes) == len(numerals):
         return "whole" if all(-(2**63) <= value < 2**63 for value in wholes) else "mixed"
     return "mixed" if any(abs(value) > EXACT for value in wholes) else "float"
@@ -124,8 +124,8 @@ def _of_numerals(
     problems = _merged(name, numerals, use == "order") if use in ("label", "order") else []
     rounded = _rounded(numerals) if use == "label" else []
     problems = [_told_rounded(name, rounded)] if rounded else problems
-    codes = [bare for bare in numerals if _CODE.fullmatch(bare)]
-    odd = [bare for bare in numerals if not _plainly_written(bare)] if use == "label" else []
+    codes = [bare for bare in numerals if CODE.fullmatch(bare)]
+    odd = [bare for bare in numerals if not plainly_written(bare)] if use == "label" else []
     whole = all(bare.isdecimal() for bare in numerals)
     infinite = any(_INFINITE.fullmatch(bare) for bare in numerals)  # nobody's labels
     kept = {"label": codes or odd, "context": codes if whole else [], "order": []}[use]
@@ -155,7 +155,7 @@ def _one_truth(name: str, labels: Sequence[str]) -> list[str]:
     values: dict[str, list[str]] = {}
     for bare in labels:
         values.setdefault(bare.lower(), []).append(bare)
-    return [_one_label(name, texts) for texts in values.values() if len(texts) > 1][:1]
+    return [one_label(name, texts) for texts in values.values() if len(texts) > 1][:1]
 
 
 def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
@@ -163,8 +163,8 @@ def _among_numbers(labels: Sequence[str], mark: str) -> list[str]:
     numerals = [bare for bare in labels if _is_number(bare, mark)]
     others = [bare for bare in labels if not _is_number(bare, mark)]
     fractions = any(not bare.lstrip("+-").isdigit() for bare in numerals)
-    many = fractions or len(numerals) > _FEW
-    coded = any(_CODE.fullmatch(bare) for bare in numerals)
+    many = fractions or len(numerals) > FEW
+    coded = any(CODE.fullmatch(bare) for bare in numerals)
     many &= not coded or not all(any(map(str.isdecimal, text)) for text in others)
     return others if numerals and len(others) < len(numerals) and many else []
 
@@ -181,12 +181,12 @@ def _merged(name: str, numerals: Sequence[str], order: bool) -> list[str]:
     # Whole numbers with and without leading zeros are labels of their own, but as batches.
     spelt: dict[float | int | None, list[str]] = {}
     for bare in numerals:
-        if len(bare) <= _LONGEST:
+        if len(bare) <= LONGEST:
             spelt.setdefault(number_of(bare, "."), []).append(bare)
     several = [
         texts for texts in spelt.values() if len(texts) > 1 and (order or not all(map(str.isdecimal, texts)))
     ]
-    return [_one_label(name, several[0])] if several else []
+    return [one_label(name, several[0])] if several else []
 
 
 def _rounded(numerals: Sequence[str]) -> list[str]:
@@ -202,7 +202,8 @@ def _told_rounded(name: str, rounded: Sequence[str]) -> str:
     )
 
 
-def _one_label(name: str, texts: Sequence[str]) -> str:
+def one_label(name: str, texts: Sequence[str]) -> str:
+    """That texts of a column would be one label."""
     shown = " and ".join(map(repr, texts[:_SHOWN]))
     return (
         f"column {name!r} holds {shown}, which would be one label: spell a label in one way, or read the "
@@ -210,9 +211,9 @@ def _one_label(name: str, texts: Sequence[str]) -> str:
     )
 
 
-def _plainly_written(bare: str) -> bool:
+def plainly_written(bare: str) -> bool:
     """Whether Python writes a number in this way."""
-    if len(bare) > _LONGEST or _INFINITE.fullmatch(bare):
+    if len(bare) > LONGEST or _INFINITE.fullmatch(bare):
         return False
     return (
         bool(_PLAIN.fullmatch(bare)) and bare != "-0" if _WHOLE.fullmatch(bare) else bare == repr(float(bare))
