@@ -204,6 +204,7 @@ LATE = Claim(
     "are assumed to depend only on outcomes observed by the time of assignment, which cannot be checked "
     "from a log.",
     "assumes",
+    short="propensities ignore late outcomes",
 )
 SHOWN_LATE = Claim(
     "log.storage.view.LogColumns.outcomes_told",
