@@ -90,7 +90,8 @@ UNUSED_COLUMNS = Claim(
     "cli.analyze_command.with_unused",
     "Columns not used: {names}. If a column could have influenced the choice of arms, declare the "
     "column as a context (--context).",
-    "note",
+    "advice",
+    short="columns not used: {names}",
 )
 UNUSED = Claim("log.reading.named_log", "columns not used: {names}", "note")
 

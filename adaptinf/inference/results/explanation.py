@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adaptinf.claims import Said, said, tables
+from adaptinf.claims import Said, tables
+from adaptinf.claims.claim import KINDS, answers, sentences
 from adaptinf.claims.privacy import guarantees
 from adaptinf.claims.views import Assumed
 from adaptinf.inference.results.log_facts import USUAL, without_meaning
@@ -26,6 +27,7 @@ LABEL = 10
 """Columns of the labels of the lines under a table."""
 _LINES = 6
 _METHOD_LINES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -70,6 +72,11 @@ class Explanation:
         """The claims of one kind, such as ``"caution"``."""
         return tuple(one for one in self.reasons if one.kind == kind)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The claims alone."""
+        return tuple(one.text for one in self.reasons)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per claim.
 
@@ -86,7 +93,7 @@ class Explanation:
     def __str__(self) -> str:
         parts = [self.title]
         for kind, heading in tables.HEADINGS.items():
-            items = [f"{one.text} ({one.check})" if one.check else one.text for one in self.of(kind)]
+            items = [_item(one) for one in self.of(kind)]
             if items:
                 parts += ["", heading, *(line for item in items for line in _wrapped(item, "- ", "  "))]
         return visible_lines(parts)
@@ -98,7 +105,7 @@ class Explanation:
 
         parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
         for kind, heading in tables.HEADINGS.items():
-            items = [f"{one.text} ({one.check})" if one.check else one.text for one in self.of(kind)]
+            items = [_item(one) for one in self.of(kind)]
             inner = "\n".join(f"<li>{escaped(item)}</li>" for item in items)
             parts += [f"<p>{heading}</p>\n<ul>\n{inner}\n</ul>"] if items else []
         return "\n".join(parts)
@@ -107,22 +114,25 @@ class Explanation:
 def explained(results: JointInference, alpha: float, adjust: str | None = None) -> Explanation:
     """Every claim about a result with intervals of level 1 - alpha."""
     reasons = [
-        one for text in said(tables.FOOTER, Footer(results, alpha, adjust)) for one in reasons_of(text)
+        reason
+        for answer in answers(tables.FOOTER, Footer(results, alpha, adjust), KINDS)
+        for text in sentences(answer)
+        for reason in reasons_of(text, answer[0].kind)
     ]
     order = list(tables.HEADINGS)
     listed = sorted(dict.fromkeys(reasons), key=lambda one: order.index(one.kind))
     return Explanation(f"{results.model} Results", tuple(listed))
 
 
-def reasons_of(text: str) -> list[Reason]:
-    """A claim as it was said, or the clauses of a note on assumptions; other texts are notes."""
+def reasons_of(text: str, among: str) -> list[Reason]:
+    """A claim as it was said among cautions or notes, or the clauses of a note on assumptions."""
     if isinstance(text, Assumed):
-        return [one for clause in text.clauses for one in reasons_of(clause)]
-    if not isinstance(text, Said):
-        return [Reason("note", text)]
+        return [one for clause in text.clauses for one in reasons_of(clause, among)]
+    if among == "caution" or not isinstance(text, Said):
+        return [Reason(among, text)]
     kind = text.claim.kind if text.claim.kind in tables.HEADINGS else "note"
     check = tables.CHECKS[text.status] if kind == "assumes" else ""
-    return [Reason(kind, str(text), check, text.short)]
+    return [Reason(kind, text, check, text.short)]
 
 
 def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[str, str], ...]:
@@ -135,7 +145,7 @@ def lines(explanation: Explanation, estimator: str, more: str) -> tuple[tuple[st
     ending = [
         (label, text)
         for label, text in (
-            ("Advice", _fitted(explanation.of("advice"), 1)),
+            ("Advice", _fitted(explanation.of("advice"), 2)),
             ("Privacy", _fitted(explanation.of("privacy"), 2)),
             ("More", more),
         )
@@ -173,7 +183,7 @@ def _assumed(explanation: Explanation, most: int) -> str:
             unasked.append(words)
         else:
             asked.append(f"{words} ({one.check})")
-    if unasked and asked:
+    if unasked:
         unasked[0] = f"not checkable: {unasked[0]}"
     return _joined([*asked, *unasked], most)
 
@@ -205,10 +215,13 @@ def _sentence(text: str) -> str:
     return f"{ended[:1].upper()}{ended[1:]}"
 
 
+def _item(reason: Reason) -> str:
+    """A claim with what its check found, as a sentence."""
+    return _sentence(f"{reason.text} ({reason.check})" if reason.check else reason.text)
+
+
 def _wrapped(text: str, first: str, further: str) -> list[str]:
-    return textwrap.wrap(
-        _sentence(text), WIDTH, initial_indent=first, subsequent_indent=further, break_on_hyphens=False
-    )
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
 
 
 class Footer:

@@ -10,7 +10,7 @@ from adaptinf.claims import tables
 from adaptinf.errors import InvalidForLog
 from adaptinf.inference.results.tables import format_number
 from adaptinf.parameters import refuse
-from adaptinf.texts import absent, literal, several
+from adaptinf.texts import absent, several, visible
 
 if TYPE_CHECKING:
     from adaptinf.inference.results.estimand import Estimand
@@ -36,7 +36,7 @@ def sentence_of(results: Estimates, term: str | None, alpha: float, unit: str | 
         text = tables.FIRST_NOT_VALID(
             sentence=f"{text[:1].lower()}{text[1:]}" if text[:9] == "Undecided" else text
         )
-    return tables.AFTER_CAUTIONS(sentence=text) if results.cautions else text
+    return visible(tables.AFTER_CAUTIONS(sentence=text) if results.cautions else text)
 
 
 class _Found:
@@ -51,13 +51,17 @@ class _Found:
     def single(self, place: int) -> str:
         """One term."""
         one = self.results.estimands[place]
-        term = literal(str(self.results.terms[place]))
-        values: dict[str, Any] = {"term": term, "estimate": self._number(place), "interval": self._interval(place)}
+        term = str(self.results.terms[place])
+        values: dict[str, Any] = {
+            "term": term,
+            "estimate": self._number(place),
+            "interval": self._interval(place),
+        }
         if np.isnan(self.limits[place]).any():
             return tables.NO_INTERVAL(**values)
         means: Estimates | None = getattr(self.results, "means", None)
         if means is not None and one.kind in tables.LEVEL_KINDS:
-            values |= {"term": literal(str(one.arm)), "what": self._what(one), "count": len(means.terms)}
+            values |= {"term": str(one.arm), "what": self._what(one), "count": len(means.terms)}
             return tables.SELECTED(**values, best=self._best())
         if one.kind in tables.LEVEL_KINDS:
             return tables.LEVEL(**values, what=self._what(one))
@@ -72,7 +76,11 @@ class _Found:
 
     def _difference(self, place: int, values: dict[str, Any]) -> str:
         one = self.results.estimands[place]
-        values |= {"treatment": literal(str(one.treatment)), "control": literal(str(one.control)), "what": self._what(one)}
+        values |= {
+            "treatment": str(one.treatment),
+            "control": str(one.control),
+            "what": self._what(one),
+        }
         if not self._decided(place):
             return tables.UNDECIDED(**values)
         direction = "higher" if self.limits[place, 0] > 0.0 else "lower"
@@ -86,7 +94,7 @@ class _Found:
                 high, low = np.argsort(-results.estimate, kind="stable").tolist()
                 return sentence_of(results.contrast_of(high, low), None, self.alpha, self.unit.strip())
             return self._levels()
-        terms = [literal(str(term)) for term in results.terms]
+        terms = [str(term) for term in results.terms]
         places = range(len(terms))
         decided = [f"{terms[k]} {self._number(k)} ({self._interval(k)})" for k in places if self._decided(k)]
         values = {
@@ -104,8 +112,8 @@ class _Found:
         high, low = int(np.nanargmax(estimate)), int(np.nanargmin(estimate))
         return tables.LEVELS(
             count=len(estimate),
-            high=literal(str(self.results.terms[high])),
-            low=literal(str(self.results.terms[low])),
+            high=str(self.results.terms[high]),
+            low=str(self.results.terms[low]),
             what=self._what(self.results.estimands[high]),
             estimate=self._number(high),
             interval=self._interval(high),
@@ -118,14 +126,16 @@ class _Found:
             found = self.results.best_arms(self.alpha)  # type: ignore[attr-defined]
         except InvalidForLog:
             return tables.BEST_NOT_ASKED()
-        kept = [literal(str(arm)) for arm in found.index[found["in_set"]]]
+        kept = [str(arm) for arm in found.index[found["in_set"]]]
         if len(kept) == 1:
             return tables.BEST_ALONE(alpha=self.alpha)
         return tables.BEST_OF_SEVERAL(arms=several(kept, _SHOWN), alpha=self.alpha)
 
     def _what(self, one: Estimand) -> str:
         reward = self.results.facts.reward or "reward"
-        return {**tables.DIFFERENCES, **tables.LEVEL_KINDS}[one.kind].format(reward=reward, denominator=one.denominator)
+        return {**tables.DIFFERENCES, **tables.LEVEL_KINDS}[one.kind].format(
+            reward=reward, denominator=one.denominator
+        )
 
     def _decided(self, place: int) -> bool:
         low, high = self.limits[place]

@@ -23,14 +23,15 @@ from adaptinf.inference.results.multiplicity import (
     check_adjustment,
 )
 from adaptinf.inference.results.tables import (
+    LiteralTable,
     cell_widths,
     escape_latex,
     escape_markdown,
     format_number,
     format_pvalue,
     format_statistic,
-    is_rule,
     markdown_table,
+    stacked,
     text_table,
     total_width,
 )
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from adaptinf.typing import FloatArray
 
 
-_MIN_WIDTH = 78
+_WIDTH = 78
 _FACT_GAP = "   "
 _PAIR = 36
 """Characters of a fact that stands beside another."""
@@ -100,13 +101,9 @@ class ResultSummary:
 
     def as_text(self) -> str:
         """Summary as plain text, its notes wrapped to the width of the tables."""
-        lines = "\n".join(table.as_text() for table in self.tables).split("\n")
-        # Where one table ends and the next begins two rules meet: one is enough.
-        kept = [
-            x for x, after in zip(lines, [*lines[1:], ""], strict=True) if not (is_rule(x) and x == after)
-        ]
-        width = max(len(line) for line in kept)
-        text = [self.title.center(width).rstrip(), *(line.rstrip() for line in kept)]
+        kept = stacked(self.tables, _WIDTH if self.lines else 0)
+        width = max(map(len, kept))
+        text = [self.title.center(width).rstrip(), *kept]
         for label, said in self.lines:
             text += _wrapped(said, max(width, WIDTH), label.ljust(LABEL))
         if self.notes:
@@ -185,34 +182,24 @@ def summarise(results: JointInference, alpha: float, adjust: str | None = None) 
         check_adjustment("summary", adjust, AT_ONCE)
     pairs = [pair for pair in _facts(results, alpha) if pair[1]]
     short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
-    facts = _in_two_columns(short)
-    shown = [*([facts] if facts else []), [[*pair] for pair in pairs if pair not in short]]
-    blocks = _blocks(results, alpha, adjust)
-    fact_widths = [cell_widths(rows, minimum=0) for rows in shown if rows]
-    block_widths = [cell_widths([*header, *rows], minimum=_CELL) for header, rows in blocks]
-    width = max(
-        _MIN_WIDTH,
-        *(total_width(one, " ") for one in block_widths),
-        *(total_width(one, _FACT_GAP) for one in fact_widths),
-    )
-    # The narrower of the tables are padded, so that they end at the same column.
-    made: list[SimpleTable] = []
-    for rows, widths in zip([rows for rows in shown if rows], fact_widths, strict=True):
-        widths[1] += width - total_width(widths, _FACT_GAP)
-        aligns = "lrlr" if len(widths) == 4 else "ll"
-        stubs = [row[0] for row in rows]
-        one = text_table([row[1:] for row in rows], None, stubs, widths, aligns, _FACT_GAP)
-        if made:  # facts that take a line are below the others without a rule
-            made[-1].output_formats["txt"]["table_dec_below"] = None
-            one.output_formats["txt"]["table_dec_above"] = None
-        made.append(one)
-    for ((top, bottom), rows), widths in zip(blocks, block_widths, strict=True):
-        widths[0] += width - total_width(widths, " ")
-        heads = [f"{a}\n{b}" if any(top) else b for a, b in zip(top, bottom, strict=True)]
+    shown = [_table(_in_two_columns(short), "lrlr")]
+    if long := [[*pair] for pair in pairs if pair not in short]:
+        shown.append(_table(long, "ll", continues=True))
+    for (top, bottom), rows in _blocks(results, alpha, adjust):
+        heads = [f"{a} {b}".strip() for a, b in zip(top, bottom, strict=True)]
         stubs, cells = [row[0] for row in rows], [row[1:] for row in rows]
-        made.append(text_table(cells, heads[1:], stubs, widths, "l" + "r" * (len(bottom) - 1)))
+        widths = [0, *[_CELL] * len(heads[1:])]
+        shown.append(text_table(cells, heads[1:], stubs, widths, "l" + "r" * len(heads[1:])))
     told = lines(explained(results, alpha, adjust), results.estimator, "result.explain()")
-    return ResultSummary(f"{results.model} Results", made, lines=told)
+    return ResultSummary(f"{results.model} Results", shown, lines=told)
+
+
+def _table(rows: list[list[str]], aligns: str, *, continues: bool = False) -> LiteralTable:
+    """Facts, as wide as a table of results."""
+    widths = cell_widths(rows, minimum=0)
+    widths[1] += max(0, _WIDTH - total_width(widths, _FACT_GAP))
+    cells, stubs = [row[1:] for row in rows], [row[0] for row in rows]
+    return text_table(cells, None, stubs, widths, aligns, _FACT_GAP, continues=continues)
 
 
 _Block = tuple[tuple[list[str], list[str]], list[list[str]]]
@@ -248,9 +235,10 @@ def _blocks(results: JointInference, alpha: float, adjust: str | None) -> list[_
         groups.append((ADJUSTMENTS[adjust], {"P": [format_pvalue(x) for x in adjusted]}))
     terms = list(map(str, results.terms))
     whole = _block(terms, groups)
-    if total_width(cell_widths([*whole[0], *whole[1]], minimum=_CELL), " ") <= WIDTH:
-        return [whole]
-    return [_block(terms, [group]) for group in groups]
+    widths = cell_widths([*whole[0], *whole[1]], minimum=_CELL)
+    widths[0] = max((len(word) for term in terms for word in term.split()), default=0)
+    fits = total_width(widths, " ") <= WIDTH
+    return [whole] if fits else [_block(terms, [group]) for group in groups]
 
 
 def _block(terms: list[str], groups: list[tuple[str, dict[str, list[str]]]]) -> _Block:
@@ -281,7 +269,7 @@ def _facts(results: JointInference, alpha: float) -> list[tuple[str, str]]:
         ("Weights:", results.weights or ""),
         ("Validity:", results.validity),
         ("Design:", facts.design or ""),
-        ("Guarantee:", "" if facts.guarantee is None else _covered(facts, results.private)),
+        ("Guarantee:", _covered(facts, results.private)),
         ("Noise backend:", noise),
         ("No. rounds:", f"{facts.n_rounds:,}"),
         ("Effective sample (min):", f"{np.nanmin(ess):,.1f}" if np.any(np.isfinite(ess)) else ""),
@@ -308,7 +296,7 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
         return f"{literal(str(counts.arms[place]))}: {counts.rounds[place]:,}{events}"
 
     every = "; ".join(map(told, places))
-    if len(label) + len(_FACT_GAP) + len(every) <= _MIN_WIDTH:
+    if len(label) + len(_FACT_GAP) + len(every) <= _WIDTH:
         return [(label, every)]
     by_size = sorted(places, key=lambda place: counts.rounds[place])
     return [(f"{label[:-1]} of {len(by_size)} arms:", f"{told(by_size[0])} to {told(by_size[-1])}")]
@@ -316,9 +304,11 @@ def _rounds_by_arm(results: JointInference) -> list[tuple[str, str]]:
 
 def _covered(facts: LogFacts, private: bool) -> str:
     """What is promised of the numbers of a table, which is nothing unless all are from releases."""
-    if facts.guarantee is None or not private:
-        return "not covered"
     guarantee = facts.guarantee
+    if guarantee is None:
+        return "none" if facts.unpromised else ""
+    if not private:
+        return "not covered"
     delta = f", delta = {guarantee.delta:.3g}" if guarantee.delta > 0 else ""
     unit = "person" if guarantee.rounds > 1 else guarantee.unit
     return f"epsilon = {guarantee.epsilon:.4g}{delta}, per {unit}" + (" (stated)" if facts.stated else "")

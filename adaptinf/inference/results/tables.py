@@ -92,12 +92,15 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         What stands between two columns.
     folds : bool
         Whether columns that do not fit go into a block below before a word is broken.
+    continues : bool
+        Whether it goes on with the table above, without a rule between them.
     """
 
     widths: tuple[int, ...]
     aligns: str
     gap: str
     folds: bool
+    continues: bool
 
     def as_text(self, **formats: Any) -> str:
         """The table as text; formats of statsmodels make it lay out the cells itself."""
@@ -230,6 +233,8 @@ def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
     wide = max(len(line) for table in tables for line in table.text_lines(least))
     lines: list[str] = []
     for table in tables:
+        if lines and table.continues:
+            lines.pop()
         lines += table.text_lines(wide)[1 if lines else 0 :]
     return lines
 
@@ -243,6 +248,7 @@ def text_table(
     gap: str = " ",
     *,
     folds: bool = False,
+    continues: bool = False,
     ruled: Sequence[int] = (),
 ) -> LiteralTable:
     """Table of literal cells, with a rule below some of its rows."""
@@ -254,7 +260,8 @@ def text_table(
         rows, headers, list(stubs), ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
         celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
     )  # fmt: skip
-    table.widths, table.aligns, table.gap, table.folds = tuple(widths), aligns, gap, folds
+    table.widths, table.aligns, table.gap = tuple(widths), aligns, gap
+    table.folds, table.continues = folds, continues
     for place in ruled:
         table[place].dec_below = "header_dec_below"
     return table
