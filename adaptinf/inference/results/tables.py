@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
-from statsmodels.iolib.tableformatting import fmt_base
 
 from adaptinf.texts import literal
 
 T = TypeVar("T")
+ROOM = 80
+"""Columns of a text table."""
+_PIECE = 10
+"""Least width of a column whose words are broken."""
+_INDENT = "  "
+"""Before what goes on of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -67,6 +73,167 @@ def is_rule(line: str) -> bool:
     return set(line) == {"="}
 
 
+def _narrowest(cell: str, indented: bool) -> int:
+    """The least width at which no word is broken."""
+    words = [len(word) for word in cell.split()]
+    return max([*words[:1], *(width + len(_INDENT) * indented for width in words[1:])], default=0)
+
+
+class LiteralTable(SimpleTable):  # type: ignore[misc]
+    """Cells whose every character is literal; as text at most 80 columns wide.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        Least width of each column of the text, the stub's first; given up where there is no room.
+    aligns : str
+        The side of each column, "l" or "r". Cells of the left wrap at blanks, those of the right never.
+    gap : str
+        What stands between two columns.
+    folds : bool
+        Whether columns that do not fit go into a block below before a word is broken.
+    """
+
+    widths: tuple[int, ...]
+    aligns: str
+    gap: str
+    folds: bool
+
+    def as_text(self, **formats: Any) -> str:
+        """The table as text; formats of statsmodels make it lay out the cells itself."""
+        return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
+
+    def text_lines(self, least: int = 0) -> list[str]:
+        """Lines of the text, rules included, at least so wide."""
+        rows = [[literal(str(cell)) for cell in row.data] for row in self]
+        heads = [row.datatype == "header" for row in self]
+        ruled = [row.dec_below == "header_dec_below" for row in self]
+        gap, blocks = self._blocks(rows, heads)
+        total = max(least, *(total_width(widths, gap) for _, widths in blocks))
+        lines = ["=" * total]
+        for places, widths in blocks:
+            aligns = "".join(self.aligns[place] for place in places)
+            spare = total - total_width(widths, gap) if aligns[1:2] == "r" else 0
+            for row, head, rule in zip(rows, heads, ruled, strict=True):
+                cells = [row[place] for place in places]
+                if any(cells) or not head:
+                    lines += wrapped_row(cells, widths, aligns, gap, head=head, spare=spare)
+                lines += ["-" * total] if rule else []
+            lines.append("=" * total)
+        return lines
+
+    def _blocks(
+        self, rows: list[list[str]], heads: list[bool]
+    ) -> tuple[str, list[tuple[list[int], list[int]]]]:
+        """The gap, and columns that stand side by side with their widths: one block where they fit."""
+        natural = cell_widths(rows, 0)
+        widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
+        widths = narrowed(widths, natural, ROOM, self.gap)
+        if total_width(widths, self.gap) <= ROOM:
+            return self.gap, [(list(range(len(widths))), widths)]
+        gap = self.gap[:2]
+        words = [
+            max(
+                _narrowest(cell, place == 0 and not head) if side == "l" or head else len(cell)
+                for cell, head in zip(column, heads, strict=True)
+            )
+            for place, (side, column) in enumerate(zip(self.aligns, zip(*rows, strict=True), strict=True))
+        ]
+        pieces = [
+            min(width, _PIECE) if side == "l" else width
+            for side, width in zip(self.aligns, words, strict=True)
+        ]
+        for floors in [words] if self.folds else [words, pieces]:
+            widths = narrowed([min(width, ROOM) for width in natural], floors, ROOM, gap)
+            if total_width(widths, gap) <= ROOM:
+                return gap, [(list(range(len(widths))), widths)]
+        stub = min(natural[0], max(pieces[0], min(words[0], ROOM // 2), ROOM // 3))
+        return gap, [
+            ([0, *places], [stub, *(words[place] for place in places)])
+            for places in folded(words[1:], ROOM - stub, gap)
+        ]
+
+
+def narrowed(widths: Sequence[int], floors: Sequence[int], room: int, gap: str) -> list[int]:
+    """Widths taken from the widest column that is above its floor, until all fit or none is.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import narrowed
+    >>> narrowed([30, 12, 20], [10, 12, 20], room=60, gap=" ")
+    [26, 12, 20]
+    """
+    found = list(widths)
+    excess = total_width(found, gap) - room
+    while excess > 0 and (above := [place for place, width in enumerate(found) if width > floors[place]]):
+        found[max(above, key=lambda place: found[place])] -= 1
+        excess -= 1
+    return found
+
+
+def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
+    """Columns, counted from 1, in blocks that each fit beside a stub; at least one a block.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import folded
+    >>> folded([10, 10, 10, 10, 10], room=35, gap=" ")
+    [[1, 2, 3], [4, 5]]
+    """
+    blocks: list[list[int]] = []
+    left = 0
+    for place, width in enumerate(widths, start=1):
+        left -= width + len(gap)
+        if left < 0 or not blocks:
+            blocks.append([])
+            left = room - width - len(gap)
+        blocks[-1].append(place)
+    return blocks
+
+
+def wrapped_row(
+    cells: Sequence[str], widths: Sequence[int], aligns: str, gap: str, *, head: bool, spare: int = 0
+) -> list[str]:
+    """Lines of one row: cells begin at its top, those of a head end at its bottom.
+
+    Cells on the left and heads wrap at blanks, and a word longer than its column is broken. What goes on in
+    the first column is indented. Room to spare comes after the first column.
+
+    Examples
+    --------
+    >>> from adaptinf.inference.results.tables import wrapped_row
+    >>> wrapped_row(["a long name - b", "0.1"], [12, 5], "lr", " ", head=False)
+    ['a long name    0.1', '  - b']
+    """
+    parts = []
+    for place, (cell, width, side) in enumerate(zip(cells, widths, aligns, strict=True)):
+        indent = _INDENT if place == 0 and side == "l" and not head and width > len(_INDENT) else ""
+        wraps = side == "l" or head
+        lines = textwrap.wrap(cell, width or 1, subsequent_indent=indent, break_on_hyphens=False)
+        parts.append(lines if wraps else [cell])
+    height = max(1, *map(len, parts))
+    for part in parts:
+        part[0 if head else len(part) :] = [""] * (height - len(part)) + (part if head else [])
+    sides = [str.ljust if side == "l" else str.rjust for side in aligns]
+    gaps = ["", gap + " " * spare, *[gap] * (len(cells) - 2)]
+    return [
+        "".join(
+            between + side(line, width)
+            for between, side, line, width in zip(gaps, sides, lines, widths, strict=False)
+        ).rstrip()
+        for lines in zip(*parts, strict=True)
+    ]
+
+
+def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
+    """Lines of tables below one another, all as wide, with one rule between two of them."""
+    wide = max(len(line) for table in tables for line in table.text_lines(least))
+    lines: list[str] = []
+    for table in tables:
+        lines += table.text_lines(wide)[1 if lines else 0 :]
+    return lines
+
+
 def text_table(
     rows: Sequence[Sequence[str]],
     headers: Sequence[str] | None,
@@ -74,31 +241,32 @@ def text_table(
     widths: Sequence[int],
     aligns: str,
     gap: str = " ",
-) -> SimpleTable:
-    """Table of literal cells."""
-    text = {
-        **fmt_base,
-        "colwidths": list(widths),
-        "colsep": gap,
-        "data_aligns": aligns[1:],
-        "data_fmts": ["%s"],
-    }
+    *,
+    folds: bool = False,
+    ruled: Sequence[int] = (),
+) -> LiteralTable:
+    """Table of literal cells, with a rule below some of its rows."""
     # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
     sides = aligns[1:] if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
-    return SimpleTable(
-        rows, headers, list(stubs), txt_fmt=text, ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
+    table = LiteralTable(
+        rows, headers, list(stubs), ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
         celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
     )  # fmt: skip
+    table.widths, table.aligns, table.gap, table.folds = tuple(widths), aligns, gap, folds
+    for place in ruled:
+        table[place].dec_below = "header_dec_below"
+    return table
 
 
-def plain_table(rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str) -> SimpleTable:
-    """Table of literal cells, as wide as they are."""
-    seen = [*rows, headers] if headers is not None else rows
-    widths = cell_widths(seen, minimum=1)
+def plain_table(
+    rows: Sequence[Sequence[str]], headers: Sequence[str] | None, aligns: str, **layout: Any
+) -> LiteralTable:
+    """Table of literal cells, as wide as they are; `layout` as of `text_table`."""
     top = None if headers is None else list(headers[1:])
-    return text_table([row[1:] for row in rows], top, [row[0] for row in rows], widths, aligns, "   ")
+    columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
+    return text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
 
 
 def escape_markdown(text: str) -> str:
