@@ -34,7 +34,9 @@ from adaptinf.inference.results.tables import (
     format_number,
     format_pvalue,
     format_statistic,
+    great_table,
     is_rule,
+    latex_float,
     markdown_table,
     text_table,
     total_width,
@@ -43,6 +45,8 @@ from adaptinf.parameters import check_alpha
 from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
+    from great_tables import GT
+
     from adaptinf.guarantee import PrivacyGuarantee
     from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.inference.results.simultaneous import JointInference
@@ -213,17 +217,32 @@ class ResultSummary:
             )
         return "\n".join(text)
 
-    def as_latex(self) -> str:
-        """Summary as LaTeX tabulars (they need the booktabs package), each note a line below."""
-        parts = [r"\begin{center}", rf"\textbf{{{escape_latex(self.title)}}} \\[0.5ex]"]
-        parts += [table.as_latex_tabular(center=False) + r" \\[0.5ex]" for table in self.tables]
-        parts.append(r"\end{center}")
-        if self.notes:
-            lines = [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
-            parts.append(
-                "\\noindent Notes: \\newline\n" + " \\newline\n".join(f"{{{line}}}" for line in lines)
-            )
-        return "\n".join(parts)
+    def as_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """Summary as LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
+
+        A tabular alone is ``summary.tables[-1].as_latex_tabular(center=False)``.
+
+        Parameters
+        ----------
+        caption : str, optional
+            LaTeX, taken as it is; the title by default.
+        label : str, optional
+            For references, such as ``"tab:trial"``.
+        """
+        notes = [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
+        return latex_float(
+            escape_latex(self.title) if caption is None else caption, self.tables, notes, label
+        )
+
+    def to_gt(self) -> GT:
+        """The table as a Great Table, with facts and notes below it.
+
+        Raises
+        ------
+        MissingDependencyError
+            If Great Tables is not installed.
+        """
+        return great_table(self.title, self.tables, self.notes)
 
     def as_html(self) -> str:
         """Summary as HTML tables, the notes as a numbered list."""

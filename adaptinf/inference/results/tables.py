@@ -6,17 +6,25 @@ import html
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from statsmodels.iolib.table import Cell, SimpleTable, default_latex_fmt
+import pandas as pd
+from statsmodels.iolib.table import Cell, Row, SimpleTable, default_latex_fmt
 
+from adaptinf.errors import MissingDependencyError
 from adaptinf.texts import literal
+
+if TYPE_CHECKING:
+    from great_tables import GT
 
 T = TypeVar("T")
 ROOM = 80
 """Columns of a text table."""
 _PIECE = 10
 """Least width of a column whose words are broken."""
+_RULE = "header_dec_below"
+"""What statsmodels calls a rule below a row."""
 _INDENT = "  "
 """Before what goes on of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
@@ -104,23 +112,28 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         return str(super().as_text(**formats)) if formats else "\n".join(self.text_lines())
 
     def text_lines(self, least: int = 0) -> list[str]:
-        """Lines of the text, rules included, at least so wide."""
-        rows = [[literal(str(cell)) for cell in row.data] for row in self]
+        """Lines of the text, rules included, at least so wide; of several blocks without empty rows."""
+        rows = list(map(_cells, self))
         heads = [row.datatype == "header" for row in self]
-        ruled = [row.dec_below == "header_dec_below" for row in self]
+        ruled = [row.dec_below == _RULE for row in self]
         gap, blocks = self._blocks(rows, heads)
         total = max(least, *(total_width(widths, gap) for _, widths in blocks))
-        lines = ["=" * total]
+        lines = ["=" * total] if self._ruled("above") else []
         for places, widths in blocks:
             aligns = "".join(self.aligns[place] for place in places)
-            spare = total - total_width(widths, gap) if aligns[1:2] == "r" else 0
+            spare = total - total_width(widths, gap) if aligns[1:2] == "r" and len(blocks) == 1 else 0
             for row, head, rule in zip(rows, heads, ruled, strict=True):
                 cells = [row[place] for place in places]
-                if any(cells) or not head:
+                blank = not any(cells[1:]) and len(blocks) > 1
+                if any(cells) and not blank:
                     lines += wrapped_row(cells, widths, aligns, gap, head=head, spare=spare)
                 lines += ["-" * total] if rule else []
             lines.append("=" * total)
-        return lines
+        return lines if self._ruled("below") else lines[:-1]
+
+    def _ruled(self, where: str) -> bool:
+        """Whether a rule is above or below the text, as statsmodels has it."""
+        return self.output_formats["txt"][f"table_dec_{where}"] is not None
 
     def _blocks(
         self, rows: list[list[str]], heads: list[bool]
@@ -230,7 +243,8 @@ def stacked(tables: Sequence[LiteralTable], least: int = 0) -> list[str]:
     wide = max(len(line) for table in tables for line in table.text_lines(least))
     lines: list[str] = []
     for table in tables:
-        lines += table.text_lines(wide)[1 if lines else 0 :]
+        more = table.text_lines(wide)
+        lines += more[1:] if lines and is_rule(lines[-1]) and is_rule(more[0]) else more
     return lines
 
 
@@ -250,13 +264,21 @@ def text_table(
     sides = aligns[1:] if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
+    sided = {"l": "left", "r": "right"}
+    web: dict[str, Any] = {
+        "data_fmts": [f'<td style="text-align: {sided[side]}; padding-left: 1em">%s</td>' for side in aligns[1:]]
+    }
+    web["stub"] = f'<th style="text-align: {sided[aligns[0]]}">%s</th>'
+    web["header"] = f'<th style="text-align: {"left" if "l" in aligns[1:] else "right"}">%s</th>'
     table = LiteralTable(
-        rows, headers, list(stubs), ltx_fmt=latex, html_fmt={"data_fmts": ["<td>%s</td>"]},
-        celltype=_EscapedCell, datatypes=list(range(len(aligns) - 1)),
+        rows, headers, list(stubs), ltx_fmt=latex, html_fmt=web, celltype=_EscapedCell,
+        datatypes=list(range(len(aligns) - 1)),
     )  # fmt: skip
+    for row in table:
+        row[0].datatype = row[0].datatype if str(row[0].data) else "empty"
     table.widths, table.aligns, table.gap, table.folds = tuple(widths), aligns, gap, folds
     for place in ruled:
-        table[place].dec_below = "header_dec_below"
+        table[place].dec_below = _RULE
     return table
 
 
@@ -275,14 +297,82 @@ def escape_markdown(text: str) -> str:
 
 
 def markdown_table(table: SimpleTable) -> str:
-    """A table in Markdown; the first row is its header, empty where the table has none."""
-    rows = [[str(cell) for cell in row] for row in table.data]
-    width = max(len(row) for row in rows)
-    if not any(cell.datatype == "header" for cell in table[0]):
-        rows.insert(0, [""] * width)
+    """A table in Markdown, its headers in one row, which is empty where it has none."""
+    heads = [_cells(row) for row in table if row.datatype == "header"]
+    rows = [_cells(row) for row in table if row.datatype != "header"]
+    width = len(rows[0])
+    rows.insert(0, [" ".join(filter(None, column)) for column in zip(*heads, strict=True)] or [""] * width)
     lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
+
+
+def latex_float(
+    title: str, tables: Sequence[SimpleTable], notes: Sequence[str], label: str | None = None
+) -> str:
+    """Tables in LaTeX's `table` with booktabs: title and notes are LaTeX, the notes a line each below."""
+    parts = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{title}}}"]
+    parts += [] if label is None else [rf"\label{{{label}}}"]
+    for table in tables:
+        parts += [table.as_latex_tabular(center=False), r"\par\smallskip"]
+    if notes:
+        lines = "\n".join(rf"{note}\par" for note in notes)
+        parts.append(f"\\begin{{minipage}}{{\\linewidth}}\n\\footnotesize\n{lines}\n\\end{{minipage}}")
+    return "\n".join([*parts, r"\end{table}"])
+
+
+def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str]) -> GT:
+    """The last table as a Great Table, beside it those of the same rows.
+
+    Tables without a head are facts, and come before the notes.
+    """
+    try:
+        from great_tables import GT, loc, style
+    except ImportError as error:
+        raise MissingDependencyError("to_gt", "great_tables", "tables") from error
+    headed = {id(table) for table in tables if table[0].datatype == "header"}
+    facts = [_fact_line(table) for table in tables if id(table) not in headed]
+    shown = [table for table in tables if id(table) in headed and _stubs(table) == _stubs(tables[-1])]
+    columns = [column for table in shown for column in list(zip(*map(_cells, table), strict=True))[1:]]
+    depth = max(sum(row.datatype == "header" for row in table) for table in shown)
+    names = [f"c{place}" for place in range(len(columns))]
+    cells = {name: list(column[depth:]) for name, column in zip(names, columns, strict=True)}
+    frame = pd.DataFrame({"stub": _stubs(tables[-1]), **cells})
+    made = GT(frame, rowname_col="stub").tab_header(literal(title))
+    heads = dict(zip(names, columns, strict=True))
+    made = made.cols_label(**{name: head[depth - 1] for name, head in heads.items()})
+    for top, group in groupby(names if depth > 1 else [], key=lambda name: heads[name][0]):
+        inside = list(group)
+        made = made.tab_spanner(top, columns=inside, id=f"over {inside[0]}") if top else made
+    made = made.cols_align("right", columns=names).cols_align("left", columns=["stub"])
+    if "" in frame["stub"].to_list():  # rows that go on from the one above
+        made = made.tab_options(table_body_hlines_style="none")
+    for place in _ruled_rows(shown[-1]):
+        lines = style.borders(sides="bottom", color="#000000", weight="1px")
+        made = made.tab_style(lines, [loc.body(rows=[place]), loc.stub(rows=[place])])
+    for note in [*facts, *notes]:
+        made = made.tab_source_note(note)
+    return made
+
+
+def _cells(row: Row) -> list[str]:
+    return [literal(str(cell)) for cell in row.data]
+
+
+def _stubs(table: SimpleTable) -> list[str]:
+    return [_cells(row)[0] for row in table if row.datatype != "header"]
+
+
+def _ruled_rows(table: SimpleTable) -> list[int]:
+    """Rows of the body with a rule below."""
+    body = [row for row in table if row.datatype != "header"]
+    return [place for place, row in enumerate(body) if row.dec_below == _RULE]
+
+
+def _fact_line(table: SimpleTable) -> str:
+    """Names and values of a table of facts in one line."""
+    pairs = [row[place : place + 2] for row in map(_cells, table) for place in range(0, len(row), 2)]
+    return "; ".join(f"{name.removesuffix(':')}: {value}" for name, value in pairs if name)
 
 
 def said_of(names: Sequence[str], results: Sequence[T], of: Callable[[T], Sequence[str]]) -> tuple[str, ...]:
