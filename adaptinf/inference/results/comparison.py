@@ -201,7 +201,7 @@ class Comparison:
         foot = [[name, *cells] for name, cells in self._foot().items()]
         heads = ["", *(f"{name}\n({result.validity})" for name, result in self.results.items())]
         aligns = "l" + "r" * len(columns)
-        table = plain_table([*rows, *foot], heads, aligns, folds=True, ruled=(len(rows) + 1,))
+        table = plain_table([*rows, *foot], heads, aligns, folds=1, ruled=(len(rows) + 1,))
         notes = [
             *self._validity(),
             *self._logs(),

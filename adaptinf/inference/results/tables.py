@@ -25,6 +25,7 @@ _PIECE = 10
 """Least width of a column whose words are broken."""
 _RULE = "header_dec_below"
 """What statsmodels calls a rule below a row."""
+_KEPT = "\xa0"
 _INDENT = "  "
 """Before what goes on of a cell in the first column."""
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#$&~"})
@@ -81,10 +82,16 @@ def is_rule(line: str) -> bool:
     return set(line) == {"="}
 
 
-def _narrowest(cell: str, indented: bool) -> int:
-    """The least width at which no word is broken."""
-    words = [len(word) for word in cell.split()]
-    return max([*words[:1], *(width + len(_INDENT) * indented for width in words[1:])], default=0)
+def _narrowest(cell: str, side: str, *, head: bool, stub: bool) -> int:
+    """The least width of a column at which no word of a cell is broken."""
+    if side == "r" and not head:
+        return len(cell)
+    parts = [len(part) for part in (cell.split() if side == "l" or head else cell.split("; "))]
+    indent = len(_INDENT) if stub and side == "l" and not head else 0
+    ends = 1 if side == "w" and not head and len(parts) > 1 else 0
+    return max(
+        [*(width + ends for width in parts[:1]), *(width + indent + ends for width in parts[1:])], default=0
+    )
 
 
 class LiteralTable(SimpleTable):  # type: ignore[misc]
@@ -95,17 +102,23 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
     widths : tuple of int
         Least width of each column of the text, the stub's first; given up where there is no room.
     aligns : str
-        The side of each column, "l" or "r". Cells of the left wrap at blanks, those of the right never.
+        The side of each column: "l", whose cells wrap at blanks; "r", whose cells do not; or "w", on the
+        right and wrapping after semicolons.
     gap : str
         What stands between two columns.
-    folds : bool
-        Whether columns that do not fit go into a block below before a word is broken.
+    folds : int
+        How many first columns stand in each block of a table whose other columns go into a block below where
+        they do not fit; of 0 words are broken before that.
+
+    Notes
+    -----
+    A row with a stub alone is the name of the rows below, and spans the text of a table that does not fold.
     """
 
     widths: tuple[int, ...]
     aligns: str
     gap: str
-    folds: bool
+    folds: int
 
     def as_text(self, **formats: Any) -> str:
         """The table as text; formats of statsmodels make it lay out the cells itself."""
@@ -121,15 +134,20 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         lines = ["=" * total] if self._ruled("above") else []
         for places, widths in blocks:
             aligns = "".join(self.aligns[place] for place in places)
-            spare = total - total_width(widths, gap) if aligns[1:2] == "r" and len(blocks) == 1 else 0
+            spare = total - total_width(widths, gap) if aligns[1:2] in ("r", "w") and len(blocks) == 1 else 0
             for row, head, rule in zip(rows, heads, ruled, strict=True):
                 cells = [row[place] for place in places]
-                blank = not any(cells[1:]) and len(blocks) > 1
-                if any(cells) and not blank:
+                if self._spans(row):
+                    lines += textwrap.wrap(row[0], total, break_on_hyphens=False)
+                elif any(cells[1:]) or (any(cells) and len(blocks) == 1):
                     lines += wrapped_row(cells, widths, aligns, gap, head=head, spare=spare)
                 lines += ["-" * total] if rule else []
             lines.append("=" * total)
         return lines if self._ruled("below") else lines[:-1]
+
+    def _spans(self, row: list[str]) -> bool:
+        """Whether a row is the name of those below it, and takes the whole width."""
+        return not self.folds and bool(row[0]) and len(row) > 2 and not any(row[1:])
 
     def _ruled(self, where: str) -> bool:
         """Whether a rule is above or below the text, as statsmodels has it."""
@@ -139,31 +157,42 @@ class LiteralTable(SimpleTable):  # type: ignore[misc]
         self, rows: list[list[str]], heads: list[bool]
     ) -> tuple[str, list[tuple[list[int], list[int]]]]:
         """The gap, and columns that stand side by side with their widths: one block where they fit."""
+        rows = [["", *row[1:]] if self._spans(row) else row for row in rows]
         natural = cell_widths(rows, 0)
         widths = [max(pair) for pair in zip(self.widths, natural, strict=True)]
         widths = narrowed(widths, natural, ROOM, self.gap)
         if total_width(widths, self.gap) <= ROOM:
             return self.gap, [(list(range(len(widths))), widths)]
         gap = self.gap[:2]
+        columns = zip(self.aligns, zip(*rows, strict=True), strict=True)
         words = [
             max(
-                _narrowest(cell, place == 0 and not head) if side == "l" or head else len(cell)
+                _narrowest(cell, side, head=head, stub=place == 0)
                 for cell, head in zip(column, heads, strict=True)
             )
-            for place, (side, column) in enumerate(zip(self.aligns, zip(*rows, strict=True), strict=True))
+            for place, (side, column) in enumerate(columns)
         ]
         pieces = [
             min(width, _PIECE) if side == "l" else width
-            for side, width in zip(self.aligns, words, strict=True)
+            for width, side in zip(words, self.aligns, strict=True)
         ]
         for floors in [words] if self.folds else [words, pieces]:
             widths = narrowed([min(width, ROOM) for width in natural], floors, ROOM, gap)
             if total_width(widths, gap) <= ROOM:
                 return gap, [(list(range(len(widths))), widths)]
-        stub = min(natural[0], max(pieces[0], min(words[0], ROOM // 2), ROOM // 3))
+        kept = list(range(self.folds or 1))
+        room = [ROOM // 3, *words[1 : len(kept)]]
+        first = [
+            min(natural[place], max(pieces[place], min(words[place], ROOM // 2), room[place]))
+            for place in kept
+        ]
+        others = folded(words[len(kept) :], ROOM - total_width(first, gap), gap)
         return gap, [
-            ([0, *places], [stub, *(words[place] for place in places)])
-            for places in folded(words[1:], ROOM - stub, gap)
+            (
+                [*kept, *(place + len(kept) for place in places)],
+                [*first, *(words[place + len(kept)] for place in places)],
+            )
+            for places in others
         ]
 
 
@@ -185,17 +214,17 @@ def narrowed(widths: Sequence[int], floors: Sequence[int], room: int, gap: str) 
 
 
 def folded(widths: Sequence[int], room: int, gap: str) -> list[list[int]]:
-    """Columns, counted from 1, in blocks that each fit beside a stub; at least one a block.
+    """Places of columns in blocks that each fit beside others; at least one a block.
 
     Examples
     --------
     >>> from adaptinf.inference.results.tables import folded
     >>> folded([10, 10, 10, 10, 10], room=35, gap=" ")
-    [[1, 2, 3], [4, 5]]
+    [[0, 1, 2], [3, 4]]
     """
     blocks: list[list[int]] = []
     left = 0
-    for place, width in enumerate(widths, start=1):
+    for place, width in enumerate(widths):
         left -= width + len(gap)
         if left < 0 or not blocks:
             blocks.append([])
@@ -209,7 +238,8 @@ def wrapped_row(
 ) -> list[str]:
     """Lines of one row: cells begin at its top, those of a head end at its bottom.
 
-    Cells on the left and heads wrap at blanks, and a word longer than its column is broken. What goes on in
+    Those on the left and heads wrap at blanks, those of side "w" after semicolons, and a word longer than its
+    column is broken. What goes on in
     the first column is indented. Room to spare comes after the first column.
 
     Examples
@@ -221,9 +251,10 @@ def wrapped_row(
     parts = []
     for place, (cell, width, side) in enumerate(zip(cells, widths, aligns, strict=True)):
         indent = _INDENT if place == 0 and side == "l" and not head and width > len(_INDENT) else ""
-        wraps = side == "l" or head
-        lines = textwrap.wrap(cell, width or 1, subsequent_indent=indent, break_on_hyphens=False)
-        parts.append(lines if wraps else [cell])
+        # A blank that must not break is one that textwrap does not know.
+        text = cell if side == "l" or head else cell.replace(" ", _KEPT).replace(f";{_KEPT}", "; ")
+        lines = textwrap.wrap(text, width or 1, subsequent_indent=indent, break_on_hyphens=False)
+        parts.append([cell] if side == "r" and not head else [line.replace(_KEPT, " ") for line in lines])
     height = max(1, *map(len, parts))
     for part in parts:
         part[0 if head else len(part) :] = [""] * (height - len(part)) + (part if head else [])
@@ -256,17 +287,19 @@ def text_table(
     aligns: str,
     gap: str = " ",
     *,
-    folds: bool = False,
+    folds: int = 0,
     ruled: Sequence[int] = (),
 ) -> LiteralTable:
     """Table of literal cells, with a rule below some of its rows."""
     # A header aligned unlike its column would split the tabular in two: LaTeX sets both to the right.
-    sides = aligns[1:] if headers is None else "r" * (len(aligns) - 1)
+    sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
-    sided = {"l": "left", "r": "right"}
+    sided = {"l": "left", "r": "right", "w": "right"}
     web: dict[str, Any] = {
-        "data_fmts": [f'<td style="text-align: {sided[side]}; padding-left: 1em">%s</td>' for side in aligns[1:]]
+        "data_fmts": [
+            f'<td style="text-align: {sided[side]}; padding-left: 1em">%s</td>' for side in aligns[1:]
+        ]
     }
     web["stub"] = f'<th style="text-align: {sided[aligns[0]]}">%s</th>'
     web["header"] = f'<th style="text-align: {"left" if "l" in aligns[1:] else "right"}">%s</th>'
@@ -288,7 +321,10 @@ def plain_table(
     """Table of literal cells, as wide as they are; `layout` as of `text_table`."""
     top = None if headers is None else list(headers[1:])
     columns, stubs = [row[1:] for row in rows], [row[0] for row in rows]
-    return text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
+    table = text_table(columns, top, stubs, [1] * len(aligns), aligns, "   ", **layout)
+    if headers is not None and headers[0]:  # statsmodels leaves the corner empty
+        table[0][0].data, table[0][0].datatype = headers[0], "stub"
+    return table
 
 
 def escape_markdown(text: str) -> str:
