@@ -295,14 +295,9 @@ def text_table(
     sides = aligns[1:].replace("w", "r") if headers is None else "r" * (len(aligns) - 1)
     latex = {**default_latex_fmt, "replacements": {}, "data_aligns": sides, "data_fmts": ["%s"]}
     latex["header_align"] = "r"
-    sided = {"l": "left", "r": "right", "w": "right"}
-    web: dict[str, Any] = {
-        "data_fmts": [
-            f'<td style="text-align: {sided[side]}; padding-left: 1em">%s</td>' for side in aligns[1:]
-        ]
-    }
-    web["stub"] = f'<th style="text-align: {sided[aligns[0]]}">%s</th>'
-    web["header"] = f'<th style="text-align: {"left" if "l" in aligns[1:] else "right"}">%s</th>'
+    web: dict[str, Any] = {"data_fmts": [_web_cell("td", side) for side in aligns[1:]]}
+    web["stub"] = _web_cell("th", aligns[0])
+    web["header"] = _web_cell("th", "l" if "l" in aligns[1:] else "r")
     table = LiteralTable(
         rows, headers, list(stubs), ltx_fmt=latex, html_fmt=web, celltype=_EscapedCell,
         datatypes=list(range(len(aligns) - 1)),
@@ -313,6 +308,11 @@ def text_table(
     for place in ruled:
         table[place].dec_below = _RULE
     return table
+
+
+def _web_cell(tag: str, side: str) -> str:
+    style = f"text-align: {'left' if side == 'l' else 'right'}", "padding-left: 1em"
+    return f'<{tag} style="{"; ".join(style)}">%s</{tag}>'
 
 
 def plain_table(
@@ -352,8 +352,8 @@ def latex_float(
     for table in tables:
         parts += [table.as_latex_tabular(center=False), r"\par\smallskip"]
     if notes:
-        lines = "\n".join(rf"{note}\par" for note in notes)
-        parts.append(f"\\begin{{minipage}}{{\\linewidth}}\n\\footnotesize\n{lines}\n\\end{{minipage}}")
+        parts += [r"\begin{minipage}{\linewidth}", r"\footnotesize"]
+        parts += [*(rf"{note}\par" for note in notes), r"\end{minipage}"]
     return "\n".join([*parts, r"\end{table}"])
 
 
