@@ -334,10 +334,11 @@ def escape_markdown(text: str) -> str:
 
 def markdown_table(table: SimpleTable) -> str:
     """A table in Markdown, its headers in one row, which is empty where it has none."""
-    heads = [_cells(row) for row in table if row.datatype == "header"]
     rows = [_cells(row) for row in table if row.datatype != "header"]
     width = len(rows[0])
-    rows.insert(0, [" ".join(filter(None, column)) for column in zip(*heads, strict=True)] or [""] * width)
+    rows.insert(
+        0, [" ".join(filter(None, head)) for head in zip(*_heads(table), strict=True)] or [""] * width
+    )
     lines = ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * width)
     return "\n".join(lines)
@@ -364,31 +365,47 @@ def great_table(title: str, tables: Sequence[SimpleTable], notes: Sequence[str])
     """
     try:
         from great_tables import GT, loc, style
+        from great_tables import html as marked
     except ImportError as error:
-        raise MissingDependencyError("to_gt", "great_tables", "tables") from error
-    headed = {id(table) for table in tables if table[0].datatype == "header"}
-    facts = [_fact_line(table) for table in tables if id(table) not in headed]
-    shown = [table for table in tables if id(table) in headed and _stubs(table) == _stubs(tables[-1])]
-    columns = [column for table in shown for column in list(zip(*map(_cells, table), strict=True))[1:]]
-    depth = max(sum(row.datatype == "header" for row in table) for table in shown)
-    names = [f"c{place}" for place in range(len(columns))]
-    cells = {name: list(column[depth:]) for name, column in zip(names, columns, strict=True)}
-    frame = pd.DataFrame({"stub": _stubs(tables[-1]), **cells})
-    made = GT(frame, rowname_col="stub").tab_header(literal(title))
-    heads = dict(zip(names, columns, strict=True))
-    made = made.cols_label(**{name: head[depth - 1] for name, head in heads.items()})
-    for top, group in groupby(names if depth > 1 else [], key=lambda name: heads[name][0]):
+        raise MissingDependencyError("a Great Table", "great-tables", "tables") from error
+    headed = [table for table in tables if _heads(table)]
+    facts = [_fact_line(table) for table in tables if not _heads(table)]
+    stubs = _stubs(headed[-1])
+    columns = [column for table in headed if _stubs(table) == stubs for column in _columns(table)]
+    named = {f"c{place}": column for place, column in enumerate(columns)}
+    frame = pd.DataFrame({"stub": stubs, **{name: cells for name, (_, cells) in named.items()}})
+
+    made = GT(frame, rowname_col="stub").tab_header(marked(_web_text(title)))
+    labels: dict[str, Any] = {name: marked(_web_text(heads[-1])) for name, (heads, _) in named.items()}
+    made = made.cols_label(**labels).cols_align("right", columns=list(named))
+    for over, group in groupby(named, key=lambda name: named[name][0][:-1]):
         inside = list(group)
-        made = made.tab_spanner(top, columns=inside, id=f"over {inside[0]}") if top else made
-    made = made.cols_align("right", columns=names).cols_align("left", columns=["stub"])
-    if "" in frame["stub"].to_list():  # rows that go on from the one above
+        if text := " ".join(filter(None, over)):
+            made = made.tab_spanner(marked(_web_text(text)), columns=inside, id=f"over {inside[0]}")
+    if "" in stubs:  # rows that go on from the one above
         made = made.tab_options(table_body_hlines_style="none")
-    for place in _ruled_rows(shown[-1]):
+    for place in _ruled_rows(headed[-1]):
         lines = style.borders(sides="bottom", color="#000000", weight="1px")
         made = made.tab_style(lines, [loc.body(rows=[place]), loc.stub(rows=[place])])
     for note in [*facts, *notes]:
-        made = made.tab_source_note(note)
+        made = made.tab_source_note(marked(_web_text(note)))
     return made
+
+
+def _heads(table: SimpleTable) -> list[list[str]]:
+    return [_cells(row) for row in table if row.datatype == "header"]
+
+
+def _columns(table: SimpleTable) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Heads and cells of each column but the stub."""
+    body = [_cells(row) for row in table if row.datatype != "header"]
+    heads = zip(*_heads(table), strict=True)
+    return [(head, list(cells)) for head, cells in zip(heads, zip(*body, strict=True), strict=True)][1:]
+
+
+def _web_text(text: str) -> str:
+    """A text in HTML, its braces no units of measurement to Great Tables."""
+    return html.escape(literal(text)).replace("{", "&#123;")
 
 
 def _cells(row: Row) -> list[str]:
