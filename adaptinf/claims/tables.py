@@ -170,10 +170,22 @@ OWN_NUMBERS = Claim(
     short="supplied by the user, {validity}",
 )
 
+INTERVALS = Claim(
+    "inference.results.comparison.Comparison.summary", "{level:g}% confidence intervals", "phrase"
+)
+STD_ERRORS = Claim("inference.results.comparison.Comparison.summary", "standard errors", "phrase")
+P_VALUES = Claim(
+    "inference.results.comparison.Comparison.summary", "p-values (null value: {nulls})", "phrase"
+)
 COMPARED = Claim(
     "inference.results.comparison.Comparison.summary",
-    "Intervals use alpha = {alpha:g}. Null value for p-values: {nulls}. This table should not be used "
-    "to choose between methods.",
+    "The line below each estimate shows {below}. This table should not be used to choose between methods.",
+    "note",
+)
+STARRED = Claim(
+    "inference.results.comparison.Comparison.summary",
+    "Stars mark p-values of at most 0.05 (*), 0.01 (**) and 0.001 (***), against a null value of {nulls}. "
+    "Corrected p-values are used where there are any; columns that are not valid have no stars.",
     "note",
 )
 NULLS_DIFFER = Claim(
@@ -182,21 +194,21 @@ NULLS_DIFFER = Claim(
 LOGS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
     "The results come from different logs: {results}.",
-    "note",
+    "caution",
 )
 TARGETS_DIFFER = Claim(
     "inference.results.comparison.Comparison.summary",
     "The target of {term!r} differs between results: {targets}.",
-    "note",
+    "caution",
 )
 BASELINES = Claim(
     "inference.results.comparison.Comparison.summary",
     "Naive baselines, not valid under adaptive data collection: {results}.",
-    "note",
+    "caution",
 )
-CORRECTED_COLUMNS_VALID = Claim(
+CORRECTED_ROWS_VALID = Claim(
     "inference.results.comparison.Comparison.summary",
-    "For {results}, only the corrected p-values and intervals account for adaptivity. Their validity is "
+    "For {results}, only the rows marked 'corrected' ({what}) account for adaptivity. Their validity is "
     "{label} and depends on the privacy guarantee.",
     "note",
 )

@@ -30,6 +30,8 @@ from adaptinf.inference.results.tables import (
     format_number,
     format_pvalue,
     format_statistic,
+    great_table,
+    latex_float,
     markdown_table,
     stacked,
     text_table,
@@ -39,6 +41,8 @@ from adaptinf.parameters import check_alpha
 from adaptinf.texts import literal, spreadsheet_cell
 
 if TYPE_CHECKING:
+    from great_tables import GT
+
     from adaptinf.inference.results.log_facts import LogFacts
     from adaptinf.inference.results.simultaneous import JointInference
     from adaptinf.typing import FloatArray
@@ -112,20 +116,33 @@ class ResultSummary:
             text += _wrapped(note, width, f"[{number}] ")
         return "\n".join(text)
 
-    def as_latex(self) -> str:
-        """Summary as LaTeX tabulars (they need the booktabs package), each note a line below."""
-        parts = [r"\begin{center}", rf"\textbf{{{escape_latex(self.title)}}} \\[0.5ex]"]
-        parts += [table.as_latex_tabular(center=False) + r" \\[0.5ex]" for table in self.tables]
-        parts.append(r"\end{center}")
-        if self.lines:
-            said = [rf"\textit{{{label}}} {escape_latex(text)}" for label, text in self.lines]
-            parts.append("\\noindent " + " \\newline\n".join(f"{{{line}}}" for line in said))
-        if self.notes:
-            lines = [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
-            parts.append(
-                "\\noindent Notes: \\newline\n" + " \\newline\n".join(f"{{{line}}}" for line in lines)
-            )
-        return "\n".join(parts)
+    def as_latex(self, caption: str | None = None, label: str | None = None) -> str:
+        """Summary as LaTeX: a `table` with caption, tabulars and notes, for the booktabs package.
+
+        A tabular alone is ``summary.tables[-1].as_latex_tabular(center=False)``.
+
+        Parameters
+        ----------
+        caption : str, optional
+            LaTeX, taken as it is; the title by default.
+        label : str, optional
+            For references, such as ``"tab:trial"``.
+        """
+        notes = [rf"\textit{{{name}}} {escape_latex(text)}" for name, text in self.lines]
+        notes += [rf"[{n}] {escape_latex(note)}" for n, note in enumerate(self.notes, start=1)]
+        return latex_float(
+            escape_latex(self.title) if caption is None else caption, self.tables, notes, label
+        )
+
+    def to_gt(self) -> GT:
+        """The table as a Great Table, with facts and notes below it.
+
+        Raises
+        ------
+        MissingDependencyError
+            If Great Tables is not installed.
+        """
+        return great_table(self.title, self.tables, [*map(": ".join, self.lines), *self.notes])
 
     def as_html(self) -> str:
         """Summary as HTML tables, the notes as a numbered list."""
@@ -184,9 +201,11 @@ def summarise(results: JointInference, alpha: float, adjust: str | None = None) 
     short = [pair for pair in pairs if sum(map(len, pair)) < _PAIR]
     shown = [_table(_in_two_columns(short), "lrlr")]
     if long := [[*pair] for pair in pairs if pair not in short]:
-        shown.append(_table(long, "ll", continues=True))
+        shown[0].output_formats["txt"]["table_dec_below"] = None
+        shown.append(_table(long, "ll"))
+        shown[1].output_formats["txt"]["table_dec_above"] = None
     for (top, bottom), rows in _blocks(results, alpha, adjust):
-        heads = [f"{a} {b}".strip() for a, b in zip(top, bottom, strict=True)]
+        heads = [f"{a}\n{b}" if any(top) else b for a, b in zip(top, bottom, strict=True)]
         stubs, cells = [row[0] for row in rows], [row[1:] for row in rows]
         widths = [0, *[_CELL] * len(heads[1:])]
         shown.append(text_table(cells, heads[1:], stubs, widths, "l" + "r" * len(heads[1:])))
@@ -194,12 +213,12 @@ def summarise(results: JointInference, alpha: float, adjust: str | None = None) 
     return ResultSummary(f"{results.model} Results", shown, lines=told)
 
 
-def _table(rows: list[list[str]], aligns: str, *, continues: bool = False) -> LiteralTable:
+def _table(rows: list[list[str]], aligns: str) -> LiteralTable:
     """Facts, as wide as a table of results."""
     widths = cell_widths(rows, minimum=0)
     widths[1] += max(0, _WIDTH - total_width(widths, _FACT_GAP))
     cells, stubs = [row[1:] for row in rows], [row[0] for row in rows]
-    return text_table(cells, None, stubs, widths, aligns, _FACT_GAP, continues=continues)
+    return text_table(cells, None, stubs, widths, aligns, _FACT_GAP)
 
 
 _Block = tuple[tuple[list[str], list[str]], list[list[str]]]

@@ -231,7 +231,7 @@ def test_latex_is_literal_and_well_formed() -> None:
     body = latex[latex.rindex(r"\begin{tabular}") : latex.rindex(r"\end{tabular}")]
     columns = len(re.match(r"\\begin\{tabular\}\{(\w+)\}", body)[1])  # type: ignore[index]
     rows = [line for line in body.splitlines() if line.endswith(r"\\")]
-    assert len(rows) == 3
+    assert len(rows) == 4
     for row in rows:
         assert len(re.findall(r"(?<!\\)&", row)) == columns - 1
     unescaped = latex.replace(r"\{", "").replace(r"\}", "")

@@ -53,7 +53,7 @@ def test_numbers_are_never_broken_and_fold_where_there_is_no_room() -> None:
 
 def test_columns_that_fold_do_so_before_words_are_broken() -> None:
     cells = ["0.1234", "[0.05, 0.15]"] * 3
-    for folds, rules in ((True, 3), (False, 2)):
+    for folds, rules in ((1, 3), (0, 2)):
         text = plain_table(
             [["a-term-of-forty-characters-without-a-gap", *cells]], None, "lrrrrrr", folds=folds
         )
